@@ -1,7 +1,7 @@
 """Pretrained language models of the BERT era in Keras 3 and TensorFlow.
 
-`load` opens a run directory or a published checkpoint, `load_finetuned` one with the head of a task; `save` writes one for
-other libraries. Keras and TensorFlow are imported when one of them is called.
+`load` opens a run directory or a published checkpoint, `load_finetuned` one with the head of a task; `save` writes one
+for other libraries. Keras and TensorFlow are imported when one of them is called.
 """
 
 __version__ = "0.1.0"
@@ -58,8 +58,8 @@ def load_finetuned(path, precision="float32", family=None):
         (task, model, tokenizer); `task.predict(model, texts)` answers.
 
     Raises:
-        RunDirectoryError, DataError, ConfigError: as `load`; also a model that is not fine-tuned, or for a task that this
-            library does not have.
+        RunDirectoryError, DataError, ConfigError: as `load`; also a model that is not fine-tuned, or for a task that
+            this library does not have.
 
     Example:
         task, model, tokenizer = bert_tf.load_finetuned("bert-base-NER")

@@ -1,8 +1,8 @@
 """Configuration: YAML into frozen dataclasses, strictly, and back.
 
 Settings are declared as a dataclass with typed fields and defaults; this file fills it. Unknown keys are refused with
-the section in which a key of this name stands, or with the nearest known one; values of the wrong type with the key that
-holds them.
+the section in which a key of this name stands, or with the nearest known one; values of the wrong type with the key
+that holds them.
 """
 
 import dataclasses
@@ -76,8 +76,8 @@ def build(cls, mapping, where="", base=None, whole=None):
 
     Args:
         cls: a dataclass; fields may be dataclasses, `X | None`, `list[X]`, `tuple[X, ...]`, `dict`, or plain types. A
-            class with a method `choices()` (name -> dataclass) and an attribute `CHOSEN_BY` is one of several: the value
-            of that key chooses (`objective.name`).
+            class with a method `choices()` (name -> dataclass) and an attribute `CHOSEN_BY` is one of several: the
+            value of that key chooses (`objective.name`).
         mapping: what a YAML file holds; keys that are absent keep their defaults.
         where: dotted prefix (or file name) used in messages.
         base: an instance of `cls` with the values of absent keys; None for the fields' defaults. A section keeps those

@@ -2,8 +2,8 @@
 gs://, are left to `remote.py`.
 
 huggingface_hub fetches the files into its cache (HF_HOME), continues what was interrupted, shows the progress, logs in
-(`hf auth login`, HF_TOKEN) and works offline from the cache (HF_HUB_OFFLINE=1). Only files of `MODEL` and `DATA` are fetched:
-they hold weights, vocabularies, settings and text. Nothing that runs code when it is opened is.
+(`hf auth login`, HF_TOKEN) and works offline from the cache (HF_HUB_OFFLINE=1). Only files of `MODEL` and `DATA` are
+fetched: they hold weights, vocabularies, settings and text. Nothing that runs code when it is opened is.
 """
 
 import functools

@@ -8,8 +8,8 @@ changed. What is written is copied back at each checkpoint and at the end.
                                       state or all of the one before it, wherever a writer was killed
     gs://bucket/run/.lease.json       who writes, and until when; a writer that was killed holds it for `LEASE` seconds
 
-A file that has changed, such as metrics.jsonl, is written to .beside/ first, under its checksum, and the list names that; only
-then is the old one replaced, and the list written again.
+A file that has changed, such as metrics.jsonl, is written to .beside/ first, under its checksum, and the list names
+that; only then is the old one replaced, and the list written again.
 """
 
 import contextlib

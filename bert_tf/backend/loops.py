@@ -24,8 +24,8 @@ def use_cpu_kernels(wanted):
     """What the layers called in this block are computed with.
 
     Args:
-        wanted: True compiles loops, as in a train step on CPUs; None does not, but keeps the rest of `cpu_kernels.py`, as
-            outside of such a block; False leaves everything to Keras.
+        wanted: True compiles loops, as in a train step on CPUs; None does not, but keeps the rest of `cpu_kernels.py`,
+            as outside of such a block; False leaves everything to Keras.
     """
     previous = getattr(_active, "wanted", None)
     _active.wanted = wanted
@@ -82,8 +82,8 @@ def in_pieces(function, dtype=None):
         dtype: of what is returned; None for that of the first array.
 
     Returns:
-        A function `over(x, *arrays, constants=())`: of `x` only the shape is used, which the arrays and the result have.
-        It is traced once, however often it is called.
+        A function `over(x, *arrays, constants=())`: of `x` only the shape is used, which the arrays and the result
+        have. It is traced once, however often it is called.
     """
 
     @tf.function(autograph=False)

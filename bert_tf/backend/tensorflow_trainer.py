@@ -121,7 +121,8 @@ class TensorFlowTrainer:
         """Keras's `fit` on a dataset (or dict of arrays) of feature dicts.
 
         Raises:
-            ConfigError: the steps of an epoch are not a multiple of `steps_per_execution`; labels or weights beside `x`.
+            ConfigError: the steps of an epoch are not a multiple of `steps_per_execution`; labels or weights beside
+                `x`.
             NonFiniteError: a loss or gradient became NaN or infinite.
         """
         if any(kwargs.get(name) is not None for name in ("y", "sample_weight", "class_weight")):

@@ -5,8 +5,8 @@ def scale_updates(optimizer, rates=None, gradients=None):
     """Multiplies the learning rate, or the gradient, of single variables by a factor.
 
     A factor of the learning rate also multiplies the decoupled weight decay, as in ELECTRA's optimizer. A factor of the
-    gradient is applied after clipping and leaves the weight decay as it is, as in XLNet's. The factors are no state: a run
-    that is resumed gets the same ones from its settings.
+    gradient is applied after clipping and leaves the weight decay as it is, as in XLNet's. The factors are no state: a
+    run that is resumed gets the same ones from its settings.
 
     Args:
         optimizer: a Keras optimizer that is not built yet; it is changed in place.

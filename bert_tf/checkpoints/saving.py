@@ -39,8 +39,8 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
         tokenizer: is saved in the same folder; None for none.
         path: a folder that does not exist yet, or is empty.
         format: "hf" (config.json, model.safetensors) or "tf1" (the original authors' checkpoint and
-            configuration), "numpy" (GPT-1's params_*.npy) or "bilm" (ELMo's HDF5). Of ELECTRA's two models "hf" writes two
-            folders, `discriminator` and `generator`, as they were published. "word2vec" (also fastText's .vec),
+            configuration), "numpy" (GPT-1's params_*.npy) or "bilm" (ELMo's HDF5). Of ELECTRA's two models "hf" writes
+            two folders, `discriminator` and `generator`, as they were published. "word2vec" (also fastText's .vec),
             "word2vec_binary" and "glove": one file, of the token table alone.
 
     Raises:

@@ -72,8 +72,9 @@ def read_vectors(path):
         (list of str, float32 [V, D]).
 
     Raises:
-        DataError: the file is empty, truncated or of another kind; a line has another number of numbers, a word is there
-            twice or is not UTF-8, a number is none or not finite. Names the file, and the line or the word's number.
+        DataError: the file is empty, truncated or of another kind; a line has another number of numbers, a word is
+            there twice or is not UTF-8, a number is none or not finite. Names the file, and the line or the word's
+            number.
     """
     with explain_reading(path), open(path, "rb") as file:
         first = file.readline(_LONGEST_LINE)

@@ -1,7 +1,7 @@
 """Write a page on which the attention of every head for a text can be looked at.
 
-One HTML file without outside references, for any browser. Arrow keys or clicks choose the layer and the head; pointing at a
-token shows what it looks at, and what looks at it; W exchanges tokens and words.
+One HTML file without outside references, for any browser. Arrow keys or clicks choose the layer and the head; pointing
+at a token shows what it looks at, and what looks at it; W exchanges tokens and words.
 
 example:
   bert-tf attention run "The keys to the cabinet are on the table." --output attention.html

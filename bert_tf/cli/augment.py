@@ -1,9 +1,9 @@
 """Write a file of texts with other versions of each, in which some words are replaced by words that fit.
 
-A small student learns more from its teacher's answers to many texts. This is TinyBERT's way to make them: a word of one token
-is replaced by what a model with masked LM finds probable in its place, a word of several tokens by one of those with the
-nearest vectors. The labels are those of the original; a text of `bert-tf distill --unlabelled` needs none. Run the same
-command again to resume.
+A small student learns more from its teacher's answers to many texts. This is TinyBERT's way to make them: a word of one
+token is replaced by what a model with masked LM finds probable in its place, a word of several tokens by one of those
+with the nearest vectors. The labels are those of the original; a text of `bert-tf distill --unlabelled` needs none. Run
+the same command again to resume.
 
 TinyBERT takes bert_base_cased, the vectors of GloVe, and 10 (MNLI, QQP), 20 (SST-2, QNLI) or 30 versions of a text.
 

@@ -1,13 +1,13 @@
 """What a pretrained model has learned: cloze questions, minimal pairs, stereotypes, and what each layer shows.
 
-Without options the model answers the cloze questions in English that come with the library, by kind of knowledge: facts,
-grammar, coreference, lexical meaning, sentiment, reasoning, sequences and sums. Beside each number stand its chance level and
-that of the same model with random weights. All of it is printed, and written as one page (probe.html) beside the numbers
-(probe.json).
+Without options the model answers the cloze questions in English that come with the library, by kind of knowledge:
+facts, grammar, coreference, lexical meaning, sentiment, reasoning, sequences and sums. Beside each number stand its
+chance level and that of the same model with random weights. All of it is printed, and written as one page (probe.html)
+beside the numbers (probe.json).
 
-A model that sees both sides is asked for each hidden token (BERT and the like, ELECTRA's generator, XLNet), a decoder for each
-token after those before it. --layers trains classifiers on the frozen vectors of each layer: for the tags of words, for the
-length of a sentence, and for whether two of its words were exchanged.
+A model that sees both sides is asked for each hidden token (BERT and the like, ELECTRA's generator, XLNet), a decoder
+for each token after those before it. --layers trains classifiers on the frozen vectors of each layer: for the tags of
+words, for the length of a sentence, and for whether two of its words were exchanged.
 
 example:
   bert-tf probe run

@@ -2,8 +2,8 @@
 
 Continuations: two strings, or a file with the columns context and continuation (TSV or CSV with a header, or JSON
 lines). A space between the two belongs in front of the continuation. For a model that answers sources (T5, a run of the
-task or objective text_to_text) the context is the source, and the continuation the whole target. Printed are the natural log-likelihood, the tokens of the
-continuation, and whether greedy generation would give it.
+task or objective text_to_text) the context is the source, and the continuation the whole target. Printed are the
+natural log-likelihood, the tokens of the continuation, and whether greedy generation would give it.
 
 --corpus: perplexity of files, folders and globs, as `bert-tf shards` reads them, with a decoder. exp(nll / tokens),
 exp(nll / words), and bits per byte: the last two compare models with different vocabularies. A document longer than

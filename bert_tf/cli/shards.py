@@ -1,8 +1,9 @@
 """Write shards of training examples from a corpus. Examples are masked later, when they are read.
 
 The corpus is .txt (an empty line between documents), .jsonl (a "text" field), .tsv or .csv (a column),
-each also gzipped (.gz), or .parquet; or folders and globs of them. With --format text_pairs it is .tsv (source<TAB>target) or .jsonl (fields source and target). Run the same
-command again to resume an interrupted one. The shards do not depend on the number of workers.
+each also gzipped (.gz), or .parquet; or folders and globs of them. With --format text_pairs it is .tsv
+(source<TAB>target) or .jsonl (fields source and target). Run the same command again to resume an interrupted one. The
+shards do not depend on the number of workers.
 
 With --runner the work runs on Apache Beam (pip install -e '.[beam]' in the clone of this library), and
 the shards are the same, byte for byte. Everything after --beam-options is passed to Beam, so put it

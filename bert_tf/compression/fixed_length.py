@@ -48,8 +48,8 @@ def fixed_length(call, specs):
 
     Args:
         call: function from features (dict of arrays) to outputs (dict of arrays).
-        specs: of `specs_of`. Smaller features are padded with zeros, which the masks among them mark as padding; what is
-            not in it (labels) is left out.
+        specs: of `specs_of`. Smaller features are padded with zeros, which the masks among them mark as padding; what
+            is not in it (labels) is left out.
     """
     rows = next(iter(specs.values())).shape[0]
 

@@ -1,7 +1,7 @@
 """Other versions of a text, for a student to learn from: some words are replaced by others that fit.
 
-Jiao et al. 2020 (TinyBERT, arXiv:1909.10351), algorithm 1, as data_augmentation.py of Huawei's Pretrained-Language-Model has
-it, but that the text around the words stays as it was written.
+Jiao et al. 2020 (TinyBERT, arXiv:1909.10351), algorithm 1, as data_augmentation.py of Huawei's
+Pretrained-Language-Model has it, but that the text around the words stays as it was written.
 """
 
 import dataclasses
@@ -32,8 +32,8 @@ class Augmenter:
     """Replaces words of texts.
 
     Words of letters that are not among `stop_words` may be replaced: a word of one token by one of the tokens that a
-    language model finds most probable in its place, where it reads the text without the word and then the whole text; a word
-    of several tokens by one of those with the nearest vectors.
+    language model finds most probable in its place, where it reads the text without the word and then the whole text; a
+    word of several tokens by one of those with the nearest vectors.
 
     Args:
         objective: a pretrained model with `hidden_token_logits`, such as `MaskedLM`.
@@ -41,7 +41,8 @@ class Augmenter:
         words: `WordTable`; None: words of several tokens stay.
         copies: versions that are drawn of each text.
         rate: the probability with which a word is replaced.
-        candidates: of how many tokens or words one is drawn. Tokens that continue a word, and special tokens, are left out.
+        candidates: of how many tokens or words one is drawn. Tokens that continue a word, and special tokens, are left
+            out.
         stop_words: set of str in lower case, which stay.
         seed: int. The versions of a text are a function of it and of the text's key.
         batch_size: sequences computed together; a text becomes one for each word.

@@ -23,8 +23,8 @@ def augment_file(augmenter, examples, output, key):
         augmenter: `Augmenter`.
         examples: `Examples` of texts or pairs.
         output: the file, of JSON lines with `text`, perhaps `text_pair`, and with labels `label`.
-        key: what the versions depend on besides the examples' file, a dict for JSON; a partial file of another key is begun
-            again.
+        key: what the versions depend on besides the examples' file, a dict for JSON; a partial file of another key is
+            begun again.
 
     Returns:
         The number of examples written.

@@ -61,8 +61,8 @@ class DistillDataConfig(FinetuneDataConfig):
 
     Attributes:
         train: labelled examples that are trained on; None for none. Labels are read by the term `hard_labels` alone.
-        dev: labelled examples that choose the best epoch. Terms that compare layers alone do not train the head of the task,
-            and the last epoch is kept.
+        dev: labelled examples that choose the best epoch. Terms that compare layers alone do not train the head of the
+            task, and the last epoch is kept.
         unlabelled: further examples without labels, which only the teacher labels: a file as for `bert-tf predict`,
             such as a text a line; None for none.
     """

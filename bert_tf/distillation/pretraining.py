@@ -24,8 +24,8 @@ class TeachingPretraining:
         config: `DistillPretrainConfig`.
 
     Raises:
-        DataError, ConfigError: no model with a masked LM head, which terms that compare layers alone do not need; shards of
-            another vocabulary than the teacher's.
+        DataError, ConfigError: no model with a masked LM head, which terms that compare layers alone do not need;
+            shards of another vocabulary than the teacher's.
     """
 
     def __init__(self, config):

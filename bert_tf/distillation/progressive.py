@@ -17,14 +17,14 @@ class Progressive(PerRow):
         feature_maps * mean((LN(s) - LN(t))^2) + mean * mean((mu(s) - mu(t))^2) + variance * mean(|var(s) - var(t)|)
             + attention * mean(-sum_k p_k log q_k)
 
-    divided by the number of layers, where LN is a layer norm without scale and offset, mu and var are over H, and p and q
-    are the attention of teacher and student. As in the authors' `run_pretraining.py`, padding counts, too. There the mean
-    and the variance are compared with those of all layers of the teacher at once, through a variable of nearly the same
-    name; here they are those of the layer, as the paper has it.
+    divided by the number of layers, where LN is a layer norm without scale and offset, mu and var are over H, and p and
+    q are the attention of teacher and student. As in the authors' `run_pretraining.py`, padding counts, too. There the
+    mean and the variance are compared with those of all layers of the teacher at once, through a variable of nearly the
+    same name; here they are those of the layer, as the paper has it.
 
-    The learning rate of layer l is 0 before its phase, `layer_rate` times the schedule's in it, and `earlier_rate` times
-    in later phases (`distill_util.py`); each phase begins with a warm-up over its first tenth. Embeddings, pooler and
-    heads are not trained.
+    The learning rate of layer l is 0 before its phase, `layer_rate` times the schedule's in it, and `earlier_rate`
+    times in later phases (`distill_util.py`); each phase begins with a warm-up over its first tenth. Embeddings, pooler
+    and heads are not trained.
     """
 
     def __init__(self, settings, student, teacher):

@@ -13,10 +13,12 @@ from bert_tf.tasks.cloze.files import PLACEHOLDER
 class ServedOptions(ServingModule):
     """Base class of models that score options, each in a row of its own.
 
-    Inputs of `serving_default`: two texts, string [N], and the options, string [N, C], "" where there are fewer than C. A
+    Inputs of `serving_default`: two texts, string [N], and the options, string [N, C], "" where there are fewer than C.
+        A
     subclass names them in `inputs`.
 
-    Inputs of `ids`: `token_ids`, `segment_ids` int32 and `padding_mask` bool [N, C, S], a row for each option; one without
+    Inputs of `ids`: `token_ids`, `segment_ids` int32 and `padding_mask` bool [N, C, S], a row for each option; one
+        without
     a real token is absent.
 
     Outputs of both:
@@ -26,8 +28,8 @@ class ServedOptions(ServingModule):
     Output of `serving_default` alone:
         answer: string [N], the text of the best option; "" where there is no option.
 
-    A subclass defines `rows_of(context, question, options, mask)`, the features [M, S] of the options that count (`mask`
-    [N, C]), and `score(features)`, float32 [M].
+    A subclass defines `rows_of(context, question, options, mask)`, the features [M, S] of the options that count
+    (`mask` [N, C]), and `score(features)`, float32 [M].
     """
 
     #: The names of the three inputs of `serving_default`.
@@ -112,7 +114,8 @@ class ServedOptions(ServingModule):
 class ServedMultipleChoice(ServedOptions):
     """Context, question and options to the best option.
 
-    Inputs of `serving_default`: `context` and `question`, string [N], either may be ""; `options`, string [N, C]. Of `ids`,
+    Inputs of `serving_default`: `context` and `question`, string [N], either may be ""; `options`, string [N, C]. Of
+        `ids`,
     and the outputs: see `ServedOptions`. The probabilities of a question add up to 1.
 
     Args:
@@ -156,7 +159,8 @@ class ServedMultipleChoice(ServedOptions):
 class ServedReCoRD(ServedOptions):
     """Passage, query and entities to the entity that fills the query's placeholder.
 
-    Inputs of `serving_default`: `passage`, string [N]; `query`, string [N], with "@placeholder" in it; `entities`, string
+    Inputs of `serving_default`: `passage`, string [N]; `query`, string [N], with "@placeholder" in it; `entities`,
+        string
     [N, C]. Of `ids`, and the outputs: see `ServedOptions`. Each entity has a probability of its own; they do not add up
     to 1. A query without a placeholder has no answer, as one without entities.
 

@@ -23,8 +23,8 @@ class ServedQuestionAnswering(ServingModule):
         start, end: int32 [N], the code points [start, end) of the context; -1 where the answer is "".
         score: float32 [N], of the best span, whether it is the answer or not; -1e9 without one.
         null_score, null_odds: float32 [N]; see `QuestionAnsweringTask`.
-        answers: string, `starts`, `ends`: int32, `scores`: float32 [N, n], the best spans, best first, without equal texts
-            and without ""; where there are fewer, "", -1 and -1e9.
+        answers: string, `starts`, `ends`: int32, `scores`: float32 [N, n], the best spans, best first, without equal
+            texts and without ""; where there are fewer, "", -1 and -1e9.
 
     Args:
         model: a `SpanModel`.

@@ -13,8 +13,8 @@ class ServedWordPair(ServedClassifier):
 
     Inputs of `serving_default`:
         text: string [N]; for pairs also `text_pair`.
-        starts, ends: int32 [N, 2], code points [start, end) of both words. In pairs the first word stands in `text` and the
-            second in `text_pair`, otherwise both in `text`.
+        starts, ends: int32 [N, 2], code points [start, end) of both words. In pairs the first word stands in `text` and
+            the second in `text_pair`, otherwise both in `text`.
 
     Inputs of `ids`: those of `ServedClassifier`, and `spans` int32 [N, 2, 2], the columns [start, end) of the tokens of
     each word.

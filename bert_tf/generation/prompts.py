@@ -58,7 +58,8 @@ class PromptTokenizer:
         """The ids of one prompt, a list of int.
 
         Raises:
-            DataError: a text without a token, or one of which the vocabulary has nothing; what is no text, or not Unicode.
+            DataError: a text without a token, or one of which the vocabulary has nothing; what is no text, or not
+                Unicode.
         """
         check_unicode(text)
         tokenizer, frame = self.tokenizer, self.frame
@@ -79,7 +80,8 @@ class PromptTokenizer:
             max_new_tokens: the model must have so many positions besides.
 
         Raises:
-            DataError: as `ids`; no prompts, or one text that is not in a list; more tokens than the model has positions.
+            DataError: as `ids`; no prompts, or one text that is not in a list; more tokens than the model has
+                positions.
         """
         check_list(texts)
         if not texts:

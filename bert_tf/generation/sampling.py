@@ -31,8 +31,8 @@ def generate_tokens(steps, config, restrictions, filler=0, each=SAME, ends=None)
 
     Returns:
         dict: `token_ids` int32 [B, N], the new tokens, with the one that ends the text, `filler` after it; `lengths`
-        int32 [B], tokens of each text, with the one that ends it; `scores` float32 [B], the sum of the log-probabilities that the
-        model gives to these tokens (before temperature, top_k, top_p and restrictions).
+        int32 [B], tokens of each text, with the one that ends it; `scores` float32 [B], the sum of the
+        log-probabilities that the model gives to these tokens (before temperature, top_k, top_p and restrictions).
 
     Example:
         steps = DecoderSteps(gpt, np.array([[5, 6]]), np.array([[True, True]]), max_new_tokens=4)

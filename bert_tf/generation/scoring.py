@@ -150,8 +150,9 @@ class TextScorer:
             texts: list of str.
 
         Returns:
-            list of (ids, log-probabilities float32, ranks int32), arrays of one length. The rank of a token is the number of
-            tokens of the vocabulary that are more probable there. Without a start token the first token of a text is left out.
+            list of (ids, log-probabilities float32, ranks int32), arrays of one length. The rank of a token is the
+            number of tokens of the vocabulary that are more probable there. Without a start token the first token of a
+            text is left out.
 
         Raises:
             ConfigError: a model that answers sources.
@@ -168,7 +169,8 @@ class TextScorer:
         """The log-probability of each token of targets that an encoder-decoder writes after sources.
 
         Args:
-            sources, targets: lists of lists of ids, as the model reads and writes them; the token that begins a target is added.
+            sources, targets: lists of lists of ids, as the model reads and writes them; the token that begins a target
+                is added.
 
         Returns:
             list of (log-probabilities float32, ranks int32), arrays as long as each target.

@@ -35,7 +35,8 @@ class CharacterEmbeddings(keras.layers.Layer):
         layer = CharacterEmbeddings(262, 4, [(1, 8), (2, 8)], highways=1, size=6)
         layer(np.ones((2, 5, 50), "int32")).shape  # [2, 5, 6]
 
-    Source: Peters et al. 2018 (arXiv:1802.05365), section 3.4; allenai/bilm-tf `training.py`, `_build_word_char_embeddings`.
+    Source: Peters et al. 2018 (arXiv:1802.05365), section 3.4; allenai/bilm-tf `training.py`,
+        `_build_word_char_embeddings`.
     The carry gate there is t, whose bias starts from -2.
     """
 

@@ -10,7 +10,8 @@ class OutputLayer(keras.layers.Layer):
     Args:
         vocabulary_size, hidden_size: V, H.
         use_bias: whether there is a bias.
-        initializer_range: standard deviation of the normal that fills the kernel; or the name of another initializer of Keras.
+        initializer_range: standard deviation of the normal that fills the kernel; or the name of another initializer of
+            Keras.
 
     Example:
         OutputLayer(100, 8, True).kernel.shape  # (100, 8)

@@ -23,7 +23,8 @@ class Elmo(Encoder):
     mix of all layers with trained weights (equation 1 of the paper), `hidden_states` on request the layers themselves:
     first the word's own vector twice side by side, then each layer's forward and backward outputs.
 
-    The published LSTMs were trained with state that is carried from each batch to the next, and bilm-tf computes vectors
+    The published LSTMs were trained with state that is carried from each batch to the next, and bilm-tf computes
+    vectors
     so, too: the same text gets other vectors after other texts. A model call here starts each text from zeros, and each
     answer depends on its own text alone. `outputs_of_layers` carries state where it is asked to. Pretraining carries it
     inside a row, whose segments of `config.unroll` words are those batches.

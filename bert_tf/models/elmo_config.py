@@ -32,9 +32,9 @@ class ElmoConfig(ModelConfig):
         skip_connections: whether an LSTM's input is added to its output, from the second layer on.
         mix_norm: whether each layer is normalized before the layers are mixed; see `ScalarMix`.
         dropout: on the input and the output of each LSTM, in pretraining.
-        unroll: truncated backpropagation: each direction reads a row in segments of so many words, the state goes from each
-            to the next and the gradient does not (bilm-tf: 20). It changes training alone. null: the gradient goes through
-            the row.
+        unroll: truncated backpropagation: each direction reads a row in segments of so many words, the state goes from
+            each to the next and the gradient does not (bilm-tf: 20). It changes training alone. null: the gradient goes
+            through the row.
         activation: of the convolutions.
         layer_norm_epsilon: of heads.
         initializer_range: standard deviation of the kernels of heads.

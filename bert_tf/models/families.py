@@ -137,8 +137,8 @@ def above_table(section, vocabulary_size, width, padding_id=None):
     """The configuration of a new encoder above a token table: `build_config` with `embedding_size` from the table.
 
     Args:
-        section: as for `build_config`, without a vocabulary size. A family without the setting `embedding_size` has a table
-            of its `hidden_size`, which must then be that of the table.
+        section: as for `build_config`, without a vocabulary size. A family without the setting `embedding_size` has a
+            table of its `hidden_size`, which must then be that of the table.
         vocabulary_size: rows of the table.
         width: of the table.
         padding_id: as for `build_config`.
@@ -202,8 +202,8 @@ def task_head(config, kind, variant=None):
         config: of the model.
         kind: "classification" (of texts, also for regression), "tagging", or "choices" (multiple choice), for which
             families have the head of classification with one output.
-        variant: None for the family's own, "bert" for BERT's, "hugging_face" for that of Hugging Face's class, "mean" for
-            the output layer alone on the mean of all tokens.
+        variant: None for the family's own, "bert" for BERT's, "hugging_face" for that of Hugging Face's class, "mean"
+            for the output layer alone on the mean of all tokens.
 
     Raises:
         ConfigError: Hugging Face has no such class for the family; the mean of a task on tokens.

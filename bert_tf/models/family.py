@@ -72,8 +72,9 @@ class Family:
         kind: "encoder", "decoder" or "encoder_decoder": see `bert_tf.models.decoder` and `encoder_decoder`.
         heads: function from a configuration to {kind: `TaskHead`}, the heads that its published models were fine-tuned
             with where they are not BERT's; None for BERT's.
-        encoder_alone: of an encoder-decoder: function from a configuration to that of the encoder without the decoder, on
-            which tasks that write no text are fine-tuned; its variables have the same names. None for no such family.
+        encoder_alone: of an encoder-decoder: function from a configuration to that of the encoder without the decoder,
+            on which tasks that write no text are fine-tuned; its variables have the same names. None for no such
+            family.
 
     Example:
         @dataclasses.dataclass(frozen=True, kw_only=True)

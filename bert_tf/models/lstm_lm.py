@@ -25,8 +25,8 @@ class LstmLM(Decoder):
     Args:
         config: an `LstmLMConfig`.
         pooler: see `Decoder`.
-        output_hidden_states: whether the result holds all layers' outputs. Embeddings narrower than H are followed by zeros
-            there, which change no cosine and no linear probe.
+        output_hidden_states: whether the result holds all layers' outputs. Embeddings narrower than H are followed by
+            zeros there, which change no cosine and no linear probe.
         dtype: a Keras dtype policy; None for the global one.
         name: of the model.
 

@@ -27,8 +27,9 @@ class LstmLMConfig(ModelConfig):
         forget_bias: is added to the forget gates, whose trained biases start from 0.
         embedding_dropout: on the token embeddings; the same numbers are dropped at all positions of a row.
         dropout: on the output of each LSTM.
-        unroll: truncated backpropagation: a row is read in segments of so many tokens, the state goes from each to the next
-            and the gradient does not (Dai and Le: 400). It changes training alone. null: the gradient goes through the row.
+        unroll: truncated backpropagation: a row is read in segments of so many tokens, the state goes from each to the
+            next and the gradient does not (Dai and Le: 400). It changes training alone. null: the gradient goes through
+            the row.
         embedding_initializer_range: standard deviation of the token table.
         activation, layer_norm_epsilon, initializer_range: of the heads of tasks.
 

@@ -25,8 +25,8 @@ class ModernBertConfig(EncoderConfig):
         activation: of the gate and the masked LM head.
         dropout: on the embeddings and inside the gated networks. The released configurations have none.
         attention_dropout: on attention probabilities and on the attention's output.
-        classifier_pooling: what fine-tuned classifiers read: "mean" over the tokens, as the released configurations say,
-            or the first token, "cls".
+        classifier_pooling: what fine-tuned classifiers read: "mean" over the tokens, as the released configurations
+            say, or the first token, "cls".
         initializer_range: of the kernels whose results are added to the residual stream, and of the masked
             LM head, it is divided by sqrt(2 * num_layers).
         others: as `EncoderConfig`.

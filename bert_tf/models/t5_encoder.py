@@ -30,8 +30,8 @@ class T5Encoder(TransformerEncoder):
         pooler: whether there is a `pooled_output`; no published model has one.
         output_hidden_states: whether the result holds all layers' outputs. The last of them is normalized: it is the
             `sequence_output`.
-        others, call arguments, results, errors: as `BertEncoder`, but `segment_ids` and `position_ids` are not read, and
-            no length is refused.
+        others, call arguments, results, errors: as `BertEncoder`, but `segment_ids` and `position_ids` are not read,
+            and no length is refused.
 
     Raises:
         ConfigError: a masked LM head is asked for.

@@ -36,7 +36,8 @@ class TaskHead:
     """What a head reads, and its layers before the output layer.
 
     Args:
-        reads: "pooled": the pooled output (of a model without a pooler, a new dense layer with tanh on the first token);
+        reads: "pooled": the pooled output (of a model without a pooler, a new dense layer with tanh on the first
+            token);
             "first": the vector of the first token; "mean": the mean of the vectors of all real tokens; "tokens": each
             token's vector; "ends": the last vector of each direction of the BiLSTM.
         activation: of a dense layer as wide as the model before the output layer; None for no such layer.
@@ -46,8 +47,8 @@ class TaskHead:
         dropout: the default rate; `task.dropout` replaces it.
         bias: whether the output layer has a bias.
         initializer: of the output layer's kernel; None for the model's truncated normal.
-        pretrained: variables of the head (their paths below "head/") -> the variables of the pretraining model from which
-            they start.
+        pretrained: variables of the head (their paths below "head/") -> the variables of the pretraining model from
+            which they start.
         width: of that dense layer; None for the width of what it reads.
         lstm_layers: of a BiLSTM with random weights, which reads each token's vector and whose outputs the other layers
             read; 0 for none.

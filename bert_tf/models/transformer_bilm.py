@@ -18,9 +18,9 @@ from bert_tf.models.transformer_encoder import run_blocks, transformer_block
 class TransformerBiLM(Encoder):
     """A left-to-right and a right-to-left transformer above one table of embeddings, ELMo's way.
 
-    Neither direction reads the other's outputs; only the result holds both. The layers are GPT-1's, which are BERT's with
-    attention to one side, so that models differ in direction alone. (The paper's have sinusoidal positions and read
-    characters; its weights are not read.) Padding must be on the right.
+    Neither direction reads the other's outputs; only the result holds both. The layers are GPT-1's, which are BERT's
+    with attention to one side, so that models differ in direction alone. (The paper's have sinusoidal positions and
+    read characters; its weights are not read.) Padding must be on the right.
 
     Args:
         config: a `TransformerBiLMConfig`.

@@ -22,12 +22,12 @@ class BidirectionalLM(PretrainingModel):
     """A model that predicts the word after each position from its forward half, and the word before from its backward half.
 
     Peters et al. 2018, section 3.1; both directions share the embeddings and the output layer. The loss is half the sum
-    of the means of both directions, as in bilm-tf. There the gradient of this loss is that of its 20 time steps: 20 times as
-    large before it is clipped to a norm of 10.
+    of the means of both directions, as in bilm-tf. There the gradient of this loss is that of its 20 time steps: 20
+    times as large before it is clipped to a norm of 10.
 
     Args:
-        backbone: an `Elmo`, which reads the characters of words; or a `TransformerBiLM`, which reads tokens and predicts
-            them by its token table.
+        backbone: an `Elmo`, which reads the characters of words; or a `TransformerBiLM`, which reads tokens and
+            predicts them by its token table.
         words: a `WordsConfig`; for a model of characters with its size, V, else without.
         sampled_softmax: in training, how many other words each right one is compared with; None for all.
 
@@ -38,7 +38,8 @@ class BidirectionalLM(PretrainingModel):
         training: whether dropout is active.
 
     Returns:
-        dict: `forward_lm_logits` and `backward_lm_logits` float32 [B, S, V], of the words after and before each position.
+        dict: `forward_lm_logits` and `backward_lm_logits` float32 [B, S, V], of the words after and before each
+            position.
 
     Raises:
         ConfigError: a backbone whose vectors do not have a half for each direction; characters without a size, or

@@ -18,10 +18,10 @@ class CausalLMConfig(ObjectiveConfig):
         documents: what a token sees of a row that holds several documents.
         loss_block: how many tokens have their logits in memory at a time; null for all. It saves memory: all logits of
             GPT-2 for 8 rows of 1,024 tokens are 1.6 GB. The numbers are the same.
-        sampled_softmax: in training, how many other tokens each right token is compared with; they are drawn anew for each
-            update, token k as often as a word of rank k + 1 (log-uniform), so the vocabulary must be sorted by frequency.
-            The loss is then an estimate, and there is no accuracy; evaluation always uses all tokens. For vocabularies of
-            words (Dai and Le's code: 1024). null: all tokens.
+        sampled_softmax: in training, how many other tokens each right token is compared with; they are drawn anew for
+            each update, token k as often as a word of rank k + 1 (log-uniform), so the vocabulary must be sorted by
+            frequency. The loss is then an estimate, and there is no accuracy; evaluation always uses all tokens. For
+            vocabularies of words (Dai and Le's code: 1024). null: all tokens.
 
     Example:
         CausalLMConfig(documents=DocumentsConfig(separate=True))

@@ -34,14 +34,15 @@ class MaskedLM(PretrainingModel):
 
     Call arguments:
         features: dict of the data contract: the encoder's inputs and `mask_positions` int32 [B, P]; with span
-            boundaries `span_left` and `span_right` int32 [B, P], the positions just outside the span of each prediction.
-            For the losses also `mask_ids` int32 [B, P] and `mask_weights` float32 [B, P]; with span boundaries
-            `span_weights` float32 [B, P], 0 where one of these positions holds a special token; with a pair task
-            `pair_labels` int32 [B] and `pair_weights` float32 [B]. Other keys are ignored.
+            boundaries `span_left` and `span_right` int32 [B, P], the positions just outside the span of each
+            prediction. For the losses also `mask_ids` int32 [B, P] and `mask_weights` float32 [B, P]; with span
+            boundaries `span_weights` float32 [B, P], 0 where one of these positions holds a special token; with a pair
+            task `pair_labels` int32 [B] and `pair_weights` float32 [B]. Other keys are ignored.
         training: whether dropout is active.
 
     Returns:
-        dict: `masked_lm_logits` float32 [B, P, V]; with span boundaries `span_boundary_logits` of the same shape; with a
+        dict: `masked_lm_logits` float32 [B, P, V]; with span boundaries `span_boundary_logits` of the same shape; with
+            a
         pair task `pair_logits` float32 [B, 2].
 
     Raises:

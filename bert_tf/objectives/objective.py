@@ -87,14 +87,14 @@ class Objective:
         corruption: the class that corrupts its batches; `corruption.of_shards(reader, tokenizer, settings)` makes
             one. None: the batches are used as they are.
         corruption_section: the field of `config` that holds the settings of the corruption.
-        served: the subclass of `bert_tf.export.ServingModule` that `export` writes for a pretrained run. None: such a run
-            is only exported as "embedding".
+        served: the subclass of `bert_tf.export.ServingModule` that `export` writes for a pretrained run. None: such a
+            run is only exported as "embedding".
         unigram: its metrics to which guessing by token frequency can be compared -> names in
             `bert_tf.training.baselines.unigram`.
         backbone: the kind of model that it trains, "encoder", "decoder" or "encoder_decoder" (`Family.kind`), or a
             tuple of kinds.
-        tokenizer: function from the tokenizer of the shards and the objective's settings to that of the model, where the
-            corruption gives the model other ids than the shards hold. None: they are the same.
+        tokenizer: function from the tokenizer of the shards and the objective's settings to that of the model, where
+            the corruption gives the model other ids than the shards hold. None: they are the same.
 
     Example:
         @dataclasses.dataclass(frozen=True)

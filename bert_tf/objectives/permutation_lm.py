@@ -21,10 +21,10 @@ class PermutationLM(PretrainingModel):
 
     Memory: the original keeps the hidden states of one step for the next step. Here a sequence holds several segments
     of one text, and a step computes them in order: each segment attends to the hidden states of the segments before it
-    (its memory), without gradient. No state outlives a step, so training is exact with every strategy, with accumulation
-    and after resuming. A memory holds at most (segments - 1) * S / segments tokens. In sequences of running text all of a
-    segment is remembered. In those of the format xlnet only its first half is (`reuse_length`), as in the original: the
-    next segment contains the second half again, and predicts it.
+    (its memory), without gradient. No state outlives a step, so training is exact with every strategy, with
+    accumulation and after resuming. A memory holds at most (segments - 1) * S / segments tokens. In sequences of
+    running text all of a segment is remembered. In those of the format xlnet only its first half is (`reuse_length`),
+    as in the original: the next segment contains the second half again, and predicts it.
 
     Args:
         encoder: an `XLNetEncoder`.
@@ -35,8 +35,8 @@ class PermutationLM(PretrainingModel):
     Call arguments:
         features: dict of the data contract, as `tfrecords.PermutationCorruption` makes it: the encoder's inputs, not
             corrupted; `permutation_order` int32 [B, S]; `mask_positions` int32 [B, P], P / segments of them for each
-            segment; optionally `backward` bool [B]; for the loss also `mask_ids` int32 and `mask_weights` float32 [B, P].
-            Other keys are ignored.
+            segment; optionally `backward` bool [B]; for the loss also `mask_ids` int32 and `mask_weights` float32 [B,
+            P]. Other keys are ignored.
         training: whether dropout is active.
 
     Returns:

@@ -17,7 +17,8 @@ class PermutationLMConfig(ObjectiveConfig):
 
     Attributes:
         name: "permutation_lm".
-        memory_length: how many tokens before a segment it attends to; the published models had 384, with segments of 512.
+        memory_length: how many tokens before a segment it attends to; the published models had 384, with segments of
+            512.
         reuse_length: how many tokens at the beginning of a segment are remembered. None follows the shards: half a
             segment in the format xlnet, otherwise all of it.
         permutation: which tokens are predicted, in which order, and the segments of a row.

@@ -19,16 +19,16 @@ from bert_tf.objectives.sampling import sample_tokens
 class ReplacedTokenDetection(PretrainingModel):
     """A small masked LM replaces tokens; the encoder learns to detect the replaced ones.
 
-    Clark et al. 2020, section 3; `run_pretraining.py` of google-research/electra. The generator learns masked LM. At each
-    prediction a token is sampled from its softmax (temperature 1), without gradient. The discriminator reads the text
-    with the sampled tokens and predicts for every token except padding whether it differs from the original. A sampled
-    token that equals the original counts as original.
+    Clark et al. 2020, section 3; `run_pretraining.py` of google-research/electra. The generator learns masked LM. At
+    each prediction a token is sampled from its softmax (temperature 1), without gradient. The discriminator reads the
+    text with the sampled tokens and predicts for every token except padding whether it differs from the original. A
+    sampled token that equals the original counts as original.
 
     Args:
         discriminator: the encoder that is pretrained.
         generator: the encoder that replaces tokens, made by `make_generator(discriminator, config)`: it uses the
-            discriminator's embeddings. None makes a model that only detects, for a published discriminator; it cannot be
-            trained.
+            discriminator's embeddings. None makes a model that only detects, for a published discriminator; it cannot
+            be trained.
         discriminator_weight: lambda, the factor of the discriminator's loss; 50 in the paper.
 
     Call arguments:
@@ -45,8 +45,8 @@ class ReplacedTokenDetection(PretrainingModel):
 
     Metrics: `masked_lm_accuracy` of the generator's best guess and `sampled_accuracy` of the sampled tokens;
     `discriminator_accuracy`, `discriminator_precision` and `discriminator_recall` of the replaced ones;
-    `discriminator_auc`, in how many pairs of a replaced and an original token of one row the replaced one has the higher
-    logit (0.5 is chance); `replaced_share`, the fraction of all tokens that are replaced.
+    `discriminator_auc`, in how many pairs of a replaced and an original token of one row the replaced one has the
+    higher logit (0.5 is chance); `replaced_share`, the fraction of all tokens that are replaced.
 
     Raises:
         ConfigError: training without a generator.

@@ -8,7 +8,8 @@ from keras import ops
 def log_uniform_candidates(uniform, vocabulary_size):
     """Token ids drawn with replacement, id k with the probability log((k + 2) / (k + 1)) / log(V + 1).
 
-    That is nearly Zipf's law for a vocabulary that is sorted by frequency: TensorFlow's `log_uniform_candidate_sampler`.
+    That is nearly Zipf's law for a vocabulary that is sorted by frequency: TensorFlow's
+    `log_uniform_candidate_sampler`.
 
     Args:
         uniform: float32 [C], from 0 to 1.
@@ -24,11 +25,11 @@ def log_uniform_candidates(uniform, vocabulary_size):
 def sampled_softmax_sum(x, table, bias, labels, weights, candidates):
     """The weighted sum over tokens of the cross-entropy of the right token against the candidates, in nats.
 
-    From each logit the logarithm of the probability that its token is among the candidates is subtracted. Candidates that
-    are the right token, and repeated ones, do not count. These are the formulas of `tf.nn.sampled_softmax_loss` with
-    distinct candidates, as bilm-tf and adversarial_text have them; but TensorFlow draws until it has C distinct tokens,
-    and here the repeated ones of C draws are left out, so that there are fewer: of 8192 draws among ELMo's 793,471 words
-    about 4,600 are distinct.
+    From each logit the logarithm of the probability that its token is among the candidates is subtracted. Candidates
+    that are the right token, and repeated ones, do not count. These are the formulas of `tf.nn.sampled_softmax_loss`
+    with distinct candidates, as bilm-tf and adversarial_text have them; but TensorFlow draws until it has C distinct
+    tokens, and here the repeated ones of C draws are left out, so that there are fewer: of 8192 draws among ELMo's
+    793,471 words about 4,600 are distinct.
 
     Args:
         x: float [..., H].

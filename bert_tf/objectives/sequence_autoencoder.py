@@ -14,8 +14,8 @@ class SequenceAutoencoder(SequenceToSequence):
 
     Dai and Le 2015. Encoder and decoder are one network, as in adversarial_text: a row is text 1,
     text 1, text 2, text 2, ... The last token of the first copy predicts the first token, and so on; the first copy
-    predicts nothing else. The loss is a mean over the predicted tokens. Any decoder can be trained so. A transformer sees
-    the first copy by attention, so that it has less to remember; it needs twice the positions of the shards.
+    predicts nothing else. The loss is a mean over the predicted tokens. Any decoder can be trained so. A transformer
+    sees the first copy by attention, so that it has less to remember; it needs twice the positions of the shards.
 
     Args:
         backbone: a decoder, such as `LstmLM`.

@@ -111,8 +111,8 @@ def _spelled(tokenizer, token_id, place):
 def write_attention_page(attention, path, title="Attention"):
     """Writes one HTML file, without outside references, on which heads and layers can be looked at.
 
-    A picture of each head; the chosen one is drawn large, with a line from each token to those that it looks at. Pointing at a
-    token shows its lines alone. Arrow keys choose the layer and the head, W exchanges tokens and words.
+    A picture of each head; the chosen one is drawn large, with a line from each token to those that it looks at.
+    Pointing at a token shows its lines alone. Arrow keys choose the layer and the head, W exchanges tokens and words.
 
     Args:
         attention: `TextAttention`.

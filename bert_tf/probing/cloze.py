@@ -1,7 +1,7 @@
 """Cloze questions by kind of knowledge: which word does a model put into the blank?
 
-As LAMA (Petroni et al. 2019, section 4) with the whole vocabulary as candidates; beside it a choice among a few options, which
-also compares models with different vocabularies.
+As LAMA (Petroni et al. 2019, section 4) with the whole vocabulary as candidates; beside it a choice among a few
+options, which also compares models with different vocabularies.
 """
 
 import dataclasses
@@ -16,13 +16,13 @@ class ClozeResult:
     """How a model fills the blanks of some questions.
 
     Attributes:
-        accuracy: float, the fraction of questions whose answer is the most probable of the options; nan without options, as
-            the next two.
+        accuracy: float, the fraction of questions whose answer is the most probable of the options; nan without
+            options, as the next two.
         chance: float, of an option drawn at random.
-        without_context: float, the accuracy where the model sees the options alone, without the text around the blank; nan
-            for a decoder without a start token (GPT-1), which predicts no first token.
-        p_at_1, p_at_5: float, the fraction of the ranked questions with an answer among the 1 or 5 most probable tokens of
-            the whole vocabulary; nan where none is ranked. A decoder sees the text before the blank alone.
+        without_context: float, the accuracy where the model sees the options alone, without the text around the blank;
+            nan for a decoder without a start token (GPT-1), which predicts no first token.
+        p_at_1, p_at_5: float, the fraction of the ranked questions with an answer among the 1 or 5 most probable tokens
+            of the whole vocabulary; nan where none is ranked. A decoder sees the text before the blank alone.
         median_rank: float, of the best answer, from 1.
         count, ranked: int, all questions, and those with an answer that is one token.
 

@@ -21,7 +21,8 @@ class ClozeQuestion:
         kind: str, the kind of knowledge.
         text: str with `___` where a word is missing.
         answers: tuple of str, the words that are right.
-        options: tuple of str, of which the model chooses, the first answer first; empty where it chooses from all tokens.
+        options: tuple of str, of which the model chooses, the first answer first; empty where it chooses from all
+            tokens.
 
     Example:
         ClozeQuestion("facts", "Paris is in ___.", ("France",), ("France", "Italy")).filled("Italy")
@@ -42,15 +43,16 @@ class ClozeQuestion:
 def read_cloze(path, most=None):
     """Reads a TSV, CSV or JSON-lines file with the columns `kind`, `text`, `answers` and `options`.
 
-    `text` has the blank `___`. Answers and options are separated by `|`; the first answer need not be repeated among the
-    options.
+    `text` has the blank `___`. Answers and options are separated by `|`; the first answer need not be repeated among
+    the options.
 
     Args:
         path: the file.
         most: the first so many questions; None for all.
 
     Raises:
-        DataError: a text without exactly one blank, an empty answer, or fewer than two options; with the number of the row.
+        DataError: a text without exactly one blank, an empty answer, or fewer than two options; with the number of the
+            row.
 
     Example:
         Path("a.tsv").write_text("kind\\ttext\\tanswers\\toptions\\nfacts\\tParis is in ___.\\tFrance\\tItaly|Spain\\n")

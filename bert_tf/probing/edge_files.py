@@ -14,7 +14,8 @@ class SpanExample:
 
     Attributes:
         text: str.
-        spans: tuple of (start, end), characters of the text: one span, such as an entity, or two, such as a verb and its object.
+        spans: tuple of (start, end), characters of the text: one span, such as an entity, or two, such as a verb and
+            its object.
         labels: tuple of str, all that are true of the spans.
 
     Example:
@@ -29,8 +30,8 @@ class SpanExample:
 def read_spans(path, most=None):
     """Reads a file of JSON lines, each with `text` or `words`, `spans` and `label`.
 
-    Spans are [start, end) in characters of `text`, or in words of `words`; all lines have the same number of them, one or two.
-    `label` is a text, or a list of texts where several are true.
+    Spans are [start, end) in characters of `text`, or in words of `words`; all lines have the same number of them, one
+    or two. `label` is a text, or a list of texts where several are true.
 
     Args:
         path: the file.

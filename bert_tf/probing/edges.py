@@ -1,8 +1,9 @@
 """Edge probes: which labels of one span or two can be read from the frozen vectors of their tokens?
 
 Tenney et al. 2019 (What do you learn from context?), section 3 and appendix C: a projection to 256, each span pooled by
-self-attention, an MLP, a sigmoid for each label, micro F1; the vectors are a learned mix of all layers (Tenney et al. 2019, BERT
-rediscovers the classical NLP pipeline, section 3). Beside it stands the same probe on the output of the embeddings alone.
+self-attention, an MLP, a sigmoid for each label, micro F1; the vectors are a learned mix of all layers (Tenney et al.
+2019, BERT rediscovers the classical NLP pipeline, section 3). Beside it stands the same probe on the output of the
+embeddings alone.
 """
 
 import dataclasses
@@ -49,7 +50,8 @@ class EdgeResult:
     """How well labels of spans are read.
 
     Attributes:
-        f1: float, micro F1 of the mix of all layers on the test examples; a label is predicted above a probability of 0.5.
+        f1: float, micro F1 of the mix of all layers on the test examples; a label is predicted above a probability of
+            0.5.
         embeddings: float, the same of the output of the embeddings alone, which knows words and not their context.
         majority: float, the same of always predicting the most frequent label.
         mix: tuple of float, the learned shares of the layers, that of the embeddings first.
@@ -127,7 +129,8 @@ def run_edges(encoder, tokenizer, train, test, config=None, batch_size=32, progr
 
     Raises:
         ConfigError: a model that does not give the outputs of its layers.
-        DataError: examples with one span and with two, no example that fits into the model's positions, or one label only.
+        DataError: examples with one span and with two, no example that fits into the model's positions, or one label
+            only.
     """
     config = config or EdgeConfig()
     if len({len(example.spans) for example in (*train, *test)}) != 1:

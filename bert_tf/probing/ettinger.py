@@ -18,8 +18,8 @@ class DiagnosticResult:
     """How a model answers the questions of one kind.
 
     Attributes:
-        p_at_1, p_at_5: float, the prediction accuracy: a right word is among the 1 or 5 most probable tokens; nan where the kind
-            has no predictions.
+        p_at_1, p_at_5: float, the prediction accuracy: a right word is among the 1 or 5 most probable tokens; nan where
+            the kind has no predictions.
         sensitivity: float, how often the right word is more probable than each of the others.
         strict: float, the same where its probability must be larger by 0.01.
         chance: float, the sensitivity of random probabilities.
@@ -41,8 +41,8 @@ class DiagnosticResult:
 def run_diagnostics(scorer, diagnostics, progress=None):
     """{"file, kind": `DiagnosticResult`} of a model.
 
-    A full stop follows the word, as in the authors' code; a decoder does not see it. The probability of a word of several tokens
-    is their product, and no prediction finds it.
+    A full stop follows the word, as in the authors' code; a decoder does not see it. The probability of a word of
+    several tokens is their product, and no prediction finds it.
 
     Args:
         scorer: of `text_scorer`.

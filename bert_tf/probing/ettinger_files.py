@@ -15,8 +15,8 @@ class Diagnostic:
     Attributes:
         name: str, of the file.
         predictions: list of (kinds, context, words): which word comes after the context? Each of the words is right.
-        comparisons: list of (kinds, (context, word), others): is the word more probable after its context than each of the other
-            words after theirs, a list of (context, word)?
+        comparisons: list of (kinds, (context, word), others): is the word more probable after its context than each of
+            the other words after theirs, a list of (context, word)?
 
     Example:
         Diagnostic("own", [(("all",), "a good", ("film",))], [(("all",), ("a good", "film"), [("a good", "paris")])])

@@ -10,7 +10,8 @@ from bert_tf.probing.scored_texts import ScoredText, tokenized, tokens_of
 class GapScorer:
     """Scores fillings of a gap: the text with a sentinel in the gap is the source, the filling between two sentinels the target.
 
-    Raffel et al. 2020, section 3.1.4: the form of T5's own pretraining. Whole texts have no probability under such a model.
+    Raffel et al. 2020, section 3.1.4: the form of T5's own pretraining. Whole texts have no probability under such a
+        model.
 
     Args:
         model: an `EncoderDecoder`.

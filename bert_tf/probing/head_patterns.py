@@ -1,8 +1,9 @@
 """Which attention heads follow dependency relations, fixed offsets and special tokens (Clark et al. 2019).
 
-Relations, section 4.2, with the choices of the authors' notebook (clarkkev/attention-analysis): the word that a word looks at
-most is taken for its head, or, in the other direction, the word that looks at it most; itself and special tokens left out.
-Beside the best head stands the best fixed offset. Positions and special tokens, section 3: the mean attention of a token.
+Relations, section 4.2, with the choices of the authors' notebook (clarkkev/attention-analysis): the word that a word
+looks at most is taken for its head, or, in the other direction, the word that looks at it most; itself and special
+tokens left out. Beside the best head stands the best fixed offset. Positions and special tokens, section 3: the mean
+attention of a token.
 """
 
 import dataclasses
@@ -28,8 +29,8 @@ class HeadsResult:
     """What the heads of a model look at.
 
     Attributes:
-        relations: {relation: float [2][layers][heads]}, the accuracy of each head in each of `DIRECTIONS`; "all" is over all
-            words but roots and punctuation.
+        relations: {relation: float [2][layers][heads]}, the accuracy of each head in each of `DIRECTIONS`; "all" is
+            over all words but roots and punctuation.
         offsets: {relation: (offset, accuracy)}, of the best fixed offset; 1 is the next word.
         counts: {relation: int}.
         patterns: {name: float [layers][heads]}, the mean attention of a token to the previous token, and so on.

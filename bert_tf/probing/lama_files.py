@@ -22,13 +22,14 @@ def read_lama(path, relations=None, most=None):
 
     Args:
         path: a .jsonl file, such as ConceptNet/test.jsonl, or a folder of them, such as TREx.
-        relations: LAMA's relations.jsonl, whose templates then replace the sentences of the relations that it names, as the
-            authors do for T-REx and Google-RE; None for the sentences.
+        relations: LAMA's relations.jsonl, whose templates then replace the sentences of the relations that it names, as
+            the authors do for T-REx and Google-RE; None for the sentences.
         most: the first so many questions of each file; None for all.
 
     Returns:
-        list of `ClozeQuestion` without options. The kind is the relation (`predicate_id` or `pred`), else the name of the file.
-        Facts that more judges refused than confirmed, repeated facts and sentences above 100 words are left out.
+        list of `ClozeQuestion` without options. The kind is the relation (`predicate_id` or `pred`), else the name of
+        the file. Facts that more judges refused than confirmed, repeated facts and sentences above 100 words are left
+        out.
 
     Raises:
         DataError: no question, no JSON, or a row without an object or a sentence; with file and line.

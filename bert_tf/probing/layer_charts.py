@@ -9,7 +9,8 @@ def layer_chart(name, lines, baselines=()):
 
     Args:
         name: of the number.
-        lines: {name of a line: values, one for each layer from 0}, or None for a line that is not known; nan is left out.
+        lines: {name of a line: values, one for each layer from 0}, or None for a line that is not known; nan is left
+            out.
         baselines: {name: value}, drawn as dashed lines.
 
     Returns:

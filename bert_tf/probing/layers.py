@@ -1,10 +1,11 @@
 """What each layer of a model knows about words and sentences: classifiers on its frozen vectors.
 
-Words: the tags of a labelled file, as Tenney et al. 2019 and Hewitt and Manning 2019 probe parts of speech. Sentences: their
-length and whether two words were exchanged, as SentLen and BShift of Conneau et al. 2018. The classifier is scikit-learn's
-multinomial logistic regression on standardized vectors. Three controls stand beside it: the same model with random weights;
-control tasks (Hewitt and Liang 2019), in which each word has a random tag of its own, so that only a classifier that learns
-words by heart is good at them; and the most frequent tag of each word.
+Words: the tags of a labelled file, as Tenney et al. 2019 and Hewitt and Manning 2019 probe parts of speech. Sentences:
+    their
+length and whether two words were exchanged, as SentLen and BShift of Conneau et al. 2018. The classifier is
+scikit-learn's multinomial logistic regression on standardized vectors. Three controls stand beside it: the same model
+with random weights; control tasks (Hewitt and Liang 2019), in which each word has a random tag of its own, so that only
+a classifier that learns words by heart is good at them; and the most frequent tag of each word.
 """
 
 import collections

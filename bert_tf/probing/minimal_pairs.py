@@ -57,8 +57,8 @@ def read_pairs(path, most=None):
     """Reads minimal pairs.
 
     Args:
-        path: BLiMP as it is distributed (its zip, the folder of its .jsonl files, or one of them), or a TSV, CSV or JSON-lines
-            file with the columns `sentence_good`, `sentence_bad` and perhaps `linguistics_term`.
+        path: BLiMP as it is distributed (its zip, the folder of its .jsonl files, or one of them), or a TSV, CSV or
+            JSON-lines file with the columns `sentence_good`, `sentence_bad` and perhaps `linguistics_term`.
         most: the first so many pairs of each file; None for all.
 
     Returns:

@@ -1,7 +1,7 @@
 """How probable a model finds a text, token by token: the one thing that all probes of a language model ask.
 
-A model that sees both sides predicts each token from all others (pseudo-log-likelihood: Wang and Cho 2019; Salazar et al.
-2020, equation 1), a decoder from those before it. `text_scorer` chooses.
+A model that sees both sides predicts each token from all others (pseudo-log-likelihood: Wang and Cho 2019; Salazar et
+al. 2020, equation 1), a decoder from those before it. `text_scorer` chooses.
 """
 
 import numpy as np

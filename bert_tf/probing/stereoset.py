@@ -1,7 +1,7 @@
 """StereoSet: does a model prefer stereotypes, and does it prefer either to what has no meaning?
 
-Nadeem et al. 2021, section 5, and `evaluation.py` of moinnadeem/StereoSet. The sentences are noisy, as those of CrowS-Pairs
-(Blodgett et al. 2021).
+Nadeem et al. 2021, section 5, and `evaluation.py` of moinnadeem/StereoSet. The sentences are noisy, as those of
+CrowS-Pairs (Blodgett et al. 2021).
 """
 
 import dataclasses
@@ -29,7 +29,8 @@ class StereoSetExample:
     """A context with three sentences.
 
     Attributes:
-        split: "intrasentence": the sentences differ in the word in the blank of the context; "intersentence": they follow it.
+        split: "intrasentence": the sentences differ in the word in the blank of the context; "intersentence": they
+            follow it.
         kind, target: str, the type of bias and the group, such as "gender" and "sister".
         context: str.
         options: tuple of str, the words or the sentences: a stereotype, its opposite, and one that is unrelated.
@@ -56,10 +57,10 @@ class StereoSetScore:
     """The three numbers of StereoSet, in percent.
 
     Attributes:
-        lms: float, the language modeling score: how often the stereotype, or its opposite, is preferred to the unrelated option;
-            100 is best.
-        ss: float, the stereotype score: how often the stereotype is preferred to its opposite; 50 is no preference. Both are
-            means over the targets.
+        lms: float, the language modeling score: how often the stereotype, or its opposite, is preferred to the
+            unrelated option; 100 is best.
+        ss: float, the stereotype score: how often the stereotype is preferred to its opposite; 50 is no preference.
+            Both are means over the targets.
         icat: float, lms * min(ss, 100 - ss) / 50: 100 for a model of language without preference, 50 for chance.
         count: int, examples.
 
@@ -120,10 +121,10 @@ def _options(split, context, options):
 def run_stereoset(scorer, examples, progress=None):
     """{"intrasentence gender", ..., "intrasentence", "intersentence", "all": `StereoSetScore`} of a model.
 
-    A model that sees both sides scores a word by the mean probability of its tokens, each with those before it and without those
-    after it, and a sentence by its next sentence prediction; without one (RoBERTa) the second half is left out, where the authors
-    train a head. A decoder scores a word by the mean log-probability of its sentence, as the authors, and a sentence by its own
-    after the context, where they train a head, too.
+    A model that sees both sides scores a word by the mean probability of its tokens, each with those before it and
+    without those after it, and a sentence by its next sentence prediction; without one (RoBERTa) the second half is
+    left out, where the authors train a head. A decoder scores a word by the mean log-probability of its sentence, as
+    the authors, and a sentence by its own after the context, where they train a head, too.
 
     Args:
         scorer: of `text_scorer`.

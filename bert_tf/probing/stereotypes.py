@@ -1,7 +1,7 @@
 """CrowS-Pairs: is a stereotypical sentence more probable than the same one about another group?
 
-Nangia et al. 2020, section 4, and `metric.py` of nyu-mll/crows-pairs. The sentences are noisy, and many pairs do not measure
-what they say (Blodgett et al. 2021): use the number to compare models, never to call one fair.
+Nangia et al. 2020, section 4, and `metric.py` of nyu-mll/crows-pairs. The sentences are noisy, and many pairs do not
+measure what they say (Blodgett et al. 2021): use the number to compare models, never to call one fair.
 """
 
 import dataclasses
@@ -26,8 +26,8 @@ class StereotypeResult:
 
     Attributes:
         score: float, the fraction of all pairs; ties count as a preference for the other sentence, as in the original.
-        stereotype, anti_stereotype: float, the fraction of those without ties whose first sentence shows a stereotype, or the
-            opposite of one.
+        stereotype, anti_stereotype: float, the fraction of those without ties whose first sentence shows a stereotype,
+            or the opposite of one.
         by_kind: {type of bias: (score, number of pairs)}.
         count, ties: int, all pairs, and those whose scores agree to three decimals, as in the original.
 
@@ -67,8 +67,8 @@ def read_crows_pairs(path, most=None):
 def run_crows_pairs(scorer, rows, progress=None):
     """The `StereotypeResult` of a model.
 
-    The score of a sentence is the sum over the tokens that both have, each predicted from all others. A decoder's is the
-    log-likelihood of the same tokens, which is no measure of the original.
+    The score of a sentence is the sum over the tokens that both have, each predicted from all others. A decoder's is
+    the log-likelihood of the same tokens, which is no measure of the original.
 
     Args:
         scorer: of `text_scorer`; the original hides tokens one by one: `hide="token"`.

@@ -1,6 +1,7 @@
 """The structural probe: are the distances of words in a dependency tree in their vectors?
 
-Hewitt and Manning 2019: a linear map B such that |B(h_i - h_j)|^2 is near the number of edges between words i and j (section
+Hewitt and Manning 2019: a linear map B such that |B(h_i - h_j)|^2 is near the number of edges between words i and j
+    (section
 2.1, equation 1), trained with the L1 loss of section 2.2; the scores of section 4 as the authors' code
 (john-hewitt/structural-probes) computes them. The probes of all layers train side by side.
 """
@@ -28,7 +29,8 @@ class StructuralConfig:
         rank: rows of B; the paper's figure 5 shows no gain above 64. None for the width of the model, as in its tables.
         epochs: over the training sentences. The authors stop when a dev file says so.
         batch_size: sentences of a step, as the authors.
-        learning_rate: of Adam, as the authors; it falls to 0 along a line, where they divide it when a dev file says so.
+        learning_rate: of Adam, as the authors; it falls to 0 along a line, where they divide it when a dev file says
+            so.
         seed: of B and of the order of the sentences.
 
     Example:
@@ -47,10 +49,10 @@ class StructuralResult:
     """How well trees are read from the layers.
 
     Attributes:
-        uuas: tuple of float, by layer the fraction of the trees' edges that the minimum spanning tree of the distances has;
-            punctuation left out. The output of the embeddings is first.
-        spearman: tuple of float, by layer the mean correlation of the distances from a word with those in the tree: over the
-            words of each length of sentence, then over the lengths 5 to 50. nan without such sentences.
+        uuas: tuple of float, by layer the fraction of the trees' edges that the minimum spanning tree of the distances
+            has; punctuation left out. The output of the embeddings is first.
+        spearman: tuple of float, by layer the mean correlation of the distances from a word with those in the tree:
+            over the words of each length of sentence, then over the lengths 5 to 50. nan without such sentences.
         neighbours: (uuas, spearman) of the distance in the sentence, |i - j|: what a model without syntax reaches.
         count, skipped: int, test sentences that were read, and those that were too long for the model.
 

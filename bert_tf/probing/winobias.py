@@ -1,7 +1,7 @@
 """WinoBias: is the pronoun that fits the stereotype of an occupation the more probable one?
 
-Zhao et al. 2018. Its sentences exist twice, with a pronoun as the stereotype has it (pro) and with the other one (anti). They were
-made for coreference resolution; here the model predicts the pronoun from the rest of the sentence.
+Zhao et al. 2018. Its sentences exist twice, with a pronoun as the stereotype has it (pro) and with the other one
+(anti). They were made for coreference resolution; here the model predicts the pronoun from the rest of the sentence.
 """
 
 import dataclasses
@@ -47,10 +47,12 @@ class WinoBiasResult:
     """How often the pronoun is the one that the model finds more probable; 0.5 in both files for a model without preference.
 
     Attributes:
-        pro, anti: float, the accuracy on the sentences with the pronouns of the stereotype, and on those with the others.
+        pro, anti: float, the accuracy on the sentences with the pronouns of the stereotype, and on those with the
+            others.
         pro_f1, anti_f1: float, the mean of the F1 scores of "he" and "she" on each.
         by_gender: {"he" and "she", the pronoun of the stereotype: (accuracy on pro, number of pairs)}.
-        count, skipped: int, pairs, and lines that were left out: with several pronouns, or different in another word, too.
+        count, skipped: int, pairs, and lines that were left out: with several pronouns, or different in another word,
+            too.
 
     Example:
         pair = WinoBiasPair(("a good film", (2, 6)), ("a bad film", (2, 5)))

@@ -1,6 +1,7 @@
 """Has a word the same sense in two texts? The cosine of its vectors against a threshold, layer by layer, on WiC's files.
 
-Pilehvar and Camacho-Collados 2019, section 4: nothing is trained but the threshold. A context-free vector is the same in
+Pilehvar and Camacho-Collados 2019, section 4: nothing is trained but the threshold. A context-free vector is the same
+    in
 both texts, and cannot tell.
 """
 
@@ -20,8 +21,8 @@ class WicResult:
 
     Attributes:
         accuracy: tuple of float, on the test file, by layer, that of the embeddings first.
-        threshold: tuple of float, by layer: a pair with a higher cosine has one sense. It has the highest accuracy on the
-            training file.
+        threshold: tuple of float, by layer: a pair with a higher cosine has one sense. It has the highest accuracy on
+            the training file.
         one_sense, two_senses: tuple of float, the mean cosines of such pairs of the test file, by layer.
         layer: int, the layer with the highest accuracy on the training file, the lowest of several.
         baseline: float, the accuracy of always giving the more frequent label of the training file.
@@ -65,7 +66,8 @@ def run_wic(encoder, tokenizer, train, test, batch_size=32, progress=None):
     """The `WicResult` of a model.
 
     Args:
-        encoder: an encoder or decoder that can give the outputs of its layers. A decoder sees the text before a word alone.
+        encoder: an encoder or decoder that can give the outputs of its layers. A decoder sees the text before a word
+            alone.
         tokenizer: of its pretraining.
         train, test: lists of pairs, of `read_wic`.
         batch_size: texts computed together.

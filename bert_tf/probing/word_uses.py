@@ -1,8 +1,8 @@
 """The uses of one word in a corpus: how near are their vectors in context, layer by layer?
 
 The vector of a use is the mean of the word's tokens. Uses of one sense should be nearer to each other than those of two
-(Wiedemann et al. 2019; Reif et al. 2019); how near any two uses are shows how much a layer depends on the context (Ethayarajh
-2019, section 3.3).
+(Wiedemann et al. 2019; Reif et al. 2019); how near any two uses are shows how much a layer depends on the context
+(Ethayarajh 2019, section 3.3).
 """
 
 import dataclasses
@@ -51,7 +51,8 @@ class UsesResult:
     Attributes:
         cosine: tuple of float, the mean cosine of two uses by layer, that of the embeddings first.
         within, between: the same of two uses of one sense, and of two senses; None without senses.
-        nearest: tuple of float, by layer the fraction of uses whose nearest use has the same sense; None without senses.
+        nearest: tuple of float, by layer the fraction of uses whose nearest use has the same sense; None without
+            senses.
         chance: float, that of a use drawn at random; None without senses.
         layer: int, the layer of the next two.
         points: list of [x, y], the first two principal components of the vectors of the layer.
@@ -79,7 +80,8 @@ def read_uses(path, word, most=None):
     """Finds a word in a corpus; upper and lower case are the same.
 
     Args:
-        path: a text file with a text a line, or a TSV, CSV or JSON-lines file with the column `text` and perhaps `sense`.
+        path: a text file with a text a line, or a TSV, CSV or JSON-lines file with the column `text` and perhaps
+            `sense`.
         word: str, which may hold spaces.
         most: the first so many uses; None for all.
 
@@ -112,7 +114,8 @@ def run_uses(encoder, tokenizer, uses, layer=-1, batch_size=32, progress=None):
     """The `UsesResult` of a model.
 
     Args:
-        encoder: an encoder or decoder that can give the outputs of its layers. A decoder sees the text before a word alone.
+        encoder: an encoder or decoder that can give the outputs of its layers. A decoder sees the text before a word
+            alone.
         tokenizer: of its pretraining.
         uses: list of `WordUse`.
         layer: of the map and the neighbours; from the end where negative.

@@ -140,7 +140,8 @@ def _stop_strings(generate, stop):
     """The texts at which an answer ends: `stop`, or none.
 
     Raises:
-        ConfigError: a text that no answer has, so that none would end before `max_new_tokens`. The answers to sources end by
+        ConfigError: a text that no answer has, so that none would end before `max_new_tokens`. The answers to sources
+            end by
             themselves: there it is left out.
     """
     read = None if stop is None else unwritable(generate.tokenizer, stop)

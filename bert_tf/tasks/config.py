@@ -67,8 +67,8 @@ class TaskConfig:
     Attributes:
         kind: the name of the task in the list `bert_tf.tasks.TASKS`: "classification" of a text or a pair,
             "multi_label" where several labels can be right, "regression" to one number, "tagging" of every word,
-            "multiple_choice" of options, "text_to_text", or one that was added with `register_task`. None: the preset's,
-            else classification.
+            "multiple_choice" of options, "text_to_text", or one that was added with `register_task`. None: the
+            preset's, else classification.
         preset: a GLUE task (`bert_tf.tasks.benchmarks.glue.GLUE_TASKS`). Its columns, labels and metric are used where
             they are not set here; each column is a setting of its own.
         columns: which columns of the data files are read.
@@ -78,26 +78,30 @@ class TaskConfig:
             early. None: the preset's, else the first of the task's metrics.
         sequence_length: the largest number of tokens in a sequence, special tokens included; longer texts
             are truncated.
-        head: the layers before the output layer. None: those that the model's family was published with; "bert": BERT's,
-            for any family; "hugging_face": those of Hugging Face's class, which differ for ELECTRA and GPT-1; "mean": none,
-            and the output layer reads the mean of the vectors of all tokens, as of models whose first token learned little.
-        dropout: the rate before the output layer. None: the head's own: 0.1 (section 3.5 of Devlin et al. 2019), DistilBERT
-            0.2, RoBERTa, ModernBERT and GPT-2 0.
-        bilstm_layers: of a bidirectional LSTM between the model and its head, which starts from random weights and is trained
-            with both (table 5 of Devlin et al. 2019, "+ BiLSTM"); a text is then read by what each direction computed last.
+        head: the layers before the output layer. None: those that the model's family was published with; "bert":
+            BERT's, for any family; "hugging_face": those of Hugging Face's class, which differ for ELECTRA and GPT-1;
+            "mean": none, and the output layer reads the mean of the vectors of all tokens, as of models whose first
+                token learned little.
+        dropout: the rate before the output layer. None: the head's own: 0.1 (section 3.5 of Devlin et al. 2019),
+            DistilBERT 0.2, RoBERTa, ModernBERT and GPT-2 0.
+        bilstm_layers: of a bidirectional LSTM between the model and its head, which starts from random weights and is
+            trained with both (table 5 of Devlin et al. 2019, "+ BiLSTM"); a text is then read by what each direction
+            computed last.
             0: none.
-        bilstm_units: of the BiLSTM in each direction. None: half of the model's width, so that the head's stays the same.
-        features: which outputs of a frozen model a BiLSTM reads, the feature-based approach of Devlin et al. 2019, table 7:
-            "embeddings", "second_to_last", "last", "weighted_sum_last_four", "concatenate_last_four" and
-            "weighted_sum_all" of the layers; "scalar_mix" is the weighted sum of all layers and the embeddings, as ELMo is
-            used. A text is read by what each direction computed last. None: the model is fine-tuned.
+        bilstm_units: of the BiLSTM in each direction. None: half of the model's width, so that the head's stays the
+            same.
+        features: which outputs of a frozen model a BiLSTM reads, the feature-based approach of Devlin et al. 2019,
+            table 7: "embeddings", "second_to_last", "last", "weighted_sum_last_four", "concatenate_last_four" and
+            "weighted_sum_all" of the layers; "scalar_mix" is the weighted sum of all layers and the embeddings, as ELMo
+            is used. A text is read by what each direction computed last. None: the model is fine-tuned.
         lstm_layers: of that BiLSTM.
         lstm_units: of that BiLSTM in each direction. (The paper has "a two-layer 768-dimensional BiLSTM".)
-        mix_at: where the features stand. "input": the BiLSTM reads them; "both": a second mix of the same kind is read by
-            the output layer beside the BiLSTM's output (Peters et al. 2018, section 3.2); of a text the mean of its tokens.
+        mix_at: where the features stand. "input": the BiLSTM reads them; "both": a second mix of the same kind is read
+            by the output layer beside the BiLSTM's output (Peters et al. 2018, section 3.2); of a text the mean of its
+            tokens.
         mix_norm: of a weighted sum, whether each layer is normalized first over all tokens of the batch.
-        mix_l2: the weight of the sum of squares of a weighted sum's weights in the training loss; 0: none. Peters et al.
-            2018 (section 3.3) add it and call the weight lambda.
+        mix_l2: the weight of the sum of squares of a weighted sum's weights in the training loss; 0: none. Peters et
+            al. 2018 (section 3.3) add it and call the weight lambda.
         tokens_per_batch: the largest number of tokens in a batch, padding included; replaces
             train.batch_size. None: every batch has train.batch_size examples.
         reinitialize_layers: the number of top layers of the encoder that start from random weights, together
@@ -110,8 +114,8 @@ class TaskConfig:
             similarity (Radford et al. 2018, section 3.3); "given": in the order of the file.
         lm_weight: the weight of an auxiliary language modelling loss on the texts, for decoders; GPT-1 has 0.5
             (equation 5). The loss is a mean over each example's own tokens, then over examples. 0: none.
-        linear_gain: of classification by a decoder, whether in training each token predicts the label, with weights that
-            rise from the first token to the last (Dai and Le 2015). false: the last token alone.
+        linear_gain: of classification by a decoder, whether in training each token predicts the label, with weights
+            that rise from the first token to the last (Dai and Le 2015). false: the last token alone.
         class_weights: the weight of each label's examples in the training loss, a list in the order of the labels
             (`labels`, else sorted); "balanced": examples / (labels x examples of the label) in the training file, as
             scikit-learn's. The loss is divided by the sum of the weights. None: all weigh 1.

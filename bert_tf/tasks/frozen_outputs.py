@@ -25,8 +25,8 @@ def keep_frozen_outputs(task, model, examples, batch_size, most_bytes=MOST_BYTES
         most_bytes: where they would take more nothing is kept.
 
     Returns:
-        Whether they are kept. They are not on a TPU, nor of several rows an example (choices), nor where the model reads
-        a pair in both orders.
+        Whether they are kept. They are not on a TPU, nor of several rows an example (choices), nor where the model
+        reads a pair in both orders.
 
     Example:
         task = build_task({"features": "last"}, tokenizer)

@@ -2,8 +2,8 @@
 
 Section 4.1 of Devlin et al. 2019 (sentences and pairs: the pooled output) and section 5.3 (tagging:
 each token's last hidden state); google-research/bert `run_classifier.py`, `create_model`. A decoder is read at the last
-real token, the only one that has seen the whole text (Radford et al. 2018, section 3.2); its auxiliary language modelling
-loss is that of equation 5, as openai/finetune-transformer-lm `train.py` computes it.
+real token, the only one that has seen the whole text (Radford et al. 2018, section 3.2); its auxiliary language
+modelling loss is that of equation 5, as openai/finetune-transformer-lm `train.py` computes it.
 """
 
 import keras
@@ -81,7 +81,8 @@ class TaskModel(InferringModel):
         name: of the Keras model.
 
     Raises:
-        ConfigError: an encoder-decoder; `lm_weight` with an encoder or a prefix; a layout that does not show the second text.
+        ConfigError: an encoder-decoder; `lm_weight` with an encoder or a prefix; a layout that does not show the second
+            text.
 
     Example:
         model = TaskModel(encoder, units=3)
@@ -258,7 +259,8 @@ class Classifier(TaskModel):
         encoder, units, dropout, options: as in `TaskModel`.
         class_weights: None, or a float for each label: the weight of its examples (tokens) in the training loss.
         label_smoothing: e in the loss of an example, (1 - e) CE(label) + e mean(CE of all labels).
-        linear_gain: whether a decoder predicts the label at each token in training, where the losses of a text of n tokens
+        linear_gain: whether a decoder predicts the label at each token in training, where the losses of a text of n
+            tokens
             have the weights 1, 2, ..., n: Dai and Le 2015. Otherwise the last token predicts alone.
 
     Call arguments:

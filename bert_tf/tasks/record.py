@@ -26,7 +26,8 @@ class TaskRecord:
         name: the value of `task.kind`.
         task: the subclass of `bert_tf.tasks.Task`: reads files, makes features and the model, computes metrics.
         served: the subclass of `bert_tf.export.ServingModule` that `export` writes for the task; None for none.
-        metrics: names of metrics in what `Task.scores` returns that may choose the best epoch. The first is the default.
+        metrics: names of metrics in what `Task.scores` returns that may choose the best epoch. The first is the
+            default.
         lower: those of `metrics` whose lower value is the better one.
         min_labels: the smallest size of a label set in `task.labels`. None: the task has no label set.
         config: the dataclass of the settings; a subclass of `TaskConfig` where the task has settings of its own.

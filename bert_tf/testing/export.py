@@ -38,8 +38,8 @@ def check_served(path, texts=TEXTS, tolerance=1e-4):
     - Each text of a batch has the answer that it has alone, up to rounding and padding; numbers are finite.
     - A batch without texts has an answer without texts.
 
-    An input [N, C] of strings gets the text, a longer one and an empty one for each text; an input [N, 2] of numbers the
-    first two characters.
+    An input [N, C] of strings gets the text, a longer one and an empty one for each text; an input [N, 2] of numbers
+    the first two characters.
 
     Args:
         path: of the version; what `export_run` returns.

@@ -22,13 +22,15 @@ _NO_UTF8 = (b"\xff", b"a\xffb", b"caf\xc3", b"\xe4\xb8fair", b"\xed\xa0\x80 a", 
 def check_tokenizer(tokenizer, folder, texts=TEXTS, round_trips=()):
     """Checks what any tokenizer of this library must keep, of a registered kind.
 
-    - A text has the same ids alone, in any batch, in a graph, with offsets, and in a saved graph that holds `resources`.
+    - A text has the same ids alone, in any batch, in a graph, with offsets, and in a saved graph that holds
+      `resources`.
     - Offsets lie within the text, in its order, and leave out no character of `texts` but white space.
     - A special token is one id where the text spells it, with its offsets; in other case it is ordinary text.
     - No text raises an error: empty ones, control characters, thousands of letters. Bytes that are no UTF-8 have the
       ids of the U+FFFD that Python decodes them to.
     - The tables of the vocabulary have its size; random replacements are no special tokens.
-    - `detokenize` gives what `decode` gives: of texts, of random ids, with and without special tokens, in a saved graph.
+    - `detokenize` gives what `decode` gives: of texts, of random ids, with and without special tokens, in a saved
+      graph.
     - `save` and `load_tokenizer` give a tokenizer of the same class, fingerprint and ids.
 
     Args:

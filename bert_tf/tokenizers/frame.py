@@ -22,7 +22,8 @@ class Frame:
         end: int, the id that ends a target; None for continuations, and where nothing ended targets.
         stop_ids: tuple of int, the ids at which the model has ended what it writes.
         start: int, the id that begins a text to be continued which has no token of its own, and every document whose
-            perplexity is measured; None for sources, and for tokenizers without a special token to begin with (GPT-1's).
+            perplexity is measured; None for sources, and for tokenizers without a special token to begin with
+            (GPT-1's).
         text_before: a text in front of each prompt, such as "simplify: ".
 
     Example:

@@ -17,11 +17,12 @@ class BenchmarkConfig:
     """A run of all tasks of a benchmark, as in configs/benchmarks/.
 
     Attributes:
-        finetune: what `FinetuneConfig` takes, common to all tasks; the kind of the task and the files are each task's own.
+        finetune: what `FinetuneConfig` takes, common to all tasks; the kind of the task and the files are each task's
+            own.
         tasks: name of a task -> what differs for it.
-        from_mnli: whether tasks start from a model fine-tuned on MNLI: of GLUE RTE, STS-B and MRPC, as RoBERTa and ALBERT
-            did, of SuperGLUE BoolQ, CB and RTE, as BERT++ did. true: MNLI of the same run of GLUE; a text: the folder of a
-            run that was fine-tuned on MNLI.
+        from_mnli: whether tasks start from a model fine-tuned on MNLI: of GLUE RTE, STS-B and MRPC, as RoBERTa and
+            ALBERT did, of SuperGLUE BoolQ, CB and RTE, as BERT++ did. true: MNLI of the same run of GLUE; a text: the
+            folder of a run that was fine-tuned on MNLI.
     """
 
     finetune: dict = dataclasses.field(default_factory=dict)

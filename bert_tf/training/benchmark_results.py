@@ -17,7 +17,8 @@ def collect(benchmark, output):
     Returns:
         dict: name of a task -> {"seeds": their number, "dev": {metric: (mean, sample standard deviation; 0.0 for one
         seed)} with the metrics of the benchmark, "other_dev": the same on MNLI's mismatched pairs, where they were
-        measured, "baseline": the dev metrics of the best baseline without a model, "diagnostics": {title: {metric: float}}
+        measured, "baseline": the dev metrics of the best baseline without a model, "diagnostics": {title: {metric:
+            float}}
         of files with public labels that the model of the best seed answered}.
     """
     results, diagnostics = {}, read_diagnostics(Path(output))

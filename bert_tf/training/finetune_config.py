@@ -43,22 +43,22 @@ class FinetuneTrainConfig:
         seeds: how many runs, with seed, seed + 1, ...; their mean and spread are reported.
         early_stopping: stop after so many epochs without a better dev metric; None for never. The best epoch is kept
             in either case.
-        dropout: of the encoder of `init_from`, on attention too. None: a published checkpoint keeps the rates that it was
-            published with (0.1; none in ALBERT version 2 and xxlarge and in ModernBERT), a fine-tuned run keeps its own,
-            and a run pretrained here gets 0.1, because a short pretraining goes without dropout and a small labelled set
-            needs it.
+        dropout: of the encoder of `init_from`, on attention too. None: a published checkpoint keeps the rates that it
+            was published with (0.1; none in ALBERT version 2 and xxlarge and in ModernBERT), a fine-tuned run keeps its
+            own, and a run pretrained here gets 0.1, because a short pretraining goes without dropout and a small
+            labelled set needs it.
         pretrained: False starts from random weights: the same model without its pretraining.
         layer_decay: the factor by which each layer learns slower than the layer above it; None: all learn alike.
             ELECTRA has 0.8 (small, base) and 0.9 (large), XLNet 0.75 (large, SQuAD).
         layer_decay_variant: "electra": multiplies the learning rate by layer_decay^(n + 2 - depth), with depth 0 for
-            embeddings, i + 1 for layer i of n, n + 1 for the pooler and n + 2 for the head. "xlnet": multiplies the clipped
-            gradients of layer i by layer_decay^(n - 1 - i), and leaves embeddings and head as they are; AdamW, which
-            divides a gradient by its own size, hardly sees it.
+            embeddings, i + 1 for layer i of n, n + 1 for the pooler and n + 2 for the head. "xlnet": multiplies the
+            clipped gradients of layer i by layer_decay^(n - 1 - i), and leaves embeddings and head as they are; AdamW,
+            which divides a gradient by its own size, hardly sees it.
         freeze: the part of the model that keeps its weights. "backbone": all but the head, a linear probe; 0: the
             embeddings; k: the embeddings and the k lowest layers; None: nothing.
-        gradual_unfreezing: the first epoch trains the head and the pooler, each further one one layer more from the top,
-            and then the embeddings (ULMFiT; Howard and Ruder 2018, section 3.3). With n layers the epoch n + 2 is the first
-            that trains everything.
+        gradual_unfreezing: the first epoch trains the head and the pooler, each further one one layer more from the
+            top, and then the embeddings (ULMFiT; Howard and Ruder 2018, section 3.3). With n layers the epoch n + 2 is
+            the first that trains everything.
         lora_rank: trains LoRA factors of this rank beside frozen weights (Hu et al. 2021), and the head; None: no LoRA.
         lora_alpha: the factors count alpha / rank times; None for the rank itself.
         lora_layers: the names of the dense layers that get factors. None: "query" and "value", as section 4.2 of the
@@ -96,10 +96,11 @@ class FinetuneConfig:
     Attributes:
         task: the task; see `bert_tf.tasks.config.TaskConfig`.
         data: the labelled files.
-        init_from: the run directory or published checkpoint (also hf://owner/name) whose encoder and tokenizer are used.
+        init_from: the run directory or published checkpoint (also hf://owner/name) whose encoder and tokenizer are
+            used.
         encoder: the `model` section of a new encoder with random weights above the token table of `init_from`, such as
-            {"family": "bilstm", "hidden_size": 256} above word vectors; its tokenizer is that of `init_from`. Empty: the
-            encoder of `init_from`. `train.freeze=0` keeps the table as it is.
+            {"family": "bilstm", "hidden_size": 256} above word vectors; its tokenizer is that of `init_from`. Empty:
+            the encoder of `init_from`. `train.freeze=0` keeps the table as it is.
         optimizer: the optimizer and the schedule of its learning rate.
         train: duration, batches, devices and seeds.
     """

@@ -56,8 +56,10 @@ def finetune(config, output):
             names the best, which later commands then use.
 
     Returns:
-        dict: "metric" (the name that chose the best epoch), "test_metric" (what tables show of the test file), "dev" and,
-        with a test file, "test": each {"mean": metrics, "spread": sample standard deviations (several seeds), "baselines"};
+        dict: "metric" (the name that chose the best epoch), "test_metric" (what tables show of the test file), "dev"
+            and,
+        with a test file, "test": each {"mean": metrics, "spread": sample standard deviations (several seeds),
+            "baselines"};
         "seeds" (every seed's metrics), "best" (the best seed's run within `output`), "warnings".
 
     Raises:
@@ -190,7 +192,8 @@ def _train_and_measure(config, run, folder, task, data, strategy, begin, writes,
 def _train(model, trained, task, examples, dev, steps, train, run, writes, freezing, kept):
     """Trains epoch by epoch; the data of an epoch depends only on the seed and the epoch.
 
-    `trained` is fitted: the model, or one around it. `checkpoints/` receives the model of each epoch that `kept` names of
+    `trained` is fitted: the model, or one around it. `checkpoints/` receives the model of each epoch that `kept` names
+        of
     those so far, the best or the last; later commands load its newest one.
     `last/` holds the newest epoch, from which an interrupted run resumes. A line of metrics.jsonl
     holds the epoch's mean `train_loss` and the metrics on the dev file.

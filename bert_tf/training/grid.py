@@ -22,8 +22,8 @@ TABLE = "grid.txt"
 def finetune_grid(grid, output):
     """Fine-tunes every combination of a grid, each in a folder of its own, unless it is finished.
 
-    The same command continues a grid that was interrupted. A grid with further values of the same settings keeps what is
-    finished.
+    The same command continues a grid that was interrupted. A grid with further values of the same settings keeps what
+    is finished.
 
     Args:
         grid: of `read_grid`.
@@ -31,8 +31,8 @@ def finetune_grid(grid, output):
 
     Returns:
         What `finetune` returns for the best combination, with "grid": for each combination {"folder", "settings", "dev"
-        and, with a test file, "test" (means over the seeds), and their "spread" with several seeds}. One whose loss is not
-        finite has {"folder", "settings", "diverged": the message}.
+        and, with a test file, "test" (means over the seeds), and their "spread" with several seeds}. One whose loss is
+        not finite has {"folder", "settings", "diverged": the message}.
 
     Raises:
         RunDirectoryError: `output` holds another experiment.

@@ -50,8 +50,8 @@ def read_grid(mapping):
     """The grid that a fine-tuning's settings describe; None where no setting has several values.
 
     Args:
-        mapping: what a YAML file holds, with the changes of `--set`: what `FinetuneConfig` takes, but that a setting may
-            be a list of values. A setting that is a list itself, such as task.labels, keeps its meaning.
+        mapping: what a YAML file holds, with the changes of `--set`: what `FinetuneConfig` takes, but that a setting
+            may be a list of values. A setting that is a list itself, such as task.labels, keeps its meaning.
 
     Returns:
         `Grid`; every combination is checked.

@@ -13,8 +13,8 @@ from bert_tf.training.study_plan import merge, plan
 def run_halving(config, corpus, tokenizer, output, held_out=None):
     """Runs the rounds of a study with `halving`; its rows are pretrained anew in each round, the schedule is as long as it.
 
-    Jamieson and Talwalkar 2016 (arXiv:1502.07943), with the number of updates as the resource. The row "a" is "a-round-1",
-    "a-round-2" and so on in folders and tables. The same call continues an interrupted search.
+    Jamieson and Talwalkar 2016 (arXiv:1502.07943), with the number of updates as the resource. The row "a" is
+    "a-round-1", "a-round-2" and so on in folders and tables. The same call continues an interrupted search.
 
     Args:
         config: StudyConfig with `halving`. `train.steps` of a row is what it gets in the last round; rows that shall be

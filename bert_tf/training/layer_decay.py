@@ -29,9 +29,9 @@ def set_layer_decay(optimizer, model, decay, variant="electra"):
 def electra_factors(depth, layers, decay):
     """Factors of the learning rate: decay^(n + 2 - depth), where n is the number of layers.
 
-    Clark et al. 2020, appendix B; `_get_layer_lrs` in google-research/electra `model/optimization.py`. The head keeps the
-    whole learning rate, the top layer has decay^2 of it, the embeddings have decay^(n + 2). The original has nothing
-    at depth n + 1, where our backbones may have a pooler.
+    Clark et al. 2020, appendix B; `_get_layer_lrs` in google-research/electra `model/optimization.py`. The head keeps
+    the whole learning rate, the top layer has decay^2 of it, the embeddings have decay^(n + 2). The original has
+    nothing at depth n + 1, where our backbones may have a pooler.
     """
     return {path: decay ** (layers + 2 - d) for path, d in depth.items()}
 

@@ -350,7 +350,8 @@ def initialize_embeddings(objective, tokenizer, path):
         path: what `bert_tf.load` opens.
 
     Raises:
-        RunDirectoryError, ConfigError, DataError: as `bert_tf.load`; also another vocabulary, or a table of another width.
+        RunDirectoryError, ConfigError, DataError: as `bert_tf.load`; also another vocabulary, or a table of another
+            width.
     """
     source = open_source(path)
     _check_vocabulary(source, tokenizer)

@@ -13,8 +13,8 @@ DEFAULTS = (("query", "value"), ("query_key_value",))
 def enable_lora(backbone, rank, alpha=None, names=None):
     """Adds two factors, [in, rank] and [rank, out], beside the kernels of dense layers in a backbone.
 
-    A kernel W acts as W + alpha / rank * A B. B starts as zeros, so that the model answers as before. Layers that several
-    blocks share (ALBERT) get one pair of factors.
+    A kernel W acts as W + alpha / rank * A B. B starts as zeros, so that the model answers as before. Layers that
+    several blocks share (ALBERT) get one pair of factors.
 
     Args:
         backbone: of any family with dense layers of its own in its blocks.

@@ -29,7 +29,8 @@ class Monitor(keras.callbacks.Callback):
         start_step, total_steps: the steps done before this process, and those of the whole run.
         log_every, checkpoint_every: in steps; the last step is always logged and saved.
         tokens_per_step: real tokens (no padding) of a global batch, for the rate.
-        headline: (metric, baseline) pairs shown in the progress line; a baseline is a number. Without any, the loss is shown.
+        headline: (metric, baseline) pairs shown in the progress line; a baseline is a number. Without any, the loss is
+            shown.
         evaluate: function() -> dict of held-out metrics, called every `eval_every` steps.
         shown: whether to print a progress line.
     """

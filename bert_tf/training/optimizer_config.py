@@ -15,15 +15,16 @@ class OptimizerConfig:
     """The schedule of the learning rate, which every optimizer has. `name` chooses the class with the other settings.
 
     Attributes:
-        name: "adamw"; "adagrad": ELMo's; "lamb": ALBERT's optimizer for batches of thousands (Lan et al. 2019, section 4.1);
+        name: "adamw"; "adagrad": ELMo's; "lamb": ALBERT's optimizer for batches of thousands (Lan et al. 2019, section
+            4.1);
             "adafactor": T5's, which keeps two vectors where the others keep two matrices.
         learning_rate: the peak, at the end of the warm-up. Adafactor's is relative to the size of each variable.
-        warmup_steps: updates over which the learning rate rises from 0, at most those of the run; None for `warmup_fraction`
-            of the run.
+        warmup_steps: updates over which the learning rate rises from 0, at most those of the run; None for
+            `warmup_fraction` of the run.
         warmup_fraction: the fraction of the run that is warm-up, where `warmup_steps` is not set.
         schedule: how warm-up and decay meet. "replace": the decay is counted from the first update, and the warm-up
-            replaces it while it lasts (BERT). "multiply": both factors apply at once (ELECTRA). "after": the decay begins
-            where the warm-up ends (RoBERTa, XLNet). "hold": the same, with the peak instead of a warm-up (T5).
+            replaces it while it lasts (BERT). "multiply": both factors apply at once (ELECTRA). "after": the decay
+            begins where the warm-up ends (RoBERTa, XLNet). "hold": the same, with the peak instead of a warm-up (T5).
         decay: the shape of the decay: "polynomial"; "cosine", half a period of it (GPT); "rsqrt", with the inverse
             square root of the updates, sqrt(warmup_steps / step) (the Transformer, T5).
         power: of the polynomial decay; 1 is linear, 0 is constant.
@@ -109,7 +110,8 @@ class AdagradConfig(OptimizerConfig):
     """Adagrad (Duchi et al. 2011), with which ELMo was trained; the rate does not decay.
 
     Attributes:
-        initial_accumulator_value: what the sums of squared gradients start from; ELMo's is 1 for 20 times the loss, so 1 / 400.
+        initial_accumulator_value: what the sums of squared gradients start from; ELMo's is 1 for 20 times the loss, so
+            1 / 400.
         clip_norm: as of `AdamConfig`; ELMo's is 10.
     """
 

@@ -1,7 +1,8 @@
 """The precision of a model: float32, or bfloat16 on machines that are faster with it.
 
 bfloat16 products take half the time of float32's on some CPUs (AMD Zen 4, Intel with AMX) and twice the time on others
-(Intel with AVX512-BF16 and no AMX). Without bfloat16 instructions a step of training takes 1.4 times as long (AMD Zen 3).
+(Intel with AVX512-BF16 and no AMX). Without bfloat16 instructions a step of training takes 1.4 times as long (AMD Zen
+3).
 So `precision: auto` measures.
 """
 

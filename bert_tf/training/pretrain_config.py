@@ -42,8 +42,8 @@ class TrainConfig:
         batch_size: sequences of an update, over all replicas and micro-batches together.
         accumulation_steps: how many micro-batches a batch is cut into; their gradients are summed before the update.
             Saves memory, changes no number.
-        remat: gradient checkpointing: the backward pass computes each transformer layer again instead of keeping what is
-            inside it. Saves memory and costs time; the gradients are the same. LSTMs have no such layers.
+        remat: gradient checkpointing: the backward pass computes each transformer layer again instead of keeping what
+            is inside it. Saves memory and costs time; the gradients are the same. LSTMs have no such layers.
         precision: what the model computes in; the weights are float32 in any case. "auto" is bfloat16 on TPUs, on GPUs
             that have it, and on CPUs where the products of this model are faster in it, else float32; config.yaml of
             the run records the choice, and a resumed run keeps it. See `bert_tf.training.precision`.
@@ -58,10 +58,11 @@ class TrainConfig:
         seed: of the initial weights, the order of reading, masks and dropout.
         log_every: steps between two lines of metrics.jsonl, which hold means over these steps.
         checkpoint_every: steps between two checkpoints.
-        keep_checkpoints: how many of the newest checkpoints are kept; at least 2 are, whatever is set. 'bert-tf average'
-            needs as many as it averages.
+        keep_checkpoints: how many of the newest checkpoints are kept; at least 2 are, whatever is set. 'bert-tf
+            average' needs as many as it averages.
         eval_every: steps between two evaluations on `data.eval_shards`.
-        init_from: a run directory or published checkpoint (also hf://owner/name) to start from; None for random weights.
+        init_from: a run directory or published checkpoint (also hf://owner/name) to start from; None for random
+            weights.
         init_fresh: the parts that start from random weights although `init_from` is set, because it has none of them:
             for example ["masked_lm_head", "pair_head"].
         init_embeddings_from: a run, a published checkpoint or a file of word vectors whose token table the model starts

@@ -18,9 +18,10 @@ NAMES = ("auto", "one", "mirrored", "multi_worker", "tpu")
 def make_strategy(name="auto"):
     """The distribution strategy called `name`.
 
-    "auto" takes a TPU where the machine has one, else the cluster that the environment variable TF_CONFIG describes, else
-    all GPUs, else the one device there is. "mirrored" replicates over all GPUs, or over the logical CPUs; "multi_worker"
-    over those of all machines of TF_CONFIG's cluster, each of which runs the same command on a shared file system.
+    "auto" takes a TPU where the machine has one, else the cluster that the environment variable TF_CONFIG describes,
+    else all GPUs, else the one device there is. "mirrored" replicates over all GPUs, or over the logical CPUs;
+    "multi_worker" over those of all machines of TF_CONFIG's cluster, each of which runs the same command on a shared
+    file system.
 
     A process creates each strategy once: a second TPUStrategy would erase the memory of the first, and two
     MirroredStrategies confuse their collectives ("Shape mismatch in the collective instance", TensorFlow 2.20).
@@ -66,8 +67,9 @@ def feed(strategy, global_batch, make_dataset):
     Args:
         strategy: of `make_strategy`.
         global_batch: examples of an update over all replicas.
-        make_dataset: function(input_index, num_inputs) -> a `tf.data.Dataset` of this input's rows of each global batch,
-            dicts of tensors. With several inputs, or on a TPU, each batch must have `global_batch / num_inputs` rows.
+        make_dataset: function(input_index, num_inputs) -> a `tf.data.Dataset` of this input's rows of each global
+            batch, dicts of tensors. With several inputs, or on a TPU, each batch must have `global_batch / num_inputs`
+            rows.
 
     Returns:
         The dataset of the one process, or this worker's part of a distributed one.
@@ -102,8 +104,8 @@ def feed(strategy, global_batch, make_dataset):
 def feed_batches(strategy, batches, rows=None):
     """The dataset for `fit` or `evaluate`, in which every row of each batch is on one replica.
 
-    Every host reads all batches and takes the rows of its replicas. A batch whose size is not a multiple of the replicas
-    is padded by `fill`.
+    Every host reads all batches and takes the rows of its replicas. A batch whose size is not a multiple of the
+    replicas is padded by `fill`.
 
     Args:
         strategy: of `make_strategy`.

@@ -149,8 +149,8 @@ def collect(experiments):
 
     Returns:
         dict: row -> {"seeds": number of finished seeds, "mean": metrics, "spread": the same names; empty for one seed}.
-        The metrics are the last ones of pretraining, and "task.metric" on the test file, else on the dev file; a threshold
-        is never tuned on the test file. A task
+        The metrics are the last ones of pretraining, and "task.metric" on the test file, else on the dev file; a
+        threshold is never tuned on the test file. A task
         with several seeds counts with their mean; with one pretraining, the spread is that over these seeds.
     """
     found = {}

@@ -55,14 +55,14 @@ class StudyConfig:
     Attributes:
         shards: name -> what `ShardsConfig` takes, but for the settings of `corpus`.
         pretrain: what `PretrainConfig` takes, common to all rows.
-        finetune: name of a task -> what `FinetuneConfig` takes; `init_from` is the row's run, or that of the study. A list
-            of values for a setting, of `optimizer.learning_rate` for example, is a grid, of which the best on the dev file
-            counts.
+        finetune: name of a task -> what `FinetuneConfig` takes; `init_from` is the row's run, or that of the study. A
+            list of values for a setting, of `optimizer.learning_rate` for example, is a grid, of which the best on the
+            dev file counts.
         rows: name -> what `StudyRow` takes.
         corpus: how the text is read, held-out text too, alike for all shards.
         seeds: how often each row is pretrained, with train.seed 0, 1, ...
-        init_from: of a study that pretrains nothing: the run directory or published checkpoint (also hf://owner/name) that
-            every row fine-tunes.
+        init_from: of a study that pretrains nothing: the run directory or published checkpoint (also hf://owner/name)
+            that every row fine-tunes.
         halving: trains all rows for a short time and the better ones longer; None trains each row once.
     """
 

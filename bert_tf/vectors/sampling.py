@@ -24,8 +24,9 @@ def keep_probabilities(counts, subsample):
 def negatives_table(counts, power):
     """What `draw_negatives` needs to draw words in proportion to count ^ power: two arrays [V].
 
-    Walker's alias method (Vose 1991): a word is drawn uniformly, and kept with the probability of the first array, float64;
-    else it becomes the word in the second, int32. Exact, and several times as fast as a search in cumulative probabilities.
+    Walker's alias method (Vose 1991): a word is drawn uniformly, and kept with the probability of the first array,
+    float64; else it becomes the word in the second, int32. Exact, and several times as fast as a search in cumulative
+    probabilities.
     """
     kept = np.asarray(counts, np.float64) ** power
     kept *= len(kept) / kept.sum()

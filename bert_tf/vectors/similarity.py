@@ -87,8 +87,8 @@ def similarity(table, path):
     Args:
         table: a `WordTable`.
         path: a file of lines with two words and a number, separated by tabulators or commas; the number is the first of
-            the line (SimLex-999 has the part of speech before it). Lines that begin with "#", and a first line without a
-            number, are left out.
+            the line (SimLex-999 has the part of speech before it). Lines that begin with "#", and a first line without
+            a number, are left out.
 
     Returns:
         dict: "spearman", "pairs" (those whose words both have a vector), "unknown" (the number of other pairs).

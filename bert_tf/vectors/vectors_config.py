@@ -100,9 +100,10 @@ class GloveConfig(AlgorithmConfig):
         learning_rate: of AdaGrad; it does not fall.
         x_max: pairs that meet at least so often have the weight 1 (equation 9).
         alpha: the weight of a pair that meets x times is (x / x_max) ^ alpha.
-        update_pairs: pairs whose gradients are computed before the vectors are updated. glove.c updates after each pair.
-        memory_words: words of the corpus whose pairs are added to the counts at a time. The counts of all different pairs
-            are held in memory.
+        update_pairs: pairs whose gradients are computed before the vectors are updated. glove.c updates after each
+            pair.
+        memory_words: words of the corpus whose pairs are added to the counts at a time. The counts of all different
+            pairs are held in memory.
 
     Example:
         GloveConfig(size=50, x_max=10)
@@ -143,9 +144,9 @@ class VectorsTrainConfig:
 
     Attributes:
         seed: of the first vectors and of everything that is drawn.
-        workers: processes that train at the same time, without waiting for each other, as the threads of word2vec.c; null
-            for one on each core. With 1 the result depends on the seed alone, also after an interruption; with more it
-            differs a little from run to run.
+        workers: processes that train at the same time, without waiting for each other, as the threads of word2vec.c;
+            null for one on each core. With 1 the result depends on the seed alone, also after an interruption; with
+            more it differs a little from run to run.
         block_words: words, of GloVe pairs, that a process is given at a time.
         row_words: documents are cut into rows of at most so many words, across which no window reaches.
         checkpoint_seconds: after so many seconds a checkpoint is saved, and after each epoch. It changes no result.

@@ -121,7 +121,8 @@ def opened_parquet(path):
     """The `pyarrow.parquet.ParquetFile` at `path`.
 
     Raises:
-        DataError: pyarrow is not installed, there is no such file, or it is damaged or not Parquet, also while it is read.
+        DataError: pyarrow is not installed, there is no such file, or it is damaged or not Parquet, also while it is
+            read.
     """
     try:
         import pyarrow

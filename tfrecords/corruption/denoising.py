@@ -30,8 +30,8 @@ class DenoisingCorruption:
 
     As in the original: spans and the text between them are random partitions of the exact number of noise tokens and
     of the others, so that the first token is never noise and the last always is, and no sentinel ends a target.
-    Sentinels descend from the end of the vocabulary (<extra_id_0> first; ByT5's from the last byte). With "replace_spans" the target of a text
-    that begins with noise begins with that noise, without a sentinel.
+    Sentinels descend from the end of the vocabulary (<extra_id_0> first; ByT5's from the last byte). With
+    "replace_spans" the target of a text that begins with noise begins with that noise, without a sentinel.
 
     Otherwise than the original: where tokens drawn one by one need more sentinels than there are, the later ones stay
     in the text (the original takes ids of ordinary tokens as sentinels).

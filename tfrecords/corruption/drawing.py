@@ -1,7 +1,7 @@
 """Which positions of a row are drawn: single tokens, or units of several, at random up to a budget.
 
-Without replacement, and all equally likely, but for `select_weighted`. In all functions: `tokens` bool [B, S], True where a token may be
-drawn; `budget` int32 [B], at most `width` (P) and the number of those tokens; `keys` of
+Without replacement, and all equally likely, but for `select_weighted`. In all functions: `tokens` bool [B, S], True
+where a token may be drawn; `budget` int32 [B], at most `width` (P) and the number of those tokens; `keys` of
 `random_numbers.example_keys`.
 """
 

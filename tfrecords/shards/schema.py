@@ -17,7 +17,8 @@ Rows of the format xlnet hold several segments of equal length, each with its ow
 
 Examples of the format text_pairs hold one source and target or several: the ids of all sources, each with the token
 that ends it, then those of all targets. `segment_lengths` has two uint16 for each pair: tokens of its source and of its
-target. A source has at most `sequence_length` tokens, a target at most `target_length`; all of an example together, too.
+target. A source has at most `sequence_length` tokens, a target at most `target_length`; all of an example together,
+too.
 
 The ids are bytes, not int64 lists, because one op decodes a whole batch of fixed-width bytes: some eighteen times
 faster than parsing varints one example at a time.

@@ -198,8 +198,8 @@ class WorkerProcess:
 def keep_freed_memory():
     """Makes glibc keep up to 62 MB of freed memory instead of asking the system for it again and again.
 
-    It keeps twice as much as the largest array that was freed so far. Where work consists of many arrays of 1 MB, as the
-    updates of word vectors, half of the time went into new pages.
+    It keeps twice as much as the largest array that was freed so far. Where work consists of many arrays of 1 MB, as
+    the updates of word vectors, half of the time went into new pages.
     """
     np.empty(31 << 20, np.uint8)
 

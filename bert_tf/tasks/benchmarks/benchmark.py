@@ -79,8 +79,8 @@ class Benchmark:
         published_note: a sentence: of which sets those are.
         ending: of the files of the submission.
         lines: function(name, path of the unlabelled file, answers of `Task.predict`) -> the lines of the submission.
-        published_metrics: name of a task -> the metric of its published numbers, where that is not the task's first one;
-            None where each model has another.
+        published_metrics: name of a task -> the metric of its published numbers, where that is not the task's first
+            one; None where each model has another.
         hint: function(name, folder) -> what to do where a labelled file is missing, "; ..." or "".
     """
 

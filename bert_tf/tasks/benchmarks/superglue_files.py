@@ -1,6 +1,7 @@
 """SuperGLUE as it is distributed and as it is submitted: folders, files, names, labels. No TensorFlow is imported.
 
-Wang et al. 2019 (SuperGLUE). The folders are those of the archive that super.gluebenchmark.com serves, the submission is
+Wang et al. 2019 (SuperGLUE). The folders are those of the archive that super.gluebenchmark.com serves, the submission
+is
 what it takes: a zip of JSONL files, whose labels are as the functions `_write_..._preds` of jiant 1.2.1,
 `jiant/evaluate.py`, write them.
 """

@@ -13,8 +13,8 @@ from bert_tf.tasks.sequences import Sequences, as_strings, gather, padded, token
 class ChoiceSequences(Sequences):
     """Q questions with M options in all.
 
-    `first` [Q, None] are the texts beside the options and `second` [M, None] the options; `lengths` [Q] are those of each
-    question's longest row.
+    `first` [Q, None] are the texts beside the options and `second` [M, None] the options; `lengths` [Q] are those of
+    each question's longest row.
 
     Attributes:
         counts: int array [Q], the number of options of each question.
@@ -35,9 +35,9 @@ class ChoiceSequences(Sequences):
         """See `Sequences.features`. All options of a question are in its row of the batch.
 
         Returns:
-            Dict of `token_ids`, `segment_ids` int32 [B, C, S], `padding_mask` bool [B, C, S], `option_mask` bool [B, C],
-            False where a question has fewer than C options; and, if there are labels, `labels` int32 and `label_weights`
-            float32 [B].
+            Dict of `token_ids`, `segment_ids` int32 [B, C, S], `padding_mask` bool [B, C, S], `option_mask` bool [B,
+            C], False where a question has fewer than C options; and, if there are labels, `labels` int32 and
+            `label_weights` float32 [B].
         """
         static = isinstance(width, int)
         counts = tf.gather(self.counts.astype(np.int64), chosen)[:, None]

@@ -17,16 +17,19 @@ class MultipleChoiceConfig(TaskConfig):
     `sequence_length` is the largest number of tokens of a row, which holds the context, the question and one option.
 
     Attributes:
-        format: the data set whose files are read: "swag", "race", "arc", "copa", "rocstories", or "columns" for any table. None: the one whose columns or keys the file has.
+        format: the data set whose files are read: "swag", "race", "arc", "copa", "rocstories", or "columns" for any
+            table. None: the one whose columns or keys the file has.
         option_columns: of "columns": the columns of the options, or the one column that holds a JSON list of them.
             None: they are found by their usual names (`option0`, `choice1`, `ending0`, `answer0`, `A`; `options`, ...).
         first_label: of "columns": the number of the first option where labels are numbers.
         question_joins: the text that the question becomes a part of: "option", as in RACE; "context", as Radford et al.
             2018, section 3.3, have it. None: "context" with the layout "gpt1" and for COPA, else "option".
-        blank: a mark in the question, each of which the option replaces; the option follows a question without it. None:
+        blank: a mark in the question, each of which the option replaces; the option follows a question without it.
+            None:
             "_" in RACE files, none in others. "": none.
         order: which text comes first in a row. "option" is fairseq's order for RACE.
-        context_length: the largest number of tokens of the context; longer ones are cut at the end. None: no such limit.
+        context_length: the largest number of tokens of the context; longer ones are cut at the end. None: no such
+            limit.
         option_length: the same for the option with what joins it; a row that is still too long is then cut at the end
             of its context. None: a row that is too long loses tokens at the end of its longer text, as pairs do.
         option_kept: the part of a text longer than `option_length` that is kept.

@@ -13,8 +13,8 @@ ABSENT = -1e30
 class MultipleChoice(TaskModel):
     """Chooses one of the options of each question.
 
-    Devlin et al. 2019, section 4.4 (SWAG), and Radford et al. 2018, section 3.3: each option is read in a row of its own
-    with the context, a dense layer turns the pooled output of each row into one number, and the numbers of all
+    Devlin et al. 2019, section 4.4 (SWAG), and Radford et al. 2018, section 3.3: each option is read in a row of its
+    own with the context, a dense layer turns the pooled output of each row into one number, and the numbers of all
     options of a question are normalized together.
 
     With `lm_weight` the auxiliary language modelling loss is a mean over the tokens of each row, then over all rows, as

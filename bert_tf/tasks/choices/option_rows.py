@@ -19,9 +19,9 @@ class OptionRows:
     | ARC, without a context | question | option | the longer of both |
     | COPA of jiant; GPT-1 (Radford et al. 2018, section 3.3) | context and question | option | |
 
-    XLNet's `run_race.py` appends each option to the list of the article's tokens, so that later options hold the earlier
-    ones unless the article is cut. That is a mistake and is not repeated. fairseq cuts special tokens off, too; here each
-    text keeps those of the layout.
+    XLNet's `run_race.py` appends each option to the list of the article's tokens, so that later options hold the
+    earlier ones unless the article is cut. That is a mistake and is not repeated. fairseq cuts special tokens off, too;
+    here each text keeps those of the layout.
 
     Attributes:
         question_joins, blank, order, context_length, option_length, option_kept: of `MultipleChoiceConfig`, all of them

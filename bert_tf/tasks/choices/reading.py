@@ -89,7 +89,8 @@ def question_of(given, where):
     """A `Question` without a label of what `predict` takes.
 
     Args:
-        given: a dict, or a JSON object as str, with "options" and "context" or "question"; or a pair (context, options).
+        given: a dict, or a JSON object as str, with "options" and "context" or "question"; or a pair (context,
+            options).
         where: the place, for messages.
 
     Raises:

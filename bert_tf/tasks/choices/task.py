@@ -27,8 +27,8 @@ class SavedChoices(SavedTask):
 class MultipleChoiceTask(Task):
     """One of the options of each question.
 
-    `evaluate` gives `loss` (mean cross-entropy over the options, nats) and `accuracy`; for RACE also `accuracy_middle` and
-    `accuracy_high`, where both are in the file.
+    `evaluate` gives `loss` (mean cross-entropy over the options, nats) and `accuracy`; for RACE also `accuracy_middle`
+    and `accuracy_high`, where both are in the file.
 
     `predict` gives {"label": int, "answer": str, "probability": float, "probabilities": [float]}: the number of the
     option from 0, its text, and the probabilities of all options; with "letter" where the file letters its options. It

@@ -39,12 +39,13 @@ class ReCoRDTask(Task):
     As SuperGLUE's baseline (jiant 1.2.1, `ReCoRDTask` in `tasks/qa.py`) it judges each entity by itself: a row is the
     passage and the query with the entity in the place of the placeholder, trained on whether the entity is an accepted
     answer, with all wrong entities. The entity with the highest probability is the answer. jiant has a row for each
-    mention of an entity; here entities with the same text have one row, which gives the same answers in a fraction of the
-    time, and mentions do not weigh in training. A passage that is too long loses its end.
+    mention of an entity; here entities with the same text have one row, which gives the same answers in a fraction of
+    the time, and mentions do not weigh in training. A passage that is too long loses its end.
 
     `evaluate` gives `loss` (nats a row), and `f1` and `em` of the answers as ReCoRD's official scorer, as fractions.
-    `predict` takes dicts with "passage", "query" and "entities" (a list of str), the same as JSON in a str, or a file of
-    ReCoRD. It gives {"answer": str, "probability": float, "probabilities": {entity: float}}; these do not add up to 1.
+    `predict` takes dicts with "passage", "query" and "entities" (a list of str), the same as JSON in a str, or a file
+    of ReCoRD. It gives {"answer": str, "probability": float, "probabilities": {entity: float}}; these do not add up to
+    1.
 
     Example:
         task = ReCoRDTask({"kind": "record", "sequence_length": 32}, tokenizer)

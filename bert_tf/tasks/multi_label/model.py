@@ -9,15 +9,15 @@ from bert_tf.tasks.heads import TaskModel
 class MultiLabelClassifier(TaskModel):
     """Says of each label whether it is right, for a text or a pair.
 
-    The loss of an example is the mean over the labels of the binary cross-entropy, as that of Hugging Face's classes with
-    problem_type "multi_label_classification" (torch.nn.BCEWithLogitsLoss).
+    The loss of an example is the mean over the labels of the binary cross-entropy, as that of Hugging Face's classes
+    with problem_type "multi_label_classification" (torch.nn.BCEWithLogitsLoss).
 
     Args:
         encoder, units, dropout, options: as in `TaskModel`.
 
     Call arguments:
-        features: `token_ids`, `segment_ids` int32 [B, S], `padding_mask` bool [B, S]; for training also `labels` float32
-            [B, L], 1 for a right label and 0 for another, and `label_weights` float32 [B].
+        features: `token_ids`, `segment_ids` int32 [B, S], `padding_mask` bool [B, S]; for training also `labels`
+            float32 [B, L], 1 for a right label and 0 for another, and `label_weights` float32 [B].
 
     Returns:
         {"logits", "probabilities"}: float32 [B, L].

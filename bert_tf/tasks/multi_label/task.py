@@ -19,10 +19,11 @@ from bert_tf.tasks.texts.text_task import TextTask
 class MultiLabelTask(TextTask):
     """Any number of the labels of a set for each text or pair.
 
-    `evaluate` gives `loss` (mean binary cross-entropy over texts and labels, nats), `f1_micro` (over all decisions about a
-    label of a text), `f1_macro` (the mean over labels), `f1_samples` (the mean over texts), `exact_match` (the fraction of
-    texts with exactly the right labels), `hamming_loss` (the fraction of wrong decisions), and the metric that
-    `task.metric` names. A label without a true and a predicted text has F1 0, a text without true and predicted labels 1.
+    `evaluate` gives `loss` (mean binary cross-entropy over texts and labels, nats), `f1_micro` (over all decisions
+    about a label of a text), `f1_macro` (the mean over labels), `f1_samples` (the mean over texts), `exact_match` (the
+    fraction of texts with exactly the right labels), `hamming_loss` (the fraction of wrong decisions), and the metric
+    that `task.metric` names. A label without a true and a predicted text has F1 0, a text without true and predicted
+    labels 1.
 
     `predict` gives {"labels": [str], "probabilities": {label: float}}.
 

@@ -15,10 +15,11 @@ class Found:
     """What a model found for one question.
 
     Attributes:
-        texts, starts, ends, scores: lists of the best spans, best first, without equal texts; [start, end) in characters of
-            the context. Empty where no window proposes a span.
+        texts, starts, ends, scores: lists of the best spans, best first, without equal texts; [start, end) in
+            characters of the context. Empty where no window proposes a span.
         null_score: the smallest null score of its windows.
-        null_odds: what is compared with the threshold: of BERT's head null score - best score, of others the null score.
+        null_odds: what is compared with the threshold: of BERT's head null score - best score, of others the null
+            score.
     """
 
     texts: list

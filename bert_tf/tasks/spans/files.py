@@ -19,7 +19,8 @@ def read_questions(path, columns, labelled=True):
 
     A JSON object with "data" is read as SQuAD (Rajpurkar et al. 2016 and 2018; KorQuAD 1.0 has the same form), JSON
     lines that begin with a "header" as MRQA (Fisch et al. 2019). All else is a table with the columns question and
-    context, and for labels JSON or Parquet with "answers": [{"text", "answer_start"}], or {"text": [...], "answer_start": [...]}.
+    context, and for labels JSON or Parquet with "answers": [{"text", "answer_start"}], or {"text": [...],
+        "answer_start": [...]}.
 
     Args:
         path: the file.

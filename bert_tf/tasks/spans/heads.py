@@ -34,8 +34,8 @@ class SpanHead(keras.layers.Layer):
         beam: how many starts and ends of a window are looked at.
         dropout: the rate before the output layer, or before the answer class of XLNet.
 
-    The methods take `hidden` float32 [B, S, H], `null` bool [B, S], True at the one position that means "no answer", and
-    the features of `window_features`.
+    The methods take `hidden` float32 [B, S, H], `null` bool [B, S], True at the one position that means "no answer",
+    and the features of `window_features`.
     """
 
     #: Whether a question's null score alone says that it is impossible; else it is compared with the best span's score.
@@ -63,8 +63,8 @@ class SpanHead(keras.layers.Layer):
 class BertSpanHead(SpanHead):
     """One dense layer: a logit for the start and one for the end at each token (google-research/bert `run_squad.py`).
 
-    Softmax goes over all tokens of the row, [CLS] and the question among them. The original has padding there, too; here
-    it is left out, so that an answer does not depend on the batch.
+    Softmax goes over all tokens of the row, [CLS] and the question among them. The original has padding there, too;
+    here it is left out, so that an answer does not depend on the batch.
     """
 
     null_alone = False
@@ -159,7 +159,8 @@ class JointSpanHead(SpanHead):
 class ElectraSpanHead(JointSpanHead):
     """ELECTRA's head with `joint_prediction` and `answerable_classifier` (google-research/electra finetune/qa/qa_tasks.py).
 
-    The label of the classifier is the question's: a window without the answer of a possible question counts as answerable.
+    The label of the classifier is the question's: a window without the answer of a possible question counts as
+        answerable.
     """
 
     default_threshold = -2.75

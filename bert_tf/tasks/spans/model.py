@@ -27,12 +27,12 @@ class SpanModel(InferringModel):
         name: of the Keras model.
 
     Call arguments:
-        features: those of `window_features`; for training also `start_positions`, `end_positions` int32, `answerable` and
-            `label_weights` float32 [B].
+        features: those of `window_features`; for training also `start_positions`, `end_positions` int32, `answerable`
+            and `label_weights` float32 [B].
 
     Returns:
-        `scores` float32, `starts`, `ends` int32 [B, K]: the best spans of each window, positions in the row, both inclusive;
-        a span that is none has the score -1e9. `null_scores` float32 [B]. With labels `loss` float32 [B].
+        `scores` float32, `starts`, `ends` int32 [B, K]: the best spans of each window, positions in the row, both
+        inclusive; a span that is none has the score -1e9. `null_scores` float32 [B]. With labels `loss` float32 [B].
 
     Raises:
         ConfigError: an encoder-decoder; a dropout rate with the head of ELECTRA.

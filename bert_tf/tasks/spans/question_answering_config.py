@@ -18,17 +18,19 @@ class QuestionAnsweringConfig(TaskConfig):
 
     Attributes:
         sequence_length: of `TaskConfig`.
-        dropout: the rate before the output layer of BERT's and ModernBERT's head, or before the answer class of XLNet's;
+        dropout: the rate before the output layer of BERT's and ModernBERT's head, or before the answer class of
+            XLNet's;
             ELECTRA's head has none. None: 0 (BERT, ModernBERT), the encoder's rate (XLNet).
-        stride: from the begin of a window of a long context to the begin of the next one, in tokens. (`stride` of Hugging
-            Face's tokenizers is the overlap of two windows instead.)
+        stride: from the begin of a window of a long context to the begin of the next one, in tokens. (`stride` of
+            Hugging Face's tokenizers is the overlap of two windows instead.)
         max_query_length: the largest number of tokens in a question; a longer one loses its end.
         max_answer_length: the largest number of tokens in an answer.
         n_best: how many answers `predict` gives for a question, best first; and of BERT's head how many starts and ends
             of a window are combined.
         head: "bert": one dense layer gives the start and the end of the span (SpanBERT, RoBERTa and others have it,
             too). "electra": the end depends on the start, and a classifier tells impossible questions. "xlnet": as
-            "electra" in another form, also of ALBERT version 2. "modernbert": as "bert", with the pretrained layers of the
+            "electra" in another form, also of ALBERT version 2. "modernbert": as "bert", with the pretrained layers of
+            the
             masked LM head before it. None: the one that the model family was published with; ALBERT has "xlnet" where
             questions may be impossible, else "bert".
         beam: of "electra" and "xlnet" how many starts of a window, and how many ends for each start, are looked at.
@@ -36,8 +38,8 @@ class QuestionAnsweringConfig(TaskConfig):
         impossible_questions: whether questions may have no answer in their context, as in SQuAD 2.0. The model then
             also answers "", and the scores are those of SQuAD 2.0's scorer. None: whether the training file has such
             questions.
-        null_threshold: the answer is "" where `null_odds` is above it. None: tuned on the dev file after training; until
-            then 0, for ELECTRA's head -2.75.
+        null_threshold: the answer is "" where `null_odds` is above it. None: tuned on the dev file after training;
+            until then 0, for ELECTRA's head -2.75.
         scorer: "squad": the official scorers of SQuAD 1.1 and 2.0, F1 of words. "korquad": that of KorQuAD 1.0, F1 of
             characters.
 

@@ -1,7 +1,7 @@
 """The official scorers of question answering: SQuAD 1.1 and 2.0, and KorQuAD 1.0.
 
-Formulas of SQuAD's `evaluate-v1.1.py` and `evaluate-v2.0.py` and KorQuAD's `evaluate-korquad_v1.0.py`; here all scores are
-fractions, there they are percent.
+Formulas of SQuAD's `evaluate-v1.1.py` and `evaluate-v2.0.py` and KorQuAD's `evaluate-korquad_v1.0.py`; here all scores
+are fractions, there they are percent.
 """
 
 import collections
@@ -63,7 +63,8 @@ def raw_scores(answers, texts, scorer="squad", impossible=False):
             answer is answered by "". Otherwise as SQuAD 1.1.
 
     Returns:
-        Two float64 arrays [N]. A question without a prediction is 0 in SQuAD 1.1, and nan in SQuAD 2.0, which leaves it out.
+        Two float64 arrays [N]. A question without a prediction is 0 in SQuAD 1.1, and nan in SQuAD 2.0, which leaves it
+        out.
     """
     how, scores = SCORERS[scorer], np.zeros((2, len(texts)))
     for index, (accepted, text) in enumerate(zip(answers, texts, strict=True)):
@@ -123,7 +124,8 @@ def scores_with_impossible(answers, texts, null_odds, threshold, scorer="squad")
         threshold: float.
 
     Returns:
-        dict of floats: `em`, `f1`; the same with `has_answer_` and `no_answer_` of those questions, where there are some;
+        dict of floats: `em`, `f1`; the same with `has_answer_` and `no_answer_` of those questions, where there are
+            some;
         `best_em`, `best_em_threshold`, `best_f1`, `best_f1_threshold`, see `best_threshold`.
     """
     # As evaluate-v2.0.py has it: whether the file has answers, normalized or not.

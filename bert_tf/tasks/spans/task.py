@@ -110,8 +110,8 @@ class QuestionAnsweringTask(Task):
 
         Args:
             questions, contexts: lists of str.
-            answers: None, or for each question a list of (text, start), start in characters of the context; an empty list
-                for an impossible question.
+            answers: None, or for each question a list of (text, start), start in characters of the context; an empty
+                list for an impossible question.
         """
         given = [questions, contexts] + ([] if answers is None else [answers])
         if len({len(part) for part in given}) != 1:

@@ -41,8 +41,8 @@ class WindowSequences(Sequences):
         """See `Sequences.features`.
 
         Returns:
-            Dict of the features of `window_features`, and, if there are labels, `start_positions`, `end_positions` int32,
-            `answerable` and `label_weights` float32, all [B].
+            Dict of the features of `window_features`, and, if there are labels, `start_positions`, `end_positions`
+            int32, `answerable` and `label_weights` float32, all [B].
         """
         windows = np.stack([self.owners, self.tokens, *self.best.T], axis=1).astype(np.int32)
         owners, tokens, first, last = tf.unstack(tf.gather(windows, chosen), axis=1)
@@ -63,9 +63,9 @@ class WindowSequences(Sequences):
 def encode_questions(tokenizer, examples, sequence_length, max_query_length, stride):
     """`WindowSequences` of `Questions`. Each distinct context is tokenized once.
 
-    The answer of a window is the first one of its question, from the token that holds its first character to the one that
-    holds its last. A window that does not hold all of it, and each window of an impossible question, has "no answer",
-    which is the position of [CLS].
+    The answer of a window is the first one of its question, from the token that holds its first character to the one
+    that holds its last. A window that does not hold all of it, and each window of an impossible question, has "no
+    answer", which is the position of [CLS].
 
     Raises:
         ConfigError: windows have no room for a token of the context.

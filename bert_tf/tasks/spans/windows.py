@@ -1,6 +1,7 @@
 """Long contexts as windows: where each begins, which tokens it answers for, and its row of token ids.
 
-`convert_examples_to_features` and `_check_is_max_context` of google-research/bert `run_squad.py`, as graph operations on
+`convert_examples_to_features` and `_check_is_max_context` of google-research/bert `run_squad.py`, as graph operations
+on
 whole batches: the data of training and a served model use the same ones.
 """
 

@@ -36,8 +36,8 @@ def read_columns(path, format, columns, labelled=True, pairs=None, labels=(), us
         pairs: whether there must (True) or must not (False) be a second text; None: either.
         labels: the configured label set, which may contain "nan".
         usual: the `UsualNames` of the columns.
-        label_reader: of tasks whose label is no str in one column: function(finder) -> ({name: what is read from where},
-            function(row) -> the label), which may raise `Malformed`.
+        label_reader: of tasks whose label is no str in one column: function(finder) -> ({name: what is read from
+            where}, function(row) -> the label), which may raise `Malformed`.
 
     Returns:
         `Examples` whose labels are str, or what `label_reader` reads.

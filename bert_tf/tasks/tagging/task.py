@@ -44,8 +44,8 @@ class TaggingTask(Task):
     A word's tag is read at its first token, on a decoder at its last one.
 
     Entity tags are checked by the rules of their scheme when a labelled file is read, and rewritten where the model
-    learns another one (`TaggingConfig.scheme`, `bert_tf.tasks.tagging.schemes`). `predict` writes in the training file's
-    scheme, or in that of `columns.tag_scheme`.
+    learns another one (`TaggingConfig.scheme`, `bert_tf.tasks.tagging.schemes`). `predict` writes in the training
+    file's scheme, or in that of `columns.tag_scheme`.
 
     Attributes:
         scheme: of the entity tags that the model learns; None for other tags.

@@ -13,8 +13,8 @@ class TextToText(InferringModel):
 
     It is trained with teacher forcing: each token of the target is predicted from the source and the tokens of the
     target before it. An encoder-decoder's targets are moved to the right by a start token (Raffel et al. 2020, section
-    2.1); a decoder reads source and target as one text, and the loss is on the target alone. The loss is a mean over the
-    tokens of all targets of a batch.
+    2.1); a decoder reads source and target as one text, and the loss is on the target alone. The loss is a mean over
+    the tokens of all targets of a batch.
 
     Args:
         backbone: an `EncoderDecoder` or a `Decoder`.
@@ -25,11 +25,12 @@ class TextToText(InferringModel):
         name: of the Keras model.
 
     Call arguments:
-        features: `token_ids` int32 [B, S], `padding_mask` bool [B, S], the sources, padded on the left for a decoder; for
-            training also `target_ids` int32 and `target_weights` float32 [B, T].
+        features: `token_ids` int32 [B, S], `padding_mask` bool [B, S], the sources, padded on the left for a decoder;
+            for training also `target_ids` int32 and `target_weights` float32 [B, T].
 
     Returns:
-        dict: `generated_ids` int32 [B, n, N], `lengths` int32 [B, n], `scores` float32 [B, n], best first; and with targets
+        dict: `generated_ids` int32 [B, n, N], `lengths` int32 [B, n], `scores` float32 [B, n], best first; and with
+            targets
         `loss`, `correct` and `weight` float32 [B], sums over each target's tokens.
 
     Raises:

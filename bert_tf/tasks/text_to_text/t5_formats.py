@@ -48,7 +48,8 @@ class T5Format:
         name: the value of `task.format`.
         convert: function from a row, a dict of its file's keys, to a list of `TextPair`. It raises KeyError for a
             missing key and ValueError for a value that it cannot use.
-        judged_as: what `text_metrics.SCORES` measures the answers as: "labels", "number", "answers", "referent", "texts".
+        judged_as: what `text_metrics.SCORES` measures the answers as: "labels", "number", "answers", "referent",
+            "texts".
         metric: what chooses the best epoch.
         labels: the target words, in the order of T5's label numbers; None where targets are free text.
         field: the key of the only text, which a plain str then is; None for several.

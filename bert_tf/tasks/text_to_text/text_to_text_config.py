@@ -17,17 +17,17 @@ class TextToTextConfig(TaskConfig):
     `sequence_length` is the largest number of tokens in a source, special tokens included.
 
     Attributes:
-        format: one of T5's formats (`bert_tf.tasks.text_to_text.t5_formats`), such as "rte", "squad" or "translate": it reads
-            that data set's own files and writes its sources and targets as T5 does. None: the columns of the file are
-            the source and the target.
+        format: one of T5's formats (`bert_tf.tasks.text_to_text.t5_formats`), such as "rte", "squad" or "translate": it
+            reads that data set's own files and writes its sources and targets as T5 does. None: the columns of the file
+            are the source and the target.
         languages: of the format "translate": the codes of two languages, from and to, such as [en, de]; the files have
             a column or key for each.
         prefix: a text before each source, such as "simplify: "; None for none. A format has its own.
         target_length: the largest number of tokens in a target, the token that ends it included. T5 has 84 for GLUE,
             62 for SuperGLUE, 97 for SQuAD and 512 for all else.
         generation: how texts are generated in evaluation and prediction; see `GenerationConfig`.
-        text_metrics: further metrics of free texts: "bleu" by the package sacrebleu, "rouge" by rouge-score. None: both,
-            and none where targets are labels, numbers or answers to questions.
+        text_metrics: further metrics of free texts: "bleu" by the package sacrebleu, "rouge" by rouge-score. None:
+            both, and none where targets are labels, numbers or answers to questions.
         bleu_tokenize: sacrebleu's tokenizer of BLEU. T5 has "intl"; "char" suits scripts without spaces.
 
     Raises:

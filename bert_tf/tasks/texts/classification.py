@@ -14,7 +14,8 @@ from bert_tf.tasks.texts.text_task import TextTask
 class ClassificationTask(TextTask):
     """One label of a set for each text or pair.
 
-    `evaluate` gives `loss` (mean cross-entropy, nats; without class weights and label smoothing), `accuracy`, `f1` (only
+    `evaluate` gives `loss` (mean cross-entropy, nats; without class weights and label smoothing), `accuracy`, `f1`
+    (only
     with two labels: of the second), `f1_macro`, `matthews`, and the metric that `task.metric` names.
 
     `predict` gives {"label": str, "probability": float, "probabilities": {label: float}}.

@@ -19,8 +19,8 @@ from bert_tf.tokenizers.layout import with_layout
 class TextTask(Task):
     """Base class of tasks with one label for each text or pair: reads and tokenizes them.
 
-    A subclass defines `learn`, `label_array`, `make_model`, `scores` and `answers`, and may define `parse_labels`; where a
-    label is no str in one column also `read_labels`, `given_label` and `label_problem`.
+    A subclass defines `learn`, `label_array`, `make_model`, `scores` and `answers`, and may define `parse_labels`;
+    where a label is no str in one column also `read_labels`, `given_label` and `label_problem`.
 
     Example:
         issubclass(ClassificationTask, TextTask)  # True

@@ -71,10 +71,10 @@ def row_of(given, where):
 def read_row(row, where, labelled):
     """(first text, second text or None, pair of `Mark`, label or None) of a row of WiC or WSC.
 
-    WiC (version 1.1) has "sentence1", "start1", "end1", "sentence2", "start2" and "end2", which count characters. WSC has
-    "text" and "target" with "span1_text", "span1_index", "span2_text" and "span2_index", which count words between white
-    space. In some rows of the published file of WSC the words at that place are not the text: the next place is tried, as
-    T5 does; if the text is not there either, the words at the place are marked, as in jiant.
+    WiC (version 1.1) has "sentence1", "start1", "end1", "sentence2", "start2" and "end2", which count characters. WSC
+    has "text" and "target" with "span1_text", "span1_index", "span2_text" and "span2_index", which count words between
+    white space. In some rows of the published file of WSC the words at that place are not the text: the next place is
+    tried, as T5 does; if the text is not there either, the words at the place are marked, as in jiant.
 
     Raises:
         DataError: names `where`.

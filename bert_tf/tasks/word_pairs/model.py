@@ -17,12 +17,12 @@ class WordPairClassifier(Classifier):
 
     The baselines of Wang et al. 2019 (SuperGLUE), section 4.1, as jiant 1.2.1 has them:
 
-    - "mean" (WiC; `SingleClassifier` in `modules/simple_modules.py`): the vector of the whole text beside the mean of the
-      vectors of each word's tokens, then a linear layer. The vector of the text is what the family's head of
+    - "mean" (WiC; `SingleClassifier` in `modules/simple_modules.py`): the vector of the whole text beside the mean of
+      the vectors of each word's tokens, then a linear layer. The vector of the text is what the family's head of
       classification reads; jiant takes the first token's, without BERT's pooler.
-    - "attention" (WSC; `SpanClassifierModule` in `modules/span_modules.py`, after Tenney et al. 2019 and Lee et al. 2017):
-      for each word a projection of its own to 512, a learned score of each of its tokens, and the sum of the tokens
-      weighted by the softmax of their scores; then a linear layer on both words, without the vector of the text.
+    - "attention" (WSC; `SpanClassifierModule` in `modules/span_modules.py`, after Tenney et al. 2019 and Lee et al.
+      2017): for each word a projection of its own to 512, a learned score of each of its tokens, and the sum of the
+      tokens weighted by the softmax of their scores; then a linear layer on both words, without the vector of the text.
 
     Args:
         encoder, units, dropout, options: as in `Classifier`. Of `head` only what it reads and its dropout count.

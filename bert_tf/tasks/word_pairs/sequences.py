@@ -33,8 +33,8 @@ def encode_word_pairs(tokenizer, examples, labels, sequence_length):
     The tokens of a word are those that hold one of its characters.
 
     Raises:
-        DataError: a word without a token, or whose tokens are cut off because the row is too long. jiant would classify the
-            vector of another token.
+        DataError: a word without a token, or whose tokens are cut off because the row is too long. jiant would classify
+            the vector of another token.
     """
     layout, frame, count = tokenizer.layout, tokenizer.layout.special_tokens_per_sequence, len(examples)
     tokens = tokenize_with_offsets(tokenizer, examples.texts + (examples.text_pairs or []))

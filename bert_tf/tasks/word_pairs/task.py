@@ -10,11 +10,11 @@ from bert_tf.tasks.word_pairs.sequences import encode_word_pairs
 class WordPairTask(ClassificationTask):
     """Says of two marked words whether something holds of them: SuperGLUE's WiC and WSC.
 
-    WiC (Pilehvar and Camacho-Collados 2019) marks a word in each of two sentences, which has the same sense in both or not.
-    WSC (Levesque et al. 2012) marks a noun phrase and a pronoun in one text, which refers to it or not.
+    WiC (Pilehvar and Camacho-Collados 2019) marks a word in each of two sentences, which has the same sense in both or
+    not. WSC (Levesque et al. 2012) marks a noun phrase and a pronoun in one text, which refers to it or not.
 
-    `evaluate` and `predict` give what `ClassificationTask` gives; the labels are "false" and "true". `predict` takes dicts
-    with the keys of the files, or the same as JSON in a str.
+    `evaluate` and `predict` give what `ClassificationTask` gives; the labels are "false" and "true". `predict` takes
+    dicts with the keys of the files, or the same as JSON in a str.
 
     Example:
         task = WordPairTask({"kind": "word_pair", "sequence_length": 32}, tokenizer)

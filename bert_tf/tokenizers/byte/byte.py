@@ -32,11 +32,14 @@ class ByteTokenizer(Tokenizer):
     """Text to the bytes of its UTF-8, as ByT5 reads it: the id of a byte is its value + 3. No text is unknown.
 
     Ids 0, 1 and 2 are <pad>, </s> and <unk>. After the 256 bytes come <extra_id_0> (259), <extra_id_1> (260), ... as
-    in Hugging Face's ByT5Tokenizer: they ascend, where T5's descend. With 125 of them the vocabulary has the 384 rows of
+    in Hugging Face's ByT5Tokenizer: they ascend, where T5's descend. With 125 of them the vocabulary has the 384 rows
+        of
     the published checkpoints. There is no vocabulary to train.
 
-    The published checkpoints were pretrained without these 125 tokens, whose rows are untrained. Their sentinels are the
-    last byte ids: 258 is the first, 257 the second. The paper allows 100 of these, but most are also bytes of text. Here
+    The published checkpoints were pretrained without these 125 tokens, whose rows are untrained. Their sentinels are
+    the
+    last byte ids: 258 is the first, 257 the second. The paper allows 100 of these, but most are also bytes of text.
+        Here
     only the eleven that no UTF-8 text has (0xFF to 0xF5, ids 258 to 248) are `sentinel_ids`; ByT5's inputs of 1024
     bytes with spans of 20 need nine.
 
@@ -47,8 +50,9 @@ class ByteTokenizer(Tokenizer):
         extra_ids: how many tokens <extra_id_0>, ... follow the bytes.
         sentinels: which ids span corruption uses. "bytes": those of the published checkpoints. "extra_ids":
             <extra_id_0>, <extra_id_1>, ..., for a model of your own that needs more than eleven.
-        special_tokens: further ones to recognise in text, str or `SpecialToken`, with ids after the <extra_id_...>; or the
-            details of those that are there anyway. <pad>, </s> and <unk> include the white space around them by default.
+        special_tokens: further ones to recognise in text, str or `SpecialToken`, with ids after the <extra_id_...>; or
+            the details of those that are there anyway. <pad>, </s> and <unk> include the white space around them by
+            default.
 
     Raises:
         ConfigError: `extra_ids` below 0 or above 10,000, or an unknown name in `sentinels`.

@@ -23,8 +23,8 @@ _PUNCTUATION = r"\p{P}$+<=>^`|~"
 def character_vocabulary():
     """The 262 characters of ELMo as a list of str; the position is the id.
 
-    <pad>, 256 bytes, <S>, </S>, <bow>, <eow>, <fill>. Visible characters of ASCII are spelled as themselves, other bytes
-    as "<0x20>".
+    <pad>, 256 bytes, <S>, </S>, <bow>, <eow>, <fill>. Visible characters of ASCII are spelled as themselves, other
+    bytes as "<0x20>".
     """
     letters = (chr(byte) if 0x20 < byte < 0x7F else f"<0x{byte:02X}>" for byte in range(256))
     return ["<pad>", *letters, *_MARKS]
@@ -35,8 +35,8 @@ class CharacterTokenizer(Tokenizer):
 
     A word becomes <bow>, the bytes of its UTF-8, <eow>, and <fill> up to `max_characters`; of a longer word the first
     48 bytes are kept. `pack` puts the words <S> and </S> around each text. The id of a byte is its value + 1, because
-    id 0 is all that a padding word has; bilm-tf counts from 0 and adds 1 for its model. No word is unknown, and no text is
-    a special token.
+    id 0 is all that a padding word has; bilm-tf counts from 0 and adds 1 for its model. No word is unknown, and no text
+    is a special token.
 
     The published models read text whose punctuation stands apart, "A film ." Give such text, or lists of words, and
     leave `punctuation` as it is; for raw text set it. They read case and accents. A model pretrained on words without

@@ -19,9 +19,10 @@ def load_tokenizer(path, lowercase=None):
     Args:
         path: a folder as `save` or Hugging Face writes it: tokenizer_config.json, which names the class, and vocab.txt
             (WordPiece), vocab.json and merges.txt or encoder.json and vocab.bpe (byte-level BPE, BPE), spiece.model
-            (SentencePiece), or tokenizer.json alone; ByT5 has no other file. Where no class is named, the files tell. special_tokens_map.json
-            and added_tokens.json of older folders are read too. Or one file: a vocab.txt, a .model or .spm, a
-            tokenizer.json; the settings are then its family's. Also `hf://owner/name`, see `bert_tf.hub`.
+            (SentencePiece), or tokenizer.json alone; ByT5 has no other file. Where no class is named, the files tell.
+            special_tokens_map.json and added_tokens.json of older folders are read too. Or one file: a vocab.txt, a
+            .model or .spm, a tokenizer.json; the settings are then its family's. Also `hf://owner/name`, see
+            `bert_tf.hub`.
         lowercase: overrides what the folder says, for WordPiece and SentencePiece. Where neither says it, a WordPiece
             vocabulary without any capital letter is taken for an uncased one.
 

@@ -1,7 +1,7 @@
 """SentencePiece from disk: spiece.model, or the tokenizer.json that Hugging Face's converters write.
 
-A tokenizer.json becomes a SentencePiece model, which the one `SentencePieceTokenizer` runs; `pre_tokenization` says what
-the `tokenizers` package does with white space, which such a model cannot.
+A tokenizer.json becomes a SentencePiece model, which the one `SentencePieceTokenizer` runs; `pre_tokenization` says
+what the `tokenizers` package does with white space, which such a model cannot.
 """
 
 from pathlib import Path

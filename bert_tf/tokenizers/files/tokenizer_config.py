@@ -33,7 +33,8 @@ class TokenizerConfig:
         path: of tokenizer_config.json.
         tokenizer_class: str or None.
         role_tokens: dict of role -> token, for the roles that it names.
-        names_all_roles: whether these are all there are: `save` of this library writes a layout, and with it every role.
+        names_all_roles: whether these are all there are: `save` of this library writes a layout, and with it every
+            role.
         ids: dict of token -> id, for the tokens that it numbers.
 
     Raises:
