@@ -1,5 +1,3 @@
-import dataclasses
-
 import keras
 import numpy as np
 import pytest
@@ -10,15 +8,8 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.objectives import MaskedLM, ObjectiveConfig
 
-CONFIG = BertConfig(
-    vocabulary_size=50,
-    hidden_size=24,
-    num_layers=2,
-    num_heads=3,
-    intermediate_size=40,
-    max_positions=16,
-    initializer_range=0.3,
-)
+SIZES = dict(vocabulary_size=50, hidden_size=24, num_layers=2, num_heads=3, intermediate_size=40, max_positions=16)
+CONFIG = BertConfig(**SIZES, initializer_range=0.3)
 
 
 def batch(rows=6, length=12, predictions=3):
@@ -101,10 +92,8 @@ def test_gradients_flow_where_expected():
         # A constant added to all scores of a query changes no softmax: rounding errors are left.
         assert largest < 1e-4 if path.endswith("key/bias") else largest > 1e-3, path
     without = gradients(make(pair_task=None), batch())
-    assert {path for path, gradient in without.items() if gradient is None} == {
-        "pooler/dense/kernel",
-        "pooler/dense/bias",
-    }
+    unreached = {path for path, gradient in without.items() if gradient is None}
+    assert unreached == {"pooler/dense/kernel", "pooler/dense/bias"}
 
 
 def test_the_decoder_is_tied_to_the_embedding_table():
@@ -126,24 +115,6 @@ def test_mixed_bfloat16_is_close_and_returns_float32():
         np.testing.assert_allclose(a, b, rtol=0.02)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_xla_compiles_forward_loss_and_gradients(dtype):
-    config = dataclasses.replace(CONFIG, dropout=0.0, attention_dropout=0.0)
-    model, features = make(dtype=dtype, config=config), batch()
-
-    def step(features):
-        with tf.GradientTape() as tape:
-            losses, metrics = model.loss_sums(features, training=True)
-            total = sum(losses.values())
-        return losses, metrics, tape.gradient(total, model.backbone.trainable_variables[-1].value)
-
-    signature = {k: tf.TensorSpec(v.shape, v.dtype) for k, v in features.items()}
-    results = [tf.function(step, jit_compile=xla, input_signature=[signature])(features) for xla in (True, False)]
-    tolerance = 1e-5 if dtype == "float32" else 0.03
-    for a, b in zip(tf.nest.flatten(results[0]), tf.nest.flatten(results[1])):
-        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
-
-
 def test_fit_in_a_plain_script():
     config = BertConfig(50, 32, 1, 2, 64, max_positions=12, dropout=0.0, attention_dropout=0.0)
     model = make(config=config)
@@ -159,24 +130,21 @@ def test_fit_in_a_plain_script():
     assert evaluated["masked_lm_loss"] == pytest.approx(mean, rel=1e-4)
 
 
-@pytest.mark.slow
 def test_fit_with_an_unused_pooler_and_accumulation():
-    model = make(pair_task=None, dtype="mixed_bfloat16")
-    pooler = [np.asarray(v) for v in model.weights if "pooler" in v.path]
-    model.compile(optimizer=keras.optimizers.Adam(5e-3), accumulation_steps=2)
+    model = make(pair_task=None)
+    before = {v.path: np.asarray(v) for v in model.weights}
+    model.compile(keras.optimizers.Adam(5e-3), accumulation_steps=2)
     features = {k: v for k, v in batch().items() if not k.startswith("pair")}
-    history = model.fit(tf.data.Dataset.from_tensors(features).repeat(10), epochs=3, verbose=0).history
-    assert history["loss"][-1] < history["loss"][0] - 1
-    for before, variable in zip(pooler, [v for v in model.weights if "pooler" in v.path]):
-        np.testing.assert_array_equal(before, variable)
+    model.fit(tf.data.Dataset.from_tensors(features).repeat(2), verbose=0)
+    for variable in model.weights:
+        assert np.array_equal(before[variable.path], variable) == variable.path.startswith("pooler"), variable.path
 
 
 def test_predict_needs_no_labels():
     model = make()
     features = {k: batch()[k] for k in ("token_ids", "mask_positions")}
-    np.testing.assert_allclose(
-        model.predict(features, verbose=0, batch_size=4)["pair_logits"], model(features)["pair_logits"], atol=1e-5
-    )
+    found = model.predict(features, verbose=0, batch_size=4)["pair_logits"]
+    np.testing.assert_allclose(found, model(features)["pair_logits"], atol=1e-5)
 
 
 def test_names_of_pair_tasks_of_older_versions():

@@ -1,19 +1,17 @@
 """N replicas train the model of one: every objective, on one machine and on several."""
 
 import functools
-import json
 import shutil
 import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
 from cluster import run_workers
 from plain_fit import plain_fit
 from safetensors.numpy import load_file
+from sample_corpus import addresses, vocabulary_of, write_corpus
 
-from bert_tf import config, samples
-from bert_tf.tokenizers import train_wordpiece
+from bert_tf import config
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.strategies import make_strategy
@@ -49,12 +47,9 @@ PAIRS = [*(("two_devices", row) for row in ROWS), ("two_workers", "masked_lm")]
 def runs(tmp_path_factory):
     """Function from the names of a place and a row to the folder of its run; each is trained once."""
     folder = tmp_path_factory.mktemp("replicas")
-    sample = Path(samples.__file__).parent / "state_of_the_union.jsonl"
-    texts = [json.loads(line)["text"][:8000] for line in sample.read_text(encoding="utf-8").splitlines()[:3]]
-    tokenizer = train_wordpiece(texts, 300, lowercase=True)
+    tokenizer = vocabulary_of(addresses(3, 8000))
     for split, characters in (("train", 8000), ("dev", 600)):
-        corpus = folder / f"{split}.jsonl"
-        corpus.write_text("".join(json.dumps({"text": t[:characters]}) + "\n" for t in texts))
+        corpus = write_corpus(folder / f"{split}.jsonl", addresses(3, characters))
         packing = ShardsConfig(sequence_length=32, pair_task="sop")
         write_shards([corpus], folder / split, tokenizer, packing, progress=False)
 
@@ -94,21 +89,14 @@ def experiment(folder, place, row, **train):
     settings = ROWS[row]
     workers, cpus = PLACES[place]
     strategy = "multi_worker" if workers > 1 else "mirrored" if cpus > 1 else "one"
-    common = {
-        "steps": 12,
-        "batch_size": 8,
-        "log_every": 4,
-        "checkpoint_every": 8,
-        "eval_every": 12,
-        "strategy": strategy,
-    }
+    common = {"steps": 12, "batch_size": 8, "log_every": 4, "checkpoint_every": 8, "eval_every": 12}
     return settings | {
         "model": SIZES | {"dropout": 0.0, "attention_dropout": 0.0} | settings["model"],
         # Of the dev shards' last batch there is no row for some replicas.
         "data": {"shards": str(folder / "train"), "eval_shards": str(folder / "dev")},
         # The gradients are of norm 1 and more: the clip bites at every step.
         "optimizer": {"learning_rate": 3e-3, "warmup_steps": 2, "clip_norm": 0.1},
-        "train": common | train,
+        "train": common | {"strategy": strategy} | train,
     }
 
 
