@@ -282,17 +282,6 @@ def test_predict_from_sentences_and_from_a_file(road, capsys, tmp_path):
     assert "Berlin" in capsys.readouterr().out
 
 
-@pytest.mark.slow
-def test_export(road, capsys, tmp_path):
-    for source, kind in (("task", ""), ("run", "--kind embedding")):
-        base = tmp_path / source
-        run(f"export {road}/{source} --output {base} {kind}")
-        assert str(base / "1") in capsys.readouterr().out
-        loaded = tf.saved_model.load(str(base / "1"))
-        answer = loaded.signatures["serving_default"](text=tf.constant(["The [MASK] of peace."]))
-        assert all(len(value) == 1 for value in answer.values())
-
-
 def test_version(capsys):
     with pytest.raises(SystemExit) as exit:
         main(["--version"])
