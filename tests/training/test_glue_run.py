@@ -76,7 +76,6 @@ def finished(folder, published, tmp_path_factory):
     return output, order, results
 
 
-@pytest.mark.slow
 def test_mnli_comes_before_the_tasks_that_start_from_it(finished, published):
     output, order, _ = finished
     assert order == [

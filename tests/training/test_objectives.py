@@ -21,7 +21,6 @@ SHARDS = {
     "doc_sentences": ShardsConfig(sequence_length=32, format="doc_sentences"),
     "full_sentences": ShardsConfig(sequence_length=32, format="full_sentences"),
 }
-SPANS = {"span_boundary": True, "masking": {"strategy": "span"}}
 DETECTION = {"name": "replaced_token_detection", "generator_size": 0.5}
 DETECTION |= {"masking": {"mask_token_rate": 0.85, "random_token_rate": 0.0}}
 # Other settings than the family's own, which tests/training/test_replicas.py trains.
@@ -35,7 +34,6 @@ ROWS = {
     # Two layers, which share weights.
     "albert": ("sop", POSITIONS | {"embedding_size": 16, "num_layers": 2}, {"masking": {"strategy": "ngram"}},
                {"masked_lm_accuracy", "pair_accuracy"}),
-    "spanbert": ("doc_sentences", POSITIONS, SPANS, {"masked_lm_accuracy", "span_boundary_accuracy"}),
     "electra": ("doc_sentences", POSITIONS | {"embedding_size": 16}, DETECTION,
                 {"masked_lm_accuracy", "discriminator_accuracy", "discriminator_recall"}),
     "xlnet": ("doc_sentences", SIZES, PERMUTATION, {"permutation_lm_accuracy"}),
@@ -103,7 +101,6 @@ def assert_same_objective(run, objective):
         assert objective.generator.config.hidden_size == width
     elif not isinstance(objective, CausalLM):
         assert (objective.pair_task or "none") == asked["pair_task"]
-        assert objective.span_boundary == asked["span_boundary"]
 
 
 def test_another_question_than_the_familys_own_is_kept(trained):
@@ -128,7 +125,6 @@ def test_pretraining_starts_from_published_formats(shards, trained, tmp_path, na
 
 @pytest.mark.parametrize(("name", "override", "message"), [
     ("bert", "pair_task=nsp", "shards were packed with pair_task: sop"),
-    ("spanbert", "pair_task=nsp", "shards were packed with pair_task: none"),
     ("bert", "span_boundary=true", "set objective.masking.strategy=span"),
     ("bert", "name=permutation_lm", "permutation LM needs XLNet's second attention stream"),
     ("bert", "generator_size=0.5", "'objective.generator_size' applies only to replaced_token_detection"),

@@ -38,6 +38,7 @@ ROWS = {
         "objective": {"name": "permutation_lm", "memory_length": 8, "permutation": {"permutation_size": 8}},
     },
 }
+pytestmark = pytest.mark.slow
 # How many processes, and devices in each.
 PLACES = {"one": (1, 1), "two_devices": (1, 2), "two_workers": (2, 2)}
 PAIRS = [*(("two_devices", row) for row in ROWS), ("two_workers", "masked_lm")]
@@ -78,7 +79,7 @@ def kill_workers(folder, cpus):
     """Kills the chief of two workers while it writes the checkpoint of step 8; "killed" holds step 4 then."""
     settings = config.build(PretrainConfig, experiment(folder.parent, folder.name, "masked_lm", checkpoint_every=4))
     config.save(settings, folder / "killed.yaml")
-    arguments = folder / "killed.yaml", folder / "killed", 8, "checkpoint"
+    arguments = folder / "killed.yaml", folder / "killed", 8
     killed, left = run_workers("killed_run.py", *arguments, logical_cpus=cpus)
     check([killed], -signal.SIGKILL)
     assert left[0] == 1 and "WorkerLostError: another worker of the cluster ended" in left[1], left[1][-3000:]
@@ -110,7 +111,6 @@ def final_weights(run):
 
 
 @pytest.mark.parametrize(("place", "row"), PAIRS)
-@pytest.mark.slow_except("two_devices-masked_lm")
 def test_replicas_train_the_model_of_one(runs, place, row):
     one, many = (RunDirectory.open(runs(p, row)) for p in ("one", place))
     for expected, found in zip(one.metrics(), many.metrics(), strict=True):
@@ -128,7 +128,6 @@ def assert_close(found, expected):
         np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
 
 
-@pytest.mark.slow
 def test_a_script_of_its_own_that_fits_measures_and_predicts(runs):
     one = plain_fit(make_strategy("one"))
     workers = [np.load(runs("two_workers", f"plain_fit-{worker}.npz")) for worker in range(2)]
@@ -150,7 +149,6 @@ def test_a_run_goes_on_with_another_number_of_replicas(runs, tmp_path):
     assert_close(final_weights(run), final_weights(RunDirectory.open(one)))
 
 
-@pytest.mark.slow
 def test_killed_workers_continue_bitwise(runs):
     run, whole = (RunDirectory.open(runs("two_workers", name)) for name in ("killed", "masked_lm"))
     assert [(m["step"], m.get("loss")) for m in run.metrics()] == [(m["step"], m.get("loss")) for m in whole.metrics()]
