@@ -7,11 +7,13 @@ import signal
 import numpy as np
 import pytest
 from cluster import run_workers
+from labelled_runs import write_encoder, write_labelled
 from plain_fit import plain_fit
 from safetensors.numpy import load_file
 from sample_corpus import addresses, vocabulary_of, write_corpus
 
 from bert_tf import config
+from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.strategies import make_strategy
@@ -53,14 +55,18 @@ def runs(tmp_path_factory):
         corpus = write_corpus(folder / f"{split}.jsonl", addresses(3, characters))
         packing = ShardsConfig(sequence_length=32, pair_task="sop")
         write_shards([corpus], folder / split, tokenizer, packing, progress=False)
+    write_encoder(folder / "untrained", hidden_size=32)
+    write_labelled(folder, "train", "dev", "test")
 
     @functools.cache
     def of_workers():
         here, (workers, cpus) = folder / "two_workers", PLACES["two_workers"]
         kill_workers(here, cpus)
+        config.save(fine_tuning(folder, here.name), here / "tuned.yaml")
         config.save(config.build(PretrainConfig, experiment(folder, here.name, "masked_lm")), here / "masked_lm.yaml")
         # One start of the processes for all: the killed run is resumed, too.
-        arguments = [f"{here / run}{ending}" for run in ("masked_lm", "killed") for ending in (".yaml", "")]
+        names = ("masked_lm", "killed", "tuned")
+        arguments = [f"{here / run}{ending}" for run in names for ending in (".yaml", "")]
         arguments += ["plain_fit", here / "plain_fit"]
         check(run_workers("worker.py", *arguments, workers=workers, logical_cpus=cpus))
 
@@ -68,6 +74,8 @@ def runs(tmp_path_factory):
     def runs(place, row):
         if place == "two_workers":
             of_workers()
+        elif row == "tuned":
+            finetune(fine_tuning(folder, place), folder / place / row)
         else:  # this process has two devices
             pretrain(config.build(PretrainConfig, experiment(folder, place, row)), folder / place / row)
         return folder / place / row
@@ -86,10 +94,25 @@ def kill_workers(folder, cpus):
     assert RunDirectory.open(folder / "killed").checkpoints.latest()[1]["step"] == 4
 
 
+def strategy_of(place):
+    workers, cpus = PLACES[place]
+    return "multi_worker" if workers > 1 else "mirrored" if cpus > 1 else "one"
+
+
+def fine_tuning(folder, place):
+    settings = {
+        "init_from": str(folder / "untrained"),
+        "data": {split: str(folder / f"{split}.tsv") for split in ("train", "dev", "test")},
+        "task": {"sequence_length": 16, "dropout": 0.0},
+        "optimizer": {"learning_rate": 0.01},
+        # 12 rows in batches of 7: both are odd.
+        "train": {"epochs": 2, "batch_size": 7, "dropout": 0.0, "seeds": 2, "strategy": strategy_of(place)},
+    }
+    return config.build(FinetuneConfig, settings)
+
+
 def experiment(folder, place, row, **train):
     settings = ROWS[row]
-    workers, cpus = PLACES[place]
-    strategy = "multi_worker" if workers > 1 else "mirrored" if cpus > 1 else "one"
     common = {"steps": 12, "batch_size": 8, "log_every": 4, "checkpoint_every": 8, "eval_every": 12}
     return settings | {
         "model": SIZES | {"dropout": 0.0, "attention_dropout": 0.0} | settings["model"],
@@ -97,7 +120,7 @@ def experiment(folder, place, row, **train):
         "data": {"shards": str(folder / "train"), "eval_shards": str(folder / "dev")},
         # The gradients are of norm 1 and more: the clip bites at every step.
         "optimizer": {"learning_rate": 3e-3, "warmup_steps": 2, "clip_norm": 0.1},
-        "train": common | {"strategy": strategy} | train,
+        "train": common | {"strategy": strategy_of(place)} | train,
     }
 
 
@@ -135,6 +158,19 @@ def test_a_script_of_its_own_that_fits_measures_and_predicts(runs):
         np.testing.assert_allclose(of_worker["losses"], one["losses"], rtol=1e-6)
         np.testing.assert_allclose(of_worker["weights"], one["weights"], atol=1e-6)
         np.testing.assert_allclose(of_worker["predictions"], one["predictions"], atol=1e-6)  # in this order
+
+
+def test_workers_fine_tune_the_model_of_one(runs):
+    folders = [runs(place, "tuned") for place in ("one", "two_workers")]
+    one, two = (config.read_yaml(folder / "summary.json") for folder in folders)  # JSON is YAML
+    assert two["best"] == one["best"] and len(two["seeds"]) == 2
+    assert two["test"]["mean"] == pytest.approx(one["test"]["mean"], abs=1e-5)
+    for seed in ("seed-0", "seed-1"):
+        ours, theirs = (RunDirectory(folder / seed) for folder in folders)
+        losses = [[m["train_loss"] for m in run.metrics()] for run in (ours, theirs)]
+        assert losses[1] == pytest.approx(losses[0], abs=1e-5)
+        assert_close(final_weights(theirs), final_weights(ours))
+        assert not (theirs.path / "last").exists()
 
 
 def test_a_run_goes_on_with_another_number_of_replicas(runs, tmp_path):
