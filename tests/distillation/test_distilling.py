@@ -25,6 +25,14 @@ from bert_tf.training.loading import load_finetuned
 from bert_tf.training.run_directory import RunDirectory
 
 
+@pytest.fixture(scope="module", autouse=True)
+def small_shards():
+    """Several files of a teacher's outputs, which do not depend on it: the rows are of one length."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(teacher_outputs, "SHARD", 32)
+        yield
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("distilling")
@@ -43,10 +51,8 @@ def with_texts(folder, *overrides):
 def distilled(folder):
     """(summary, run); "killed" is what a kill in the second epoch would leave of it."""
     path = folder / "distilled"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(teacher_outputs, "SHARD", 32)  # the outputs do not depend on it: rows of one length
-        with snapshot(finetuning._Steps, path, folder / "killed", lambda steps: steps.done == 11 + 4):
-            return distill(with_texts(folder), path), RunDirectory(path)
+    with snapshot(finetuning._Steps, path, folder / "killed", lambda steps: steps.done == 11 + 4):
+        return distill(with_texts(folder), path), RunDirectory(path)
 
 
 def tensors(run):

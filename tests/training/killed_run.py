@@ -11,8 +11,6 @@ import sys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
-from cluster import take_logical_cpus
-
 from bert_tf import config
 from bert_tf.training import checkpoints
 from bert_tf.training.pretraining import PretrainConfig, pretrain
@@ -34,5 +32,4 @@ def while_writing(tensors, path, original=checkpoints.save_file):
 
 
 checkpoints.save_file = while_writing
-take_logical_cpus()
 pretrain(config.load(PretrainConfig, file), output)

@@ -139,7 +139,6 @@ def check_same(run, uninterrupted):
     assert (run.path / "report.json").read_bytes() == (uninterrupted.path / "report.json").read_bytes()
 
 
-@pytest.mark.slow
 def test_text_to_text_continues_bitwise(folder, tmp_path):
     """A T5 whose targets are the labels of the same files."""
     chosen = experiment(

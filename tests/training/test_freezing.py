@@ -55,7 +55,6 @@ def newest(run):
     return load_file(run.checkpoints.latest()[0] / "model.safetensors")
 
 
-@pytest.mark.slow
 def test_gradual_unfreezing_with_layer_decay_resumes_bitwise(folder, tmp_path, monkeypatch, capsys):
     config = experiment(folder, gradual_unfreezing=True, freeze=1, layer_decay=0.8, epochs=2)
     monkeypatch.setattr(finetuning, "_best", lambda history, task: len(history) - 1)  # every epoch is kept

@@ -31,9 +31,6 @@ PERMUTATION |= {"permutation": {"permutation_size": 8, "segments": 1, "bidirecti
 ROWS = {
     # With another pair task than the family's own, which tests/training/test_pretraining.py trains.
     "bert": ("sop", POSITIONS, {}, {"masked_lm_accuracy", "pair_accuracy"}),
-    # Two layers, which share weights.
-    "albert": ("sop", POSITIONS | {"embedding_size": 16, "num_layers": 2}, {"masking": {"strategy": "ngram"}},
-               {"masked_lm_accuracy", "pair_accuracy"}),
     "electra": ("doc_sentences", POSITIONS | {"embedding_size": 16}, DETECTION,
                 {"masked_lm_accuracy", "discriminator_accuracy", "discriminator_recall"}),
     "xlnet": ("doc_sentences", SIZES, PERMUTATION, {"permutation_lm_accuracy"}),
@@ -109,7 +106,7 @@ def test_another_question_than_the_familys_own_is_kept(trained):
     assert (opened["xlnet"].memory_length, opened["xlnet"].segments) == (7, 1)
 
 
-@pytest.mark.parametrize(("name", "format"), [("albert", "tf1"), ("electra", "hf"), ("xlnet", "hf")])
+@pytest.mark.parametrize(("name", "format"), [("electra", "hf"), ("xlnet", "hf")])
 def test_pretraining_starts_from_published_formats(shards, trained, tmp_path, name, format):
     run, _ = trained(name)
     path = tmp_path / "published"

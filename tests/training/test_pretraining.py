@@ -160,15 +160,6 @@ def test_a_finished_run_returns_at_once_with_its_metrics(made, uninterrupted):
     assert metrics["step"] == STEPS and metrics["loss"] == uninterrupted.metrics()[-1]["loss"]
 
 
-def test_steps_together_and_evaluation(made, tmp_path):
-    overrides = "train.steps_per_execution=2 train.log_every=2 train.eval_every=4 train.precision=mixed_bfloat16"
-    shards = f"data.eval_shards={made / 'shards'} data.eval_batches=3"
-    run, _ = pretrain(experiment(made, *overrides.split(), *shards.split()), tmp_path / "run")
-    evaluations = [m for m in run.metrics() if "eval_masked_lm_loss" in m]
-    assert [m["step"] for m in evaluations] == [4, 8, 12]
-    assert all(4 < m["eval_masked_lm_loss"] < 8 for m in evaluations)
-
-
 def test_unigram_baseline_is_the_entropy(made):
     reader = ShardReader(made / "shards")
     tokenizer = RunDirectory.open(made / "uninterrupted").tokenizer()

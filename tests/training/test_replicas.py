@@ -1,4 +1,4 @@
-"""N replicas train the model of one: every objective, on one machine and on several."""
+"""N replicas train the model of one, on one machine and on several."""
 
 import functools
 import shutil
@@ -35,14 +35,10 @@ ROWS = {
             "masking": {"mask_token_rate": 0.85, "random_token_rate": 0.0},
         },
     },
-    "permutation_lm": {
-        "model": {"family": "xlnet"},
-        "objective": {"name": "permutation_lm", "memory_length": 8, "permutation": {"permutation_size": 8}},
-    },
 }
 pytestmark = pytest.mark.slow
-# How many processes, and devices in each.
-PLACES = {"one": (1, 1), "two_devices": (1, 2), "two_workers": (2, 2)}
+# A place -> its strategy. Of two workers, each has one device; tests/training/test_strategies.py has several of several.
+PLACES = {"one": "one", "two_devices": "mirrored", "two_workers": "multi_worker"}
 PAIRS = [*(("two_devices", row) for row in ROWS), ("two_workers", "masked_lm")]
 
 
@@ -60,15 +56,15 @@ def runs(tmp_path_factory):
 
     @functools.cache
     def of_workers():
-        here, (workers, cpus) = folder / "two_workers", PLACES["two_workers"]
-        kill_workers(here, cpus)
+        here = folder / "two_workers"
+        kill_workers(here)
         config.save(fine_tuning(folder, here.name), here / "tuned.yaml")
         config.save(config.build(PretrainConfig, experiment(folder, here.name, "masked_lm")), here / "masked_lm.yaml")
         # One start of the processes for all: the killed run is resumed, too.
         names = ("masked_lm", "killed", "tuned")
         arguments = [f"{here / run}{ending}" for run in names for ending in (".yaml", "")]
         arguments += ["plain_fit", here / "plain_fit"]
-        check(run_workers("worker.py", *arguments, workers=workers, logical_cpus=cpus))
+        check(run_workers("worker.py", *arguments))
 
     @functools.cache
     def runs(place, row):
@@ -83,20 +79,15 @@ def runs(tmp_path_factory):
     return runs
 
 
-def kill_workers(folder, cpus):
+def kill_workers(folder):
     """Kills the chief of two workers while it writes the checkpoint of step 8; "killed" holds step 4 then."""
     settings = config.build(PretrainConfig, experiment(folder.parent, folder.name, "masked_lm", checkpoint_every=4))
     config.save(settings, folder / "killed.yaml")
     arguments = folder / "killed.yaml", folder / "killed", 8
-    killed, left = run_workers("killed_run.py", *arguments, logical_cpus=cpus)
+    killed, left = run_workers("killed_run.py", *arguments)
     check([killed], -signal.SIGKILL)
     assert left[0] == 1 and "WorkerLostError: another worker of the cluster ended" in left[1], left[1][-3000:]
     assert RunDirectory.open(folder / "killed").checkpoints.latest()[1]["step"] == 4
-
-
-def strategy_of(place):
-    workers, cpus = PLACES[place]
-    return "multi_worker" if workers > 1 else "mirrored" if cpus > 1 else "one"
 
 
 def fine_tuning(folder, place):
@@ -106,7 +97,7 @@ def fine_tuning(folder, place):
         "task": {"sequence_length": 16, "dropout": 0.0},
         "optimizer": {"learning_rate": 0.01},
         # 12 rows in batches of 7: both are odd.
-        "train": {"epochs": 2, "batch_size": 7, "dropout": 0.0, "seeds": 2, "strategy": strategy_of(place)},
+        "train": {"epochs": 2, "batch_size": 7, "dropout": 0.0, "seeds": 2, "strategy": PLACES[place]},
     }
     return config.build(FinetuneConfig, settings)
 
@@ -120,7 +111,7 @@ def experiment(folder, place, row, **train):
         "data": {"shards": str(folder / "train"), "eval_shards": str(folder / "dev")},
         # The gradients are of norm 1 and more: the clip bites at every step.
         "optimizer": {"learning_rate": 3e-3, "warmup_steps": 2, "clip_norm": 0.1},
-        "train": common | {"strategy": strategy_of(place)} | train,
+        "train": common | {"strategy": PLACES[place]} | train,
     }
 
 
