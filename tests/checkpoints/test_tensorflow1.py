@@ -1,6 +1,5 @@
 """TensorFlow 1 checkpoints: the names that the original code gives its variables, and the way back."""
 
-import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -19,7 +18,7 @@ from bert_tf.models.xlnet import XLNetConfig, XLNetEncoder
 from bert_tf.objectives import MaskedLM
 from bert_tf.objectives.permutation_lm import PermutationLM
 from bert_tf.objectives.replaced_token_detection import ReplacedTokenDetection
-from bert_tf.tokenizers import WordPieceTokenizer, load_tokenizer
+from bert_tf.tokenizers import WordPieceTokenizer
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 SIZES = dict(vocabulary_size=40, hidden_size=12, num_heads=3, intermediate_size=20)
@@ -235,16 +234,6 @@ def test_what_the_format_cannot_say_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_from_hugging_face_to_tensorflow(tmp_path):
-    hf = bert_tf.load(FIXTURES / "bert", pretraining=True)
-    bert_tf.save(hf.objective, hf.tokenizer, tmp_path / "tf", format="tf1")
-    tf1 = bert_tf.load(tmp_path / "tf", pretraining=True)
-    bert_tf.save(tf1.objective, tf1.tokenizer, tmp_path / "hf")
-    original, back = (p / "model.safetensors" for p in (FIXTURES / "bert", tmp_path / "hf"))
-    assert original.read_bytes()[-1000:] == back.read_bytes()[-1000:]
-    assert load_tokenizer(tmp_path / "tf").fingerprint == hf.tokenizer.fingerprint
-
-
 def test_the_two_models_of_electra_as_hugging_face_has_them(tmp_path):
     model = randomized(electra())
     bert_tf.save(model, tokenizer(), tmp_path / "pair")
@@ -272,14 +261,6 @@ def test_the_two_models_of_electra_as_a_run(tmp_path, format):
     assert len(opened.objective.weights) == len(model.weights)
     assert_same_weights(opened.objective, model)
     assert bert_tf.load(tmp_path / "run").objective is None
-
-
-def test_a_generator_that_tensorflow_1_cannot_tell_is_refused(tmp_path):
-    model = electra()
-    config = dataclasses.replace(model.generator.config, num_heads=4)
-    other = ReplacedTokenDetection(model.backbone, make_generator(model.backbone, config))
-    with pytest.raises(ConfigError, match="num_heads=1"):
-        bert_tf.save(other, tokenizer(), tmp_path / "pair", format="tf1")
 
 
 def test_two_models_of_electra_that_do_not_belong_together(tmp_path):

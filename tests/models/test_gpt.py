@@ -194,9 +194,8 @@ def test_later_tokens_are_seen_in_the_prefix_only():
                                        (plain | {"prefix_mask": prefix_mask}, 5, 5)):  # fmt: skip
         other = token_ids.copy()
         other[0, changed] = (other[0, changed] + 1) % 37
-        before, after = (
-            np.asarray(decoder(inputs | {"token_ids": x})["sequence_output"])[0] for x in (token_ids, other)
-        )
+        outputs = [decoder(inputs | {"token_ids": x})["sequence_output"] for x in (token_ids, other)]
+        before, after = (np.asarray(x)[0] for x in outputs)
         differs = np.abs(before - after).max(axis=-1) > 1e-4
         assert differs.tolist() == [position >= seen_from for position in range(8)]
 
@@ -312,13 +311,11 @@ def test_buffers_copies_and_missing_prefixes(published, tmp_path):
 
 def test_what_cannot_be_written_or_read(published, tmp_path):
     narrow = make("gpt2", vocabulary_size=published["gpt2"][1].vocabulary_size)
-    with pytest.raises(
-        ConfigError, match="cannot say intermediate_size=40: the code it is for has 4 . hidden_size = 96"
-    ):
+    message = "cannot say intermediate_size=40: the code it is for has 4 . hidden_size = 96"
+    with pytest.raises(ConfigError, match=message):
         bert_tf.save(narrow, published["gpt2"][1], tmp_path / "a", format="tf1")
-    with pytest.raises(
-        ConfigError, match="means num_heads=1, this model has 3; write format 'hf' if it can hold that, or keep the run"
-    ):
+    message = "means num_heads=1, this model has 3; write format 'hf' if it can hold that, or keep the run"
+    with pytest.raises(ConfigError, match=message):
         bert_tf.save(make("gpt1"), None, tmp_path / "b", format="numpy")
     with pytest.raises(ConfigError, match="'gpt2' has no checkpoints of format 'numpy'"):
         bert_tf.save(narrow, None, tmp_path / "c", format="numpy")

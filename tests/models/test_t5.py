@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from decoding import cached_and_whole
 from keras import ops
-from model_goldens import assert_exported, assert_gradients, assert_states, load, part, relative_error
+from model_goldens import assert_exported, assert_gradients, assert_states, integers, load, part, relative_error
 
 import bert_tf
 from bert_tf.checkpoints.hugging_face import recognize, recognize_family
@@ -44,11 +44,8 @@ def case(request):
 
 def features(golden):
     targets = golden["target_ids"].astype("int32")
-    return {
-        "token_ids": golden["token_ids"].astype("int32"),
-        "padding_mask": golden["padding_mask"],
-        "decoder_token_ids": np.pad(targets, [(0, 0), (1, 0)])[:, :-1],
-    }
+    inputs = integers(golden, "token_ids") | {"padding_mask": golden["padding_mask"]}
+    return inputs | {"decoder_token_ids": np.pad(targets, [(0, 0), (1, 0)])[:, :-1]}
 
 
 def loss_of(model, golden):
@@ -105,9 +102,8 @@ def test_names_and_settings_there_and_back(case):
     assert {key: golden["config"].get(key) for key in written} == written
     again = T5(model.config)
     load_weights(again, exported, t5.HF_WEIGHTS)
-    np.testing.assert_array_equal(
-        again(features(golden))["sequence_output"], model(features(golden))["sequence_output"]
-    )
+    outputs = [t5_model(features(golden))["sequence_output"] for t5_model in (again, model)]
+    np.testing.assert_array_equal(*outputs)
 
 
 def test_an_mt5_is_a_t5_1_1(case, tmp_path):
@@ -174,9 +170,8 @@ def test_a_mask_of_the_decoder_is_as_long_as_its_tokens():
     model, ids = make(), np.ones((2, 4), "int32")
     given = {"token_ids": ids, "padding_mask": ids > 0, "decoder_token_ids": ids[:, :3]}
     assert model(given | {"decoder_padding_mask": ids[:, :3] > 0})["sequence_output"].shape == (2, 3, 20)
-    with pytest.raises(
-        DataError, match=r"'decoder_padding_mask' has the shape \(2, 4\) and 'decoder_token_ids' \(2, 3\)"
-    ):
+    message = r"'decoder_padding_mask' has the shape \(2, 4\) and 'decoder_token_ids' \(2, 3\)"
+    with pytest.raises(DataError, match=message):
         model(given | {"decoder_padding_mask": ids > 0})
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from decoding import cached_and_whole
 from keras import ops
-from model_goldens import assert_gradients, assert_states, load, part, relative_error
+from model_goldens import assert_gradients, assert_states, integers, load, part, relative_error
 
 from bert_tf.errors import ConfigError
 from bert_tf.generation import EncoderDecoderSteps, GenerationConfig, Restrictions, generate_tokens
@@ -55,13 +55,8 @@ def test_every_dtype_policy(dtype):
 
 def loss_of(model, golden):
     targets = golden["target_ids"].astype("int32")
-    outputs = model(
-        {
-            "token_ids": golden["token_ids"].astype("int32"),
-            "padding_mask": golden["padding_mask"],
-            "decoder_token_ids": np.pad(targets, [(0, 0), (1, 0)])[:, :-1],
-        }
-    )
+    inputs = integers(golden, "token_ids") | {"padding_mask": golden["padding_mask"]}
+    outputs = model(inputs | {"decoder_token_ids": np.pad(targets, [(0, 0), (1, 0)])[:, :-1]})
     logits, weights = model.output_logits(outputs["sequence_output"]), golden["target_weights"].astype("float32")
     losses = keras.losses.sparse_categorical_crossentropy(targets, logits, from_logits=True)
     return outputs, logits, ops.sum(losses * weights) / weights.sum()

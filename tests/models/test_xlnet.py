@@ -30,13 +30,8 @@ def test_padding_on_either_side_has_no_effect(encoder):
         parts = (extra, ids) if left else (ids, extra)
         others = (extra % 4, segments) if left else (segments, extra % 4)
         real = np.arange(11) >= 5 if left else np.arange(11) < 6
-        output = encoder(
-            {
-                "token_ids": np.concatenate(parts, 1),
-                "segment_ids": np.concatenate(others, 1),
-                "padding_mask": np.stack([real, real]),
-            }
-        )
+        padded = {"token_ids": np.concatenate(parts, 1), "segment_ids": np.concatenate(others, 1)}
+        output = encoder(padded | {"padding_mask": np.stack([real, real])})
         ours = np.asarray(output["sequence_output"])[:, real]
         np.testing.assert_allclose(ours, alone["sequence_output"], atol=1e-5)
         np.testing.assert_allclose(output["pooled_output"], alone["pooled_output"], atol=1e-5)
@@ -127,9 +122,11 @@ def test_traces_with_memory_of_unknown_shapes(encoder):
     remembering = XLNetEncoder(SMALL, memory_length=5, dtype="float32")
     remembering.set_weights(encoder.get_weights())
     signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, 2, None, 24])]
-    function = tf.function(
-        lambda ids, memory: remembering({"token_ids": ids, "memory": memory}), input_signature=signature
-    )
+
+    def call(ids, memory):
+        return remembering({"token_ids": ids, "memory": memory})
+
+    function = tf.function(call, input_signature=signature)
     for length, size in ((4, 3), (9, 1)):
         memory = np.random.default_rng(0).normal(size=(2, 2, size, 24)).astype("float32")
         out = function(tokens(2, length), memory)

@@ -3,7 +3,6 @@ import types
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
@@ -88,25 +87,6 @@ def test_padding_on_the_left_counts_the_same():
     losses = [float(model.loss_sums(x, False)[0]["causal_lm"]) for x in (right, left)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     assert float(model.loss_weights(left)["causal_lm"]) == 4
-
-
-def test_the_output_layer_is_the_token_table():
-    model, features = make(), batch()
-    with tf.GradientTape() as tape:
-        loss = model.loss_sums(features, training=False)[0]["causal_lm"]
-    table = model.backbone.embedding_table
-    gradient = tf.convert_to_tensor(tape.gradient(loss, table.value))
-    unused = sorted(set(range(31)) - set(features["token_ids"].ravel().tolist()))
-    assert np.abs(gradient.numpy()[unused]).max() > 1e-3  # pushed down as an output
-    assert sum(v.shape == (31, 12) for v in model.weights) == 1
-
-
-def test_mixed_bfloat16_is_close_and_returns_float32():
-    exact, mixed, features = make(), make("mixed_bfloat16"), batch()
-    mixed.set_weights(exact.get_weights())
-    a, b = (model(features)["causal_lm_logits"] for model in (exact, mixed))
-    assert b.dtype == "float32"
-    np.testing.assert_allclose(a, b, atol=0.05 * np.abs(a).max())
 
 
 def test_backbones_of_the_other_kind_are_refused():

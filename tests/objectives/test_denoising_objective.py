@@ -39,14 +39,6 @@ def test_loss_equals_numpy_in_float64(z_loss):
     assert float(model.loss_weights(features)["denoising"]) == features["target_weights"].sum()
 
 
-def test_a_row_adds_what_it_adds_alone():
-    model, features = Denoising(T5(CONFIG)), batch(4)
-    whole = model.loss_sums(features, training=False)[0]["denoising"]
-    rows = [{k: v[i : i + 1] for k, v in features.items()} for i in range(4)]
-    parts = [model.loss_sums(row, training=False)[0]["denoising"] for row in rows]
-    assert float(whole) == pytest.approx(float(sum(parts)), rel=1e-5)
-
-
 def test_settings():
     assert Denoising(T5(CONFIG), z_loss=1e-4).settings.z_loss == 1e-4
     settings = build(ObjectiveConfig, {"name": "denoising", "denoising": {"method": "drop", "rate": 0.25}})

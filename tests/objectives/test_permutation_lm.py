@@ -82,24 +82,6 @@ def test_a_prediction_knows_the_tokens_of_lower_rank_and_no_others():
                     assert difference[row, number].max() == 0, (place, position)
 
 
-def test_a_prediction_has_no_gradient_to_what_it_may_not_see():
-    model, features = make(segments=1), batch(rows=1, segments=1)
-    features["token_ids"] = np.arange(20, 36, dtype="int32")[None]  # all different
-    order = features["permutation_order"][0]
-    table = model.backbone.embedding_table
-    for number, position in enumerate(features["mask_positions"][0]):
-        with tf.GradientTape() as tape:
-            one = {**features, "mask_positions": features["mask_positions"][:, number : number + 1]}
-            encoded = model.backbone.encode(
-                {"token_ids": one["token_ids"]}, permutation_order=one["permutation_order"],
-                mask_positions=one["mask_positions"],
-            )  # fmt: skip
-            loss = tf.reduce_sum(encoded["query_output"] * tf.cos(tf.range(24.0)))
-        gradient = tf.convert_to_tensor(tape.gradient(loss, table.value)).numpy()
-        reached = np.flatnonzero(np.abs(gradient).sum(1))
-        np.testing.assert_array_equal(reached, 20 + np.flatnonzero(order < order[position]))
-
-
 def test_memory_is_what_the_segments_before_left():
     model, features = make(memory_length=5), batch()
     inputs = ("token_ids", "segment_ids", "padding_mask")

@@ -120,14 +120,6 @@ def test_losses_and_metrics_against_float64():
         assert float(metrics[name][0] / metrics[name][1]) == pytest.approx(value, rel=1e-6), name
 
 
-def test_what_the_discriminator_reads_is_its_own_answer_for_that_text():
-    model, features = make(), batch()
-    outputs = model(features)
-    alone = model.backbone({"token_ids": np.asarray(outputs["token_ids"]), "padding_mask": features["padding_mask"]})
-    logits = model.discriminator_head(alone["sequence_output"])
-    np.testing.assert_allclose(logits, outputs["replaced_logits"], atol=1e-5)
-
-
 def test_samples_follow_the_generator():
     model, rows = make(), 4000
     one = {k: np.repeat(v[:1], rows, 0) for k, v in batch().items()}
@@ -162,17 +154,6 @@ def test_no_gradient_flows_through_the_sampling():
         own = path.startswith(("transformer_layer", "embedding_projection", "discriminator_head"))
         largest = 0 if gradient is None else np.abs(tf.convert_to_tensor(gradient)).max()
         assert (largest == 0) == own or path.endswith("key/bias"), path
-
-
-def test_the_embeddings_are_one_layer():
-    model = make()
-    paths = [v.path for v in model.variables]
-    assert len(set(paths)) == len(paths)
-    assert model.generator.embedding_table is model.backbone.embedding_table
-    assert not [p for p in paths if p.startswith("generator/embeddings")]
-    bare = ElectraEncoder(CONFIG, pooler=False)
-    own = [p for p in paths if not p.startswith(("generator/", "discriminator_head/"))]
-    assert sorted(own) == sorted(v.path for v in bare.variables)
 
 
 def test_a_graph_with_unknown_shapes():

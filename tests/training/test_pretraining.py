@@ -20,7 +20,6 @@ from bert_tf.files import lock_directory
 from bert_tf.interrupts import Interrupted
 from bert_tf.models import build_config, describe
 from bert_tf.remote import CACHE, local_copy
-from bert_tf.training.baselines import unigram
 from bert_tf.training.loading import load_pretrained
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.pretraining import PretrainConfig, pretrain
@@ -158,19 +157,6 @@ def test_a_finished_run_returns_at_once_with_its_metrics(made, uninterrupted):
     _, metrics = pretrain(experiment(made), uninterrupted.path)
     assert final_bytes(uninterrupted) == before
     assert metrics["step"] == STEPS and metrics["loss"] == uninterrupted.metrics()[-1]["loss"]
-
-
-def test_unigram_baseline_is_the_entropy(made):
-    reader = ShardReader(made / "shards")
-    tokenizer = RunDirectory.open(made / "uninterrupted").tokenizer()
-    dataset = reader.dataset(7, seed=0, epochs=1, shuffle=False, drop_remainder=False)
-    baseline = unigram(reader.uncorrupted(seed=3), tokenizer)
-    ids = np.concatenate([b["token_ids"][b["padding_mask"]] for b in dataset.as_numpy_iterator()])
-    _, counts = np.unique(ids[~np.isin(ids, tokenizer.special_ids)], return_counts=True)
-    share = counts / counts.sum()
-    assert baseline["masked_lm_loss"] == pytest.approx(-(share * np.log(share)).sum(), rel=1e-9)
-    assert baseline["masked_lm_accuracy"] == pytest.approx(share.max(), rel=1e-9)
-    assert baseline["tokens_per_example"] == pytest.approx(len(ids) / reader.num_examples, rel=1e-9)
 
 
 @pytest.mark.parametrize(("overrides", "error", "message"), [

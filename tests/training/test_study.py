@@ -20,6 +20,7 @@ from bert_tf.training.study_plan import Experiment
 from bert_tf.vectors import SkipGramConfig, VectorsConfig, VectorsTrainConfig, train_vectors
 
 MODEL = {"hidden_size": 16, "num_layers": 1, "num_heads": 1, "intermediate_size": 32, "max_positions": 128}
+WHOLE_WORDS = {"objective": {"masking": {"strategy": "whole_word"}}}
 ONCE = {"train": {"seeds": 1}}  # of each task
 
 
@@ -35,12 +36,7 @@ def study(folder, **changes):
         "finetune": {"sentiment": task},
         "rows": {
             "next_sentence": {"shards": "pairs"},
-            "whole_words": {
-                "shards": "documents",
-                "pretrain": {"objective": {"masking": {"strategy": "whole_word"}}},
-                "finetune": ONCE,
-                "seeds": 2,
-            },
+            "whole_words": {"shards": "documents", "pretrain": WHOLE_WORDS, "finetune": ONCE, "seeds": 2},
         },
     } | changes
     return config.build(StudyConfig, settings)
@@ -221,27 +217,20 @@ def test_a_row_leaves_out_what_its_optimizer_or_model_does_not_have(folder, tmp_
     (a, _) = plan(study(folder, pretrain=common, rows=rows, finetune={"sentiment": task}), tmp_path)
     assert a.finetune["sentiment"].optimizer == AdafactorConfig()
     documents, adafactor = {"shards": "documents"}, {"name": "adafactor", "clip_norm": 1.0}
+    misspelled = own | {"optimizer": own["optimizer"] | {"clip_treshold": None}}
+    set_anyway = own | {"model": t5 | {"initializer_range": 0.1}}
+    tuned = {"finetune": {"optimizer": adafactor}}
     for changes, message in (
-        (
-            {"rows": {"b": documents | {"pretrain": own | {"optimizer": own["optimizer"] | {"clip_treshold": None}}}}},
-            "rows.b: unknown key 'pretrain.optimizer.clip_treshold'; did you mean 'clip_threshold'",
-        ),
-        (
-            {"rows": {"b": documents | {"pretrain": own | {"model": t5 | {"initializer_range": 0.1}}}}},
-            "rows.b: model.initializer_range is set for all rows, and this row's model has no such",
-        ),
-        (
-            {
-                "rows": {"a": documents},
-                "pretrain": common | {"optimizer": adafactor},
-            },  # of all rows: nothing to leave out
-            "'pretrain.optimizer.clip_norm' applies only to .* remove 'pretrain.optimizer.clip_norm'",
-        ),
-        (
-            {"rows": {"a": documents | {"finetune": {"optimizer": adafactor}}}, "finetune": {"sentiment": task}},
-            "rows.a: finetune.sentiment: optimizer.clip_norm is set for all rows, .* clip_norm: null in",
-        ),
-    ):
+        ({"rows": {"b": documents | {"pretrain": misspelled}}},
+         "rows.b: unknown key 'pretrain.optimizer.clip_treshold'; did you mean 'clip_threshold'"),
+        ({"rows": {"b": documents | {"pretrain": set_anyway}}},
+         "rows.b: model.initializer_range is set for all rows, and this row's model has no such"),
+        # Of all rows: there is nothing to leave out.
+        ({"rows": {"a": documents}, "pretrain": common | {"optimizer": adafactor}},
+         "'pretrain.optimizer.clip_norm' applies only to .* remove 'pretrain.optimizer.clip_norm'"),
+        ({"rows": {"a": documents | tuned}, "finetune": {"sentiment": task}},
+         "rows.a: finetune.sentiment: optimizer.clip_norm is set for all rows, .* clip_norm: null in"),
+    ):  # fmt: skip
         with pytest.raises(ConfigError, match=message):
             plan(study(folder, **{"pretrain": common, "finetune": {}} | changes), tmp_path)
 
