@@ -97,15 +97,6 @@ def test_the_pretraining_model_there_and_back(name, tmp_path):
     assert_same_weights(loaded.objective, again.objective)
 
 
-def test_heads_of_tasks_are_listed(tmp_path):
-    folder = copy_of("bert", tmp_path / "tuned")
-    arrays = load_file(folder / "model.safetensors")
-    heads = {"classifier.weight": np.zeros((2, 12), "float32"), "qa_outputs.bias": np.zeros(2, "float32")}
-    save_file(arrays | heads, folder / "model.safetensors")
-    assert set(heads) < set(bert_tf.load(folder).report.unused)
-    assert bert_tf.load(folder, pretraining=True).report.unused == ("classifier.weight", "qa_outputs.bias")
-
-
 def test_a_bare_encoder_is_written_without_the_prefix(tmp_path):
     loaded = bert_tf.load(FIXTURES / "bert_bare")
     bert_tf.save(loaded.encoder, loaded.tokenizer, tmp_path / "written")

@@ -1,6 +1,5 @@
 """`bert-tf generate` on the small published-format GPT-2 of the fixtures, and on a T5."""
 
-import functools
 import json
 from pathlib import Path
 
@@ -18,15 +17,8 @@ from bert_tf.tokenizers import Frame, train_unigram
 from bert_tf.training import loading
 from bert_tf.training.converting import write_run
 
+pytestmark = pytest.mark.usefixtures("loaded_once")
 GPT2 = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "gpt2"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def loaded_once():
-    """Each checkpoint is loaded once: most of a command's time is the graph of its tokenizer."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "load_pretrained", functools.cache(loading.load_pretrained))
-        yield
 
 
 def test_it_prints_what_the_generator_returns(capsys):

@@ -9,6 +9,7 @@ from typed_command import run
 from bert_tf.probing import read_crows_pairs, read_pairs, run_crows_pairs, run_pairs, text_scorer
 from bert_tf.training.loading import load_pretrained
 
+pytestmark = pytest.mark.usefixtures("loaded_once")
 BERT = str(Path(__file__).parents[1] / "fixtures" / "checkpoints" / "bert")
 
 

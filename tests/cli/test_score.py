@@ -1,6 +1,5 @@
 """`bert-tf score` on the small published-format GPT-2 of the fixtures."""
 
-import functools
 import json
 import math
 from pathlib import Path
@@ -13,16 +12,9 @@ from bert_tf.generation import TextScorer
 from bert_tf.prompting import read_rows
 from bert_tf.training import loading
 
+pytestmark = pytest.mark.usefixtures("loaded_once")
 GPT2 = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "gpt2"
 PAIRS = [("the", " a"), ("the a\tb", " the"), ("", "the")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def loaded_once():
-    """Each checkpoint is loaded once: most of a command's time is the graph of its tokenizer."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "load_pretrained", functools.cache(loading.load_pretrained))
-        yield
 
 
 @pytest.fixture(scope="module")

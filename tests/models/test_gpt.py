@@ -1,7 +1,9 @@
 """GPT-1 and GPT-2: parity with Hugging Face's in float64 (see tests/golden/gpt.py), the cache, the checkpoints."""
 
 import dataclasses
+import functools
 import json
+import shutil
 
 import keras
 import numpy as np
@@ -233,14 +235,26 @@ def published():
     return models
 
 
+@pytest.fixture(scope="module")
+def written(published, tmp_path_factory):
+    """Function from a family and a format to the folder of its model, to be read only."""
+
+    @functools.cache
+    def write(family, format):
+        folder = tmp_path_factory.mktemp("written") / format
+        bert_tf.save(*published[family], folder, format=format)
+        return folder
+
+    return write
+
+
 FORMATS = [("gpt1", "hf"), ("gpt1", "numpy"), ("gpt2", "hf"), ("gpt2", "tf1")]
 
 
 @pytest.mark.parametrize("family, format", FORMATS)
-def test_a_published_checkpoint_there_and_back(published, tmp_path, family, format):
+def test_a_published_checkpoint_there_and_back(published, written, family, format):
     model, tokenizer = published[family]
-    bert_tf.save(model, tokenizer, tmp_path / "written", format=format)
-    loaded = bert_tf.load(tmp_path / "written", pretraining=True)
+    loaded = bert_tf.load(written(family, format), pretraining=True)
     assert (loaded.family, type(loaded.objective)) == (family, CausalLM)
     assert loaded.report.unused == loaded.report.fresh == ()
     theirs, ours = dataclasses.asdict(loaded.encoder.config), dataclasses.asdict(model.backbone.config)
@@ -252,20 +266,19 @@ def test_a_published_checkpoint_there_and_back(published, tmp_path, family, form
         np.testing.assert_array_equal(a, b)
 
 
-def test_the_arrays_have_the_published_shapes(published, tmp_path):
-    for family, format in FORMATS:
-        bert_tf.save(*published[family], tmp_path / f"{family}_{format}", format=format)
-    reader = tf.train.load_checkpoint(str(tmp_path / "gpt2_tf1"))
+def test_the_arrays_have_the_published_shapes(published, written):
+    gpt2_tf1, gpt1_numpy = written("gpt2", "tf1"), written("gpt1", "numpy")
+    reader = tf.train.load_checkpoint(str(gpt2_tf1))
     shapes = reader.get_variable_to_shape_map()
     assert len(shapes) == 4 + 3 * 12
     assert shapes["model/h0/attn/c_attn/w"] == [1, 128, 384] and shapes["model/h2/attn/c_attn/b"] == [384]
     assert shapes["model/h1/mlp/c_fc/w"] == [1, 128, 512] and shapes["model/ln_f/g"] == [128]
-    hparams = json.loads((tmp_path / "gpt2_tf1" / "hparams.json").read_text())
+    hparams = json.loads((gpt2_tf1 / "hparams.json").read_text())
     size = published["gpt2"][1].vocabulary_size
     assert hparams == {"n_vocab": size, "n_ctx": 20, "n_embd": 128, "n_head": 2, "n_layer": 3}
     # What openai/finetune-transformer-lm train.py does with the parts.
-    shapes = json.loads((tmp_path / "gpt1_numpy" / "params_shapes.json").read_text())
-    parts = np.concatenate([np.load(tmp_path / "gpt1_numpy" / f"params_{n}.npy") for n in range(10)], 0)
+    shapes = json.loads((gpt1_numpy / "params_shapes.json").read_text())
+    parts = np.concatenate([np.load(gpt1_numpy / f"params_{n}.npy") for n in range(10)], 0)
     arrays = np.split(parts, np.cumsum([np.prod(shape) for shape in shapes]))[:-1]
     arrays = [array.reshape(shape) for array, shape in zip(arrays, shapes, strict=True)]
     weights = {v.path: np.asarray(v) for v in published["gpt1"][0].weights}
@@ -274,7 +287,7 @@ def test_the_arrays_have_the_published_shapes(published, tmp_path):
     query_key_value = [weights[f"transformer_layer_1/attention/{n}/kernel"] for n in ("query", "key", "value")]
     np.testing.assert_array_equal(arrays[2 + 12], np.concatenate(query_key_value, axis=-1)[None])
     np.testing.assert_array_equal(arrays[2 + 12 + 4], weights["transformer_layer_1/attention_layer_norm/gamma"])
-    config = json.loads((tmp_path / "gpt2_hf" / "config.json").read_text())
+    config = json.loads((written("gpt2", "hf") / "config.json").read_text())
     assert config["architectures"] == ["GPT2LMHeadModel"] and config["n_inner"] is None
 
 
@@ -282,19 +295,18 @@ def test_the_arrays_have_the_published_shapes(published, tmp_path):
     ("gpt2", "tf1", {"vocab.json": "encoder.json", "merges.txt": "vocab.bpe"}),
     ("gpt1", "numpy", {"vocab.json": "encoder_bpe_40000.json", "merges.txt": "vocab_40000.bpe"}),
 ])  # fmt: skip
-def test_the_authors_names_of_the_vocabulary(published, tmp_path, family, format, files):
-    model, tokenizer = published[family]
-    bert_tf.save(model, tokenizer, tmp_path / "written", format=format)
+def test_the_authors_names_of_the_vocabulary(published, written, tmp_path, family, format, files):
+    shutil.copytree(written(family, format), tmp_path / "written")
     for ours, theirs in files.items():
         (tmp_path / "written" / ours).rename(tmp_path / "written" / theirs)
     (tmp_path / "written" / "tokenizer_config.json").unlink()  # the authors have none
     loaded = bert_tf.load(tmp_path / "written")
-    assert (loaded.family, loaded.tokenizer.fingerprint) == (family, tokenizer.fingerprint)
+    assert (loaded.family, loaded.tokenizer.fingerprint) == (family, published[family][1].fingerprint)
 
 
-def test_buffers_copies_and_missing_prefixes(published, tmp_path):
-    model, tokenizer = published["gpt2"]
-    bert_tf.save(model, tokenizer, tmp_path / "written")
+def test_buffers_copies_and_missing_prefixes(published, written, tmp_path):
+    model, _ = published["gpt2"]
+    shutil.copytree(written("gpt2", "hf"), tmp_path / "written")
     file = tmp_path / "written" / "model.safetensors"
     arrays = {name.removeprefix("transformer."): array for name, array in load_file(file).items()}
     buffers = {f"h.{i}.attn.bias": np.tril(np.ones((1, 1, 20, 20), bool)) for i in range(3)}
@@ -309,7 +321,7 @@ def test_buffers_copies_and_missing_prefixes(published, tmp_path):
         bert_tf.load(tmp_path / "written", pretraining=True)
 
 
-def test_what_cannot_be_written_or_read(published, tmp_path):
+def test_what_cannot_be_written_or_read(published, written, tmp_path):
     narrow = make("gpt2", vocabulary_size=published["gpt2"][1].vocabulary_size)
     message = "cannot say intermediate_size=40: the code it is for has 4 . hidden_size = 96"
     with pytest.raises(ConfigError, match=message):
@@ -320,7 +332,7 @@ def test_what_cannot_be_written_or_read(published, tmp_path):
     with pytest.raises(ConfigError, match="'gpt2' has no checkpoints of format 'numpy'"):
         bert_tf.save(narrow, None, tmp_path / "c", format="numpy")
 
-    bert_tf.save(*published["gpt1"], tmp_path / "parts", format="numpy")
+    shutil.copytree(written("gpt1", "numpy"), tmp_path / "parts")
     shapes = tmp_path / "parts" / "params_shapes.json"
     given = json.loads(shapes.read_text())
     for changed, message in (

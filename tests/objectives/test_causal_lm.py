@@ -1,5 +1,3 @@
-import types
-
 import keras
 import numpy as np
 import pytest
@@ -8,9 +6,8 @@ from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.models.gpt2 import GPT2Config, GPT2Decoder
-from bert_tf.objectives import OBJECTIVES, CausalLM, CausalLMConfig, MaskedLM
+from bert_tf.objectives import CausalLM, CausalLMConfig, MaskedLM
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
-from tfrecords import DocumentsConfig
 
 SIZES = dict(vocabulary_size=31, hidden_size=12, num_layers=2, num_heads=3, intermediate_size=20, max_positions=16)
 
@@ -98,14 +95,6 @@ def test_backbones_of_the_other_kind_are_refused():
         with pytest.raises(ConfigError, match=f"the family {family} is of .*; set objective.name={wanted}"):
             check_pretraining(build(PretrainConfig, config))
     assert MaskedLM(encoder)
-
-
-def test_batches_are_used_as_they_are_unless_documents_are_separate():
-    record, tokenizer = OBJECTIVES["causal_lm"], types.SimpleNamespace(sep_id=2)
-    assert record.make_corruption(CausalLMConfig(), tokenizer, None) is None
-    separate = CausalLMConfig(documents=DocumentsConfig(separate=True))
-    features = record.make_corruption(separate, tokenizer, None)(batch(), seed=0)
-    assert features.keys() - batch().keys() == {"sequence_ids", "position_ids"}
 
 
 def test_shards_and_batches_that_it_cannot_learn_from():

@@ -105,10 +105,10 @@ def test_fit_in_a_plain_script():
     assert evaluated["masked_lm_loss"] == pytest.approx(mean, rel=1e-4)
 
 
-def test_fit_with_an_unused_pooler_and_accumulation():
+def test_fit_with_an_unused_pooler():
     model = make(pair_task=None)
     before = {v.path: np.asarray(v) for v in model.weights}
-    model.compile(keras.optimizers.Adam(5e-3), accumulation_steps=2)
+    model.compile(keras.optimizers.Adam(5e-3))
     features = {k: v for k, v in batch().items() if not k.startswith("pair")}
     model.fit(tf.data.Dataset.from_tensors(features).repeat(2), verbose=0)
     for variable in model.weights:
