@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import tensorflow as tf
 from safetensors.numpy import load_file, save_file
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -24,5 +25,35 @@ def published(family, name, folder, **changes):
     tensors |= {key.split("/")[2]: array for key, array in arrays.items() if key.startswith(f"{name}/head/")}
     save_file({key: tensors[key] for key in arrays[f"{name}/names"].tolist()}, folder / "model.safetensors")
     config = json.loads(str(arrays[f"{name}/config"])) | changes
+    (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if v is not ...}))
+    return folder
+
+
+def assert_same_tensors(ours, theirs):
+    """Two folders hold the same arrays under the same names."""
+    ours, theirs = (load_file(folder / "model.safetensors") for folder in (ours, theirs))
+    assert ours.keys() == theirs.keys()
+    for name, array in theirs.items():
+        np.testing.assert_array_equal(ours[name], array, err_msg=name)
+
+
+def assert_same_weights(model, other):
+    """Two models, or a model and a dict by path, have the same weights, whatever else `other` has."""
+    known = other if isinstance(other, dict) else {v.path: v for v in other.weights}
+    for variable in model.weights:
+        np.testing.assert_array_equal(variable, known[variable.path], err_msg=variable.path)
+
+
+def write_tensorflow1(prefix, tensors):
+    """A checkpoint of these arrays by name."""
+    names = list(tensors)
+    values = [tf.convert_to_tensor(tensors[name]) for name in names]
+    tf.raw_ops.SaveV2(prefix=str(prefix), tensor_names=names, shape_and_slices=[""] * len(names), tensors=values)
+
+
+def copy_of(name, folder, **changes):
+    """A copy of a fixture with these changes of its config.json; `...` leaves a key out."""
+    shutil.copytree(FIXTURES / "checkpoints" / name, folder)
+    config = json.loads((folder / "config.json").read_text()) | changes
     (folder / "config.json").write_text(json.dumps({k: v for k, v in config.items() if v is not ...}))
     return folder

@@ -1,19 +1,19 @@
 """What a published checkpoint becomes: a run that every later step takes as one of our own."""
 
-import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from published_models import assert_same_weights
 from safetensors.numpy import load_file, save_file
+from training.sample_corpus import addresses, vocabulary_of, write_corpus
 
 import bert_tf
-from bert_tf import config, samples
+from bert_tf import config
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.fill_mask import fill_mask
-from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training.converting import import_run
 from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.loading import finetuning_dropout, load_encoder, load_pretrained, trained_length
@@ -29,12 +29,8 @@ MODEL = {"family": "bert", "hidden_size": 32, "num_layers": 1, "num_heads": 2, "
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Shards, a model pretrained on them for 60 steps, and that model as others publish theirs."""
-    folder = tmp_path_factory.mktemp("made")
-    sample = Path(samples.__file__).parent / "state_of_the_union.jsonl"
-    texts = [json.loads(line)["text"][:20_000] for line in sample.read_text(encoding="utf-8").splitlines()[:4]]
-    corpus = folder / "corpus.jsonl"
-    corpus.write_text("".join(json.dumps({"text": t}) + "\n" for t in texts))
-    tokenizer = train_wordpiece(texts, 500, lowercase=True)
+    folder, texts = tmp_path_factory.mktemp("made"), addresses(4, 20_000)
+    corpus, tokenizer = write_corpus(folder / "corpus.jsonl", texts), vocabulary_of(texts, 500)
     write_shards([corpus], folder / "shards", tokenizer, ShardsConfig(sequence_length=32), progress=False)
     pretrain(experiment(folder, "train.steps=60"), folder / "run")
     model = bert_tf.load(folder / "run", pretraining=True)
@@ -59,20 +55,16 @@ def first_loss(made, output, *overrides):
     return run.metrics()[0]["masked_lm_loss"]
 
 
-@pytest.mark.slow
 def test_pretraining_continues_from_every_format(made, tmp_path):
     fresh = RunDirectory.open(made / "run").metrics()[0]["masked_lm_loss"]
-    starts = {
-        name: first_loss(made, tmp_path / f"from-{name}", f"train.init_from={made / name}")
-        for name in ("run", "hf", "tf1")
-    }
-    assert starts["run"] < fresh - 0.5
+    names = ("run", "hf", "tf1")
+    starts = [first_loss(made, tmp_path / f"from-{name}", f"train.init_from={made / name}") for name in names]
+    assert starts[0] < fresh - 0.5
     # The same weights, batch and masks: the same number.
-    assert len(set(starts.values())) == 1
+    assert len(set(starts)) == 1
     # An encoder alone needs leave to start the heads afresh, and is still ahead of all fresh.
-    with pytest.raises(
-        DataError, match="has no masked_lm_head, pair_head; to initialize them randomly, list them in train.init_fresh"
-    ):
+    message = "has no masked_lm_head, pair_head; to initialize them randomly, list them in train.init_fresh"
+    with pytest.raises(DataError, match=message):
         first_loss(made, tmp_path / "refused", f"train.init_from={made / 'bare'}")
     leave = "train.init_fresh=[masked_lm_head, pair_head]"
     assert first_loss(made, tmp_path / "allowed", f"train.init_from={made / 'bare'}", leave) < fresh
@@ -80,9 +72,8 @@ def test_pretraining_continues_from_every_format(made, tmp_path):
 
 def test_a_start_that_is_another_model_is_refused(made, tmp_path):
     source = f"train.init_from={made / 'hf'}"
-    with pytest.raises(
-        ConfigError, match="model.activation is 'gelu_erf', but .* has 'gelu_tanh'; set model.activation"
-    ):
+    message = "model.activation is 'gelu_erf', but .* has 'gelu_tanh'; set model.activation"
+    with pytest.raises(ConfigError, match=message):
         first_loss(made, tmp_path / "a", source, "model.activation=gelu_erf")
     with pytest.raises(DataError, match="was trained on another vocabulary"):
         first_loss(made, tmp_path / "b", f"train.init_from={FIXTURES / 'bert'}")
@@ -92,13 +83,10 @@ def test_an_imported_run_is_a_run(made, tmp_path):
     loaded = bert_tf.import_run(made / "hf", tmp_path / "run")
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["checkpoints", "config.yaml", "tokenizer"]
     again = bert_tf.load(tmp_path / "run", pretraining=True)
-    for a, b in zip(loaded.objective.weights, again.objective.weights, strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same_weights(loaded.objective, again.objective)
     assert again.encoder.config == loaded.encoder.config
-    answers = [
-        fill_mask(*load_pretrained(run), ["the people of the united [MASK]"], 3)
-        for run in (made / "run", tmp_path / "run")
-    ]
+    runs, question = (made / "run", tmp_path / "run"), ["the people of the united [MASK]"]
+    answers = [fill_mask(*load_pretrained(run), question, 3) for run in runs]
     assert answers[0] == answers[1]
     with pytest.raises(RunDirectoryError, match="is not an empty folder"):
         bert_tf.import_run(made / "hf", tmp_path / "run")
@@ -106,19 +94,25 @@ def test_an_imported_run_is_a_run(made, tmp_path):
         pretrain(experiment(made), tmp_path / "run")
 
 
+def fine_tuned(init_from, output):
+    """The fine-tuned model, after two steps."""
+    labelled = output.parent / "train.tsv"
+    labelled.write_text("text\tlabel\n" + "peace and war\t1\ntax and law\t0\n" * 4)
+    settings = {
+        "init_from": str(init_from), "data": {"train": str(labelled), "dev": str(labelled)},
+        "task": {"kind": "classification", "sequence_length": 16},
+        "train": {"epochs": 1, "batch_size": 4, "strategy": "one"},
+    }  # fmt: skip
+    finetune(config.build(FinetuneConfig, settings), output)
+    return bert_tf.load(output)
+
+
 def test_fine_tuning_starts_from_a_published_encoder(made, tmp_path, capsys):
-    train = tmp_path / "train.tsv"
-    train.write_text("text\tlabel\n" + "peace and war\t1\ntax and law\t0\n" * 4)
-    for source in (made / "bare", made / "tf1"):
-        settings = {"init_from": str(source), "data": {"train": str(train), "dev": str(train)},
-                    "task": {"kind": "classification", "sequence_length": 16},
-                    "train": {"epochs": 1, "batch_size": 4, "strategy": "one"}}  # fmt: skip
-        finetune(config.build(FinetuneConfig, settings), tmp_path / source.name)
-        tuned = bert_tf.load(tmp_path / source.name)
-        assert tuned.encoder.config.hidden_size == 32
-        assert any(not name.startswith(("pooler/", "transformer")) for name in tuned.report.unused)
-        # The dropout that the checkpoint was published with.
-        assert tuned.encoder.config.dropout == tuned.encoder.config.attention_dropout == 0.0
+    tuned = fine_tuned(made / "tf1", tmp_path / "tf1")
+    assert tuned.encoder.config.hidden_size == 32
+    assert any(not name.startswith(("pooler/", "transformer")) for name in tuned.report.unused)
+    # The dropout that the checkpoint was published with.
+    assert tuned.encoder.config.dropout == tuned.encoder.config.attention_dropout == 0.0
     # The head that was trained is not dropped unasked.
     command = ["convert", str(tmp_path / "tf1"), str(tmp_path / "written"), "--to", "tf1"]
     assert main(command) == 1
@@ -150,8 +144,7 @@ def test_a_classifier_without_its_pretraining_head_becomes_a_run(modernbert_clas
     loaded = bert_tf.import_run(modernbert_classifier, tmp_path / "run")
     assert loaded.objective is None
     assert {"head.dense.weight", "head.norm.weight", "classifier.weight"} <= set(loaded.report.unused)
-    for ours, theirs in zip(bert_tf.load(FIXTURES / "modernbert").encoder.weights, loaded.encoder.weights, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    assert_same_weights(bert_tf.load(FIXTURES / "modernbert").encoder, loaded.encoder)
     with pytest.raises(DataError, match="holds no pretraining head"):
         bert_tf.load(modernbert_classifier, pretraining=True)
 
@@ -172,17 +165,9 @@ def test_fine_tuning_of_a_run_has_its_own_dropout(made, tmp_path):
     assert finetuning_dropout(made / "hf") is None
     bert_tf.import_run(made / "hf", tmp_path / "imported")
     assert finetuning_dropout(tmp_path / "imported") is None
-    train = tmp_path / "train.tsv"
-    train.write_text("text\tlabel\n" + "peace and war\t1\ntax and law\t0\n" * 4)
-    for source, setting, rate in (("run", None, 0.1), ("run", 0.0, 0.0)):
-        settings = {"init_from": str(made / source), "data": {"train": str(train), "dev": str(train)},
-                    "task": {"kind": "classification", "sequence_length": 16},
-                    "train": {"epochs": 1, "batch_size": 8, "strategy": "one", "dropout": setting}}  # fmt: skip
-        output = tmp_path / f"{source}-{setting}"
-        finetune(config.build(FinetuneConfig, settings), output)
-        tuned = bert_tf.load(output).encoder.config
-        assert (tuned.dropout, tuned.attention_dropout) == (rate, rate)
-        assert finetuning_dropout(output) is None  # fine-tuned again with the same
+    tuned = fine_tuned(made / "run", tmp_path / "tuned").encoder.config
+    assert (tuned.dropout, tuned.attention_dropout) == (0.1, 0.1)
+    assert finetuning_dropout(tmp_path / "tuned") is None  # fine-tuned again with the same
 
 
 def test_an_encoder_with_what_the_caller_asks_for(made):
@@ -203,7 +188,6 @@ def test_the_command(tmp_path, capsys):
     assert main(["convert", str(tmp_path / "tf1"), str(tmp_path / "hf"), "--to", "hf", "--encoder-only"]) == 0
     assert "not used: cls/predictions" in capsys.readouterr().out
     original, back = (bert_tf.load(p).encoder for p in (FIXTURES / "bert", tmp_path / "hf"))
-    for a, b in zip(original.weights, back.weights, strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same_weights(original, back)
     assert main(["convert", str(tmp_path / "nothing"), str(tmp_path / "x")]) == 1
     assert "nothing is not a run directory" in capsys.readouterr().err

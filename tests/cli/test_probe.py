@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from typed_command import run
 
-from bert_tf.cli.main import main
 from bert_tf.probing import read_crows_pairs, read_pairs, run_crows_pairs, run_pairs, text_scorer
 from bert_tf.training.loading import load_pretrained
 
+pytestmark = pytest.mark.usefixtures("loaded_once")
 BERT = str(Path(__file__).parents[1] / "fixtures" / "checkpoints" / "bert")
 
 
@@ -18,20 +19,12 @@ def test_all_probes(tmp_path, capsys):
     pairs.write_text("sentence_good\tsentence_bad\nthe war\twar the\na law\tlaw a\n")
     crows.write_text("sent_more,sent_less,stereo_antistereo,bias_type\nthe war,a war,stereo,age\n")
     out = tmp_path / "probe.json"
-    files = ["--cloze", str(cloze), "--pairs", str(pairs), "--crows-pairs", str(crows)]
-    assert main(["probe", BERT, *files, "--output", str(out)]) == 0
+    run(f"probe {BERT} --cloze {cloze} --pairs {pairs} --crows-pairs {crows} --output {out}")
     printed = capsys.readouterr().out
-    for text in (
-        "by pseudo-log-likelihood",
-        "cloze questions",
-        "minimal pairs",
-        "CrowS-Pairs",
-        "mean of kinds",
-        "do not call one fair",
-    ):
+    titles, page = ("cloze questions", "minimal pairs", "CrowS-Pairs"), out.with_suffix(".html").read_text()
+    assert all(f"<h2>{title}</h2>" in page for title in titles)
+    for text in (*titles, "by pseudo-log-likelihood", "mean of kinds", "do not call one fair"):
         assert text in printed
-    page = out.with_suffix(".html").read_text()
-    assert all(f"<h2>{title}</h2>" in page for title in ("cloze questions", "minimal pairs", "CrowS-Pairs"))
     found = json.loads(out.read_text())
     scorer = text_scorer(*load_pretrained(BERT))
     assert found["model"]["pairs"]["accuracy"] == run_pairs(scorer, read_pairs(pairs)).accuracy
@@ -46,18 +39,16 @@ def test_questions_in_another_language_are_a_warning(tmp_path, caplog):
     known.write_text("kind\ttext\tanswers\toptions\nfacts\tthe ___ of a war\tpeople\tlaw\n")
     for questions, warned in (("korean", True), (str(known), False)):
         caplog.clear()
-        assert main(["probe", BERT, "--cloze", questions, "--most", "3", "--output", str(tmp_path / "p")]) == 0
-        assert len([m for m in caplog.messages if "unknown to the model's tokenizer" in m]) == warned, (
-            "once for both models"
-        )
+        run(f"probe {BERT} --cloze {questions} --most 3 --output {tmp_path}/p")
+        warnings = [m for m in caplog.messages if "unknown to the model's tokenizer" in m]
+        assert len(warnings) == warned, "once for both models"
 
 
 def test_layers(tmp_path, capsys):
     file = tmp_path / "words.conll"
     file.write_text("a D\nlaw N\n\nthe D\nwar N\nof P\npeople N\n\n" * 6 + "and C\n\n")
     out = tmp_path / "probe.json"
-    arguments = ["--layers", str(file), str(file), "--most", "12", "--no-control", "--output", str(out)]
-    assert main(["probe", BERT, *arguments]) == 0
+    run(f"probe {BERT} --layers {file} {file} --most 12 --no-control --output {out}")
     printed = capsys.readouterr().out
     assert "selectivity" in printed and "likelihood" not in printed
     found = json.loads(out.read_text())["model"]["layers"]
@@ -65,12 +56,10 @@ def test_layers(tmp_path, capsys):
 
 
 def test_uses_of_a_word(tmp_path, capsys):
-    (tmp_path / "law.tsv").write_text(
-        "text\tsense\nthe law of </b> war\ta\na law\ta\npeople of law\tb\nlaw and war\tb\n"
-    )
+    uses = ["the law of </b> war\ta", "a law\ta", "people of law\tb", "law and war\tb"]
+    (tmp_path / "law.tsv").write_text("\n".join(["text\tsense", *uses, ""]))
     out = tmp_path / "law.html"
-    corpus = str(tmp_path / "law.tsv")
-    assert main(["probe", BERT, "--word", "law", "--corpus", corpus, "--layer", "1", "--output", str(out)]) == 0
+    run(f"probe {BERT} --word law --corpus {tmp_path}/law.tsv --layer 1 --output {out}")
     assert "nearest of same sense: random weights" in capsys.readouterr().out
     found, page = json.loads((tmp_path / "law.json").read_text())["model"]["word"], out.read_text()
     assert len(found["points"]) == 4 and found["uses"][2]["text"] == "people of law" and found["layer"] == 1
@@ -84,8 +73,8 @@ def test_word_in_context(tmp_path, capsys):
         for word in ("war", "people")
     ]
     (tmp_path / "val.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 3))
-    file, out = str(tmp_path / "val.jsonl"), tmp_path / "wic.html"
-    assert main(["probe", BERT, "--wic", file, file, "--most", "4", "--output", str(out)]) == 0
+    file, out = tmp_path / "val.jsonl", tmp_path / "wic.html"
+    run(f"probe {BERT} --wic {file} {file} --most 4 --output {out}")
     printed = capsys.readouterr().out
     assert "accuracy: random weights" in printed and "4 pairs, by layer" in printed
     found = json.loads((tmp_path / "wic.json").read_text())["model"]["wic"]
@@ -94,16 +83,11 @@ def test_word_in_context(tmp_path, capsys):
 
 
 def test_trees(tmp_path, capsys):
-    words = [
-        "1\tthe\t_\tDET\t_\t_\t2\tdet\t_\t_",
-        "2\tlaw\t_\tNOUN\t_\t_\t0\troot\t_\t_",
-        "3\tof\t_\tADP\t_\t_\t4\tcase\t_\t_",
-    ]
-    words += ["4\twar\t_\tNOUN\t_\t_\t2\tnmod\t_\t_", ""]
-    (tmp_path / "a.conllu").write_text("\n".join(words * 6))
-    file = str(tmp_path / "a.conllu")
-    out = str(tmp_path / "heads.html")
-    assert main(["probe", BERT, "--heads", file, "--trees", file, file, "--most", "4", "--output", out]) == 0
+    words = [("the", "DET", 2, "det"), ("law", "NOUN", 0, "root"), ("of", "ADP", 4, "case"), ("war", "NOUN", 2, "nmod")]
+    lines = [f"{i}\t{word}\t_\t{tag}\t_\t_\t{head}\t{kind}\t_\t_" for i, (word, tag, head, kind) in enumerate(words, 1)]
+    file = tmp_path / "a.conllu"
+    file.write_text("\n".join([*lines, ""] * 6))
+    run(f"probe {BERT} --heads {file} --trees {file} {file} --most 4 --output {tmp_path}/heads.html")
     printed, found = capsys.readouterr().out, json.loads((tmp_path / "heads.json").read_text())
     assert "attention to relations" in printed and "attention to positions" in printed
     assert "UUAS: random weights" in printed and found["model"]["trees"]["count"] == 4
@@ -123,8 +107,8 @@ def test_bias_and_expectations(tmp_path, capsys):
     anti.write_text("1 [The law] and [she].\n2 [The war] and [he].\n")
     columns = "item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n"
     negation.write_text(columns + "0\tthe war of\tthe war of a\tpeople\tlaw\n")
-    files = ["--stereoset", str(stereoset), "--winobias", str(pro), str(anti), "--ettinger", str(negation)]
-    assert main(["probe", BERT, *files, "--output", str(tmp_path / "bias.html")]) == 0
+    files = f"--stereoset {stereoset} --winobias {pro} {anti} --ettinger {negation}"
+    run(f"probe {BERT} {files} --output {tmp_path}/bias.html")
     printed, found = capsys.readouterr().out, json.loads((tmp_path / "bias.json").read_text())["model"]
     assert all(text in printed for text in ("do not call one fair", "NEG, negative", "pro minus anti"))
     assert found["stereoset"]["all"]["count"] == 2, "also how sentences follow, by next sentence prediction"
@@ -147,27 +131,24 @@ def test_the_first_of_each_file(tmp_path):
     negation.write_text(
         "item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n" + "0\tthe war of\tthe war\tpeople\tlaw\n" * 2
     )
-    asked = ["--cloze", str(cloze), "--lama", str(lama), "--crows-pairs", str(crows), "--stereoset", str(stereoset)]
-    asked += ["--winobias", str(pro), str(anti), "--ettinger", str(negation.rename(tmp_path / "e.tsv"))]
+    asked = f"--cloze {cloze} --lama {lama} --crows-pairs {crows} --stereoset {stereoset}"
+    asked += f" --winobias {pro} {anti} --ettinger {negation.rename(tmp_path / 'e.tsv')}"
     out = tmp_path / "found.json"
-    assert main(["probe", BERT, *asked, "--most", "1", "--no-control", "--output", str(out)]) == 0
+    run(f"probe {BERT} {asked} --most 1 --no-control --output {out}")
     found = json.loads(out.read_text())["model"]
     assert len(found) == 6 and found["cloze"]["facts"]["count"] == found["lama"]["l"]["count"] == 1
     assert found["crows_pairs"]["count"] == found["stereoset"]["all"]["count"] == found["winobias"]["count"] == 1
     assert found["ettinger"]["e, all"]["count"] == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--most", "0"], "--most is 0; it must be at least 1"),
-        (["--cloze", "klingon"], "klingon"),
-        (["--relations", "a.jsonl"], "--relations is for --lama"),
-        (["--word", "bank"], "--word and --corpus belong together"),
-        (["--layer", "1"], "--layer is for --word"),
-        (["--pairs", "nowhere.zip"], "cannot read nowhere.zip"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    ("--most 0", "--most is 0; it must be at least 1"),
+    ("--cloze klingon", "klingon"),
+    ("--relations a.jsonl", "--relations is for --lama"),
+    ("--word bank", "--word and --corpus belong together"),
+    ("--layer 1", "--layer is for --word"),
+    ("--pairs nowhere.zip", "cannot read nowhere.zip"),
+])  # fmt: skip
 def test_errors_come_before_the_model_is_loaded(arguments, message, capsys):
-    assert main(["probe", "no_such_run", *arguments]) == 1
+    run(f"probe no_such_run {arguments}", status=1)
     assert message in capsys.readouterr().err

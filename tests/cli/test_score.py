@@ -1,28 +1,20 @@
 """`bert-tf score` on the small published-format GPT-2 of the fixtures."""
 
-import functools
 import json
 import math
 from pathlib import Path
 
 import pytest
+from typed_command import run
 
-from bert_tf.cli.main import main
 from bert_tf.errors import DataError
 from bert_tf.generation import TextScorer
 from bert_tf.prompting import read_rows
 from bert_tf.training import loading
 
+pytestmark = pytest.mark.usefixtures("loaded_once")
 GPT2 = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "gpt2"
 PAIRS = [("the", " a"), ("the a\tb", " the"), ("", "the")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def loaded_once():
-    """Each checkpoint is loaded once: most of a command's time is the graph of its tokenizer."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "load_pretrained", functools.cache(loading.load_pretrained))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +25,7 @@ def scorer(loaded_once):
 
 def test_a_pair_and_files_of_pairs(scorer, tmp_path, capsys):
     expected = scorer.continuations(PAIRS)
-    assert main(["score", str(GPT2), *PAIRS[0]]) == 0
+    run(f"score {GPT2} the ' a'")
     header, row = capsys.readouterr().out.splitlines()
     assert header.split("\t") == ["log_likelihood", "tokens", "is_greedy", "context", "continuation"]
     value, tokens, greedy, context, continuation = row.split("\t")
@@ -44,23 +36,10 @@ def test_a_pair_and_files_of_pairs(scorer, tmp_path, capsys):
     lines = [json.dumps({"context": c, "continuation": t}) for c, t in PAIRS]
     (tmp_path / "pairs.jsonl").write_text("\n".join(lines))
     for suffix in ("tsv", "jsonl"):
-        assert (
-            main(
-                [
-                    "score",
-                    str(GPT2),
-                    "--file",
-                    str(tmp_path / "pairs.jsonl"),
-                    "--output",
-                    str(tmp_path / f"out.{suffix}"),
-                ]
-            )
-            == 0
-        )
+        run(f"score {GPT2} --file {tmp_path}/pairs.jsonl --output {tmp_path}/out.{suffix}")
         found = read_rows(tmp_path / f"out.{suffix}", ("log_likelihood",))
-        assert [float(row["log_likelihood"]) for row in found] == pytest.approx(
-            [e.log_likelihood for e in expected], abs=1e-5
-        )
+        likelihoods = [float(row["log_likelihood"]) for row in found]
+        assert likelihoods == pytest.approx([e.log_likelihood for e in expected], abs=1e-5)
     assert [row["context"] for row in found] == [c for c, _ in PAIRS]
     assert read_rows(tmp_path / "out.tsv")[1]["context"] == "the a\\tb"
 
@@ -70,8 +49,7 @@ def test_perplexity_of_a_corpus(scorer, tmp_path, capsys):
     (tmp_path / "corpus.txt").write_text("\n\n".join(texts))
     (tmp_path / "more.jsonl").write_text(json.dumps({"text": "the"}))
     expected = scorer.perplexity([text.strip() for text in texts] + ["the"], length=12, stride=5)
-    command = ["score", str(GPT2), "--corpus", str(tmp_path), "--length", "12", "--stride", "5"]
-    assert main([*command, "--json", "--batch-size", "1"]) == 0
+    run(f"score {GPT2} --corpus {tmp_path} --length 12 --stride 5 --json --batch-size 1")
     shown = capsys.readouterr()
     found = json.loads(shown.out)
     assert found["nll"] == pytest.approx(expected.nll, rel=1e-4)
@@ -80,24 +58,21 @@ def test_perplexity_of_a_corpus(scorer, tmp_path, capsys):
     assert "score " in shown.err and "MB" in shown.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "give a context and a continuation, or --file, or --corpus"),
-        (["the"], "1 texts are given"),
-        (["the", ""], "the continuation of 'the' is empty"),
-        (["the", " a", "--stride", "4"], "are for --corpus"),
-        (["--corpus", "{corpus}", "--length", "12", "--stride", "12"], "stride=12 must be at least 1 and below"),
-        (["--corpus", "{corpus}", "--length", "5000"], "length=5000 is beyond the model's"),
-        (["--corpus", "nowhere.txt"], "nowhere.txt"),
-        (["the " * 3000, " a"], "positions; shorten it"),
-        (["--file", "{corpus}"], "give a TSV or CSV file with a header"),
-    ],
-)
-def test_mistakes_are_one_sentence(arguments, message, tmp_path, capsys):
+@pytest.mark.parametrize(("arguments", "message"), [
+    ("", "give a context and a continuation, or --file, or --corpus"),
+    ("the", "1 texts are given"),
+    ("the ''", "the continuation of 'the' is empty"),
+    ("the ' a' --stride 4", "are for --corpus"),
+    ("--corpus corpus.txt --length 12 --stride 12", "stride=12 must be at least 1 and below"),
+    ("--corpus corpus.txt --length 5000", "length=5000 is beyond the model's"),
+    ("--corpus nowhere.txt", "nowhere.txt"),
+    (f"'{'the ' * 3000}' ' a'", "positions; shorten it"),
+    ("--file corpus.txt", "give a TSV or CSV file with a header"),
+], ids=lambda value: value[:40])  # fmt: skip
+def test_mistakes_are_one_sentence(arguments, message, tmp_path, monkeypatch, capsys):
     (tmp_path / "corpus.txt").write_text("the a b")
-    arguments = [a.replace("{corpus}", str(tmp_path / "corpus.txt")) for a in arguments]
-    assert main(["score", str(GPT2), *arguments]) == 1
+    monkeypatch.chdir(tmp_path)
+    run(f"score {GPT2} {arguments}", status=1)
     assert message in capsys.readouterr().err
 
 

@@ -3,35 +3,30 @@
 import os
 
 import pytest
+from typed_command import run
 
-from bert_tf.cli.main import main
 from bert_tf.tokenizers import load_tokenizer
-
-
-def run(*arguments):
-    assert main(["vocab", *map(str, arguments)]) == 0
 
 
 def test_a_tokenizer_in_the_way(tmp_path, capsys):
     (tmp_path / "a.txt").write_text("the quick brown fox jumps over the lazy dog " * 9)
     (tmp_path / "b.txt").write_text("pack my box with five dozen liquor jugs " * 9)
     output = tmp_path / "tokenizer"
-    run(tmp_path / "a.txt", "--output", output, "--size", 100)
+    run(f"vocab {tmp_path}/a.txt --output {output} --size 100")
     before = load_tokenizer(output).fingerprint
     log = capsys.readouterr().err
     assert "reading  0.000396/0.000396 MB (100 %)" in log and "training the vocabulary (wordpiece)  0:0" in log
-    other = [str(tmp_path / "b.txt"), "--output", str(output), "--size", "60", "--kind", "bpe"]
-    assert main(["vocab", *other]) == 1
-    assert (
-        f"{output} holds a tokenizer; choose another folder, or replace it with --overwrite" in capsys.readouterr().err
-    )
+    other = f"vocab {tmp_path}/b.txt --output {output} --size 60 --kind bpe"
+    run(other, status=1)
+    message = f"{output} holds a tokenizer; choose another folder, or add --overwrite"
+    assert message in capsys.readouterr().err
     assert load_tokenizer(output).fingerprint == before
-    run(*other, "--overwrite")
+    run(f"{other} --overwrite")
     assert "vocab.txt" not in os.listdir(output) and load_tokenizer(output).fingerprint != before
     (output / "model.safetensors").write_text("precious")
-    assert main(["vocab", *other, "--overwrite"]) == 1
+    run(f"{other} --overwrite", status=1)
     assert "holds model.safetensors, which is not of a tokenizer" in capsys.readouterr().err
-    assert main(["vocab", str(tmp_path / "a.txt"), "--output", str(tmp_path)]) == 1
+    run(f"vocab {tmp_path}/a.txt --output {tmp_path}", status=1)
     assert f"{tmp_path} is not empty; choose another folder\n" in capsys.readouterr().err
 
 
@@ -39,21 +34,16 @@ def test_a_tokenizer_in_the_way(tmp_path, capsys):
 def test_fewer_tokens_than_asked_for_are_noted(tmp_path, capsys, kind, enough):
     (tmp_path / "a.txt").write_text("the law of the people\n" * 30)
     for size, noted in ((900, True), (enough, False)):
-        arguments = ["--size", str(size), "--kind", kind]
-        assert main(["vocab", str(tmp_path / "a.txt"), "--output", str(tmp_path / f"{kind}-{size}"), *arguments]) == 0
+        run(f"vocab {tmp_path}/a.txt --output {tmp_path}/{kind}-{size} --size {size} --kind {kind}")
         assert ("fewer than the 900 asked for" in capsys.readouterr().out) == noted
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "words", "byte_level_bpe", "bpe"])
 def test_sentinels(tmp_path, kind):
     (tmp_path / "a.txt").write_text("the law of the people\n" * 30)
-    run(tmp_path / "a.txt", "--output", tmp_path / kind, "--size", 300, "--kind", kind, "--sentinels", 3)
+    run(f"vocab {tmp_path}/a.txt --output {tmp_path}/{kind} --size 300 --kind {kind} --sentinels 3")
     tokenizer = load_tokenizer(tmp_path / kind)
-    assert [tokenizer.id_to_token(i) for i in tokenizer.sentinel_ids] == [
-        "<extra_id_0>",
-        "<extra_id_1>",
-        "<extra_id_2>",
-    ]
+    assert [tokenizer.id_to_token(i) for i in tokenizer.sentinel_ids] == [f"<extra_id_{i}>" for i in range(3)]
     assert set(tokenizer.sentinel_ids) <= set(tokenizer.special_ids)
     first, second = tokenizer.sentinel_ids[:2]
     assert [i for i in tokenizer.encode("the <extra_id_0> law <extra_id_1>") if i in (first, second)] == [first, second]
@@ -61,14 +51,12 @@ def test_sentinels(tmp_path, kind):
 
 def test_sentinels_that_are_there_anyway_or_cannot_be(tmp_path, capsys):
     (tmp_path / "a.txt").write_text("the law of the people\n" * 30)
-    arguments = ["vocab", str(tmp_path / "a.txt"), "--output", str(tmp_path / "x")]
-    assert main([*arguments, "--kind", "unigram_t5", "--sentinels", "3"]) == 1
-    assert (
-        "--sentinels is for wordpiece, words, byte_level_bpe, byte_level_bpe_gpt2 and bpe, not for unigram_t5"
-        in capsys.readouterr().err
-    )
+    command = f"vocab {tmp_path}/a.txt --output {tmp_path}/x"
+    run(f"{command} --kind unigram_t5 --sentinels 3", status=1)
+    message = "--sentinels is for wordpiece, words, byte_level_bpe, byte_level_bpe_gpt2 and bpe, not for unigram_t5"
+    assert message in capsys.readouterr().err
     for count, problem in (("0", "at least 1"), ("10001", "at most 10,000")):
-        assert main([*arguments, "--sentinels", count]) == 1
+        run(f"{command} --sentinels {count}", status=1)
         assert f"--sentinels is {count}; it must be {problem}" in capsys.readouterr().err
 
 
@@ -81,25 +69,24 @@ def test_a_full_disk_leaves_no_half_of_a_tokenizer(tmp_path, capsys, monkeypatch
 
     monkeypatch.setattr(WordPieceTokenizer, "save", half)
     (tmp_path / "a.txt").write_text("the quick brown fox " * 9)
-    assert main(["vocab", str(tmp_path / "a.txt"), "--output", str(tmp_path / "tokenizer"), "--size", "100"]) == 1
+    run(f"vocab {tmp_path}/a.txt --output {tmp_path}/tokenizer --size 100", status=1)
     assert "tokenizer: the disk is full" in capsys.readouterr().err and os.listdir(tmp_path) == ["a.txt"]
 
 
 def test_the_same_command_twice_reads_the_same_corpus(tmp_path, monkeypatch, caplog):
     (tmp_path / "a.txt").write_text("the quick brown fox jumps over the lazy dog " * 9)
     monkeypatch.chdir(tmp_path)
-    run(".", "--output", "tokenizer", "--size", 100)
+    run("vocab . --output tokenizer --size 100")
     first = load_tokenizer("tokenizer").fingerprint
     assert not caplog.messages
-    run(".", "--output", "tokenizer", "--size", 100, "--overwrite")
+    run("vocab . --output tokenizer --size 100 --overwrite")
     assert load_tokenizer("tokenizer").fingerprint == first
     assert "left out of the corpus: tokenizer (a tokenizer)" in caplog.text
 
 
 @pytest.mark.parametrize("cased", [False, True])
 def test_decomposed_hangul_is_noted(tmp_path, capsys, cased):
-    (tmp_path / "a.txt").write_text(
-        "모든 국민은 법 앞에 평등하다 이 영화는 정말 재미있었고 배우들의 연기도 훌륭했다 " * 9, encoding="utf-8"
-    )
-    run(tmp_path / "a.txt", "--output", tmp_path / "tokenizer", "--size", 150, *["--cased"] * cased)
+    text = "모든 국민은 법 앞에 평등하다 이 영화는 정말 재미있었고 배우들의 연기도 훌륭했다 " * 9
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    run(f"vocab {tmp_path}/a.txt --output {tmp_path}/tokenizer --size 150 {'--cased' * cased}")
     assert ("--cased keeps whole syllables" in capsys.readouterr().out) == (not cased)

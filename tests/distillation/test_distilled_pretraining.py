@@ -1,11 +1,13 @@
 """Distillation in pretraining: DistilBERT's terms and TinyBERT's, on shards."""
 
 import math
+import shutil
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from tiny_distillation import BAD, GOOD, REST, write_pretrained
+from tiny_distillation import BAD, GOOD, MODEL, REST, write_pretrained
+from training.snapshots import snapshot
 
 from bert_tf import config as configuration
 from bert_tf.distillation import DistillPretrainConfig, distill_pretraining
@@ -18,6 +20,7 @@ from bert_tf.models import describe
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.converting import write_run
 from bert_tf.training.loading import load_encoder, load_pretrained
+from bert_tf.training.monitor import Monitor
 from bert_tf.training.run_directory import RunDirectory
 from tfrecords import MaskedLMCorruption, MaskingConfig, ShardReader, ShardsConfig, write_shards
 
@@ -57,9 +60,14 @@ def tensors(run):
     return load_file(run.checkpoints.latest()[0] / "model.safetensors")
 
 
+LAYERS_TOO = ("predictions=all", "terms.hidden_states=0.1")
+
+
 @pytest.fixture(scope="module")
 def distilled(folder):
-    return distill_pretraining(experiment(folder, "predictions=all", "terms.hidden_states=0.1"), folder / "run")
+    """(run, metrics); "killed" is what a kill after the third step would leave of it."""
+    with snapshot(Monitor, folder / "run", folder / "killed", lambda monitor: monitor.step == 3):
+        return distill_pretraining(experiment(folder, *LAYERS_TOO), folder / "run")
 
 
 def test_the_student_is_an_ordinary_run(distilled):
@@ -75,15 +83,10 @@ def test_the_student_is_an_ordinary_run(distilled):
     assert np.array_equal(next(v for v in encoder.variables if v.path == kernel), tensors(run)[kernel])
 
 
-@pytest.mark.slow
 def test_progressive_transfer_trains_one_layer_after_the_other(folder):
     settings = ["model.family=bert", "student.layers=null", f"train.init_embeddings_from={folder / 'teacher'}"]
-    settings += [
-        "terms={progressive: {phase_steps: 8, earlier_rate: 0.01}}",
-        "train.steps=16",
-        "train.log_every=8",
-        "train.checkpoint_every=8",
-    ]
+    settings += ["terms={progressive: {phase_steps: 8, earlier_rate: 0.01}}", "train.steps=16"]
+    settings += ["train.log_every=8", "train.checkpoint_every=8"]
     run, _ = distill_pretraining(experiment(folder, *settings, "train.keep_checkpoints=5"), folder / "progressive")
     first, second = (load_file(file) for file in sorted(run.path.glob("checkpoints/*/model.safetensors")))
     teacher = {v.path: np.array(v) for v in load_pretrained(folder / "teacher")[0].variables}
@@ -93,46 +96,24 @@ def test_progressive_transfer_trains_one_layer_after_the_other(folder):
     assert not first["transformer_layer_1/attention/query/bias"].any()
     step = [np.abs(second[kernel(i)] - first[kernel(i)]).max() for i in (0, 1)]
     assert 0 < step[0] < 0.02 * step[1]  # with 1 / 300 of the rate
-    next_part = [
-        "model={}",
-        "student.layers=null",
-        f"train.init_from={run.path}",
-        "terms={soft_labels: 1}",
-        "train.steps=2",
-    ]
-    last, _ = distill_pretraining(experiment(folder, *next_part), folder / "prediction")
-    assert np.abs(tensors(last)[table] - second[table]).max() > 0 and last.config()["model"] == run.config()["model"]
 
 
-def test_progressive_transfer_is_alone(folder):
-    settings = ["model.family=bert", "student.layers=null", "terms={progressive: {phase_steps: 2}, soft_labels: 1}"]
-    with pytest.raises(ConfigError, match="terms.progressive trains one layer at a time and nothing else"):
-        check_distilled_pretraining(experiment(folder, *settings))
-
-
-@pytest.mark.slow
-def test_the_teacher_is_on_every_device(folder):
+def test_the_teacher_is_on_every_device(folder, tmp_path):
     """XLA, which is on by default on several GPUs, cannot read weights of another device."""
-    settings = [
-        "terms={soft_labels: 1, hidden_states: 1}",
-        "train.steps=2",
-        "model.dropout=0.0",
-        "model.attention_dropout=0.0",
-    ]
-    found = [
-        distill_pretraining(
-            experiment(folder, *settings, f"train.strategy={strategy}", "train.xla=true"), folder / strategy
-        )[1]
-        for strategy in ("one", "mirrored")
-    ]
+    write_pretrained(tmp_path / "teacher", MODEL | {"num_layers": 1})
+    settings = f"teacher.path={tmp_path / 'teacher'} train.steps=2 model.num_layers=1 model.dropout=0.0"
+    settings = [*settings.split(), "model.attention_dropout=0.0", "terms={soft_labels: 1, hidden_states: 1}"]
+    found = []
+    for strategy, xla in (("one", "false"), ("mirrored", "true")):
+        chosen = experiment(folder, *settings, f"train.strategy={strategy}", f"train.xla={xla}")
+        found.append(distill_pretraining(chosen, tmp_path / strategy)[1])
     assert found[0]["loss"] == pytest.approx(found[1]["loss"], rel=1e-5)
 
 
 def test_phases_fill_the_run(folder):
     settings = ["model.family=bert", "student.layers=null", "terms={progressive: {phase_steps: 3}}"]
-    with pytest.raises(
-        ConfigError, match="phase_steps=3 for each of 2 layers are 6 updates, and train.steps=4; make them"
-    ):
+    message = "phase_steps=3 for each of 2 layers are 6 updates, and train.steps=4; make them"
+    with pytest.raises(ConfigError, match=message):
         distill_pretraining(experiment(folder, *settings), folder / "refused")
     assert not (folder / "refused").exists()
 
@@ -143,29 +124,10 @@ def test_the_teacher_is_in_no_checkpoint(distilled):
     assert extra == {"hidden_states_projection/kernel", "hidden_states_projection/bias"}
 
 
-class Killed(BaseException):
-    pass
-
-
-@pytest.mark.slow
-def test_a_killed_run_continues_bitwise(folder, distilled, tmp_path, monkeypatch):
-    run, _ = distilled
-    chosen = experiment(folder, "predictions=all", "terms.hidden_states=0.1")
-    from bert_tf.training.monitor import Monitor
-
-    end, kept = Monitor.on_train_batch_end, []
-
-    def die(self, batch, logs=None):
-        kept.append(self.step)
-        if len(kept) == 3:
-            raise Killed
-        end(self, batch, logs)
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Monitor, "on_train_batch_end", die)
-        distill_pretraining(chosen, tmp_path / "run")
-    again, _ = distill_pretraining(chosen, tmp_path / "run")
-    ours, theirs = (r.checkpoints.latest()[0] for r in (again, run))
+def test_a_killed_run_continues_bitwise(folder, distilled, tmp_path):
+    shutil.copytree(folder / "killed", tmp_path / "run")
+    again, _ = distill_pretraining(experiment(folder, *LAYERS_TOO), tmp_path / "run")
+    ours, theirs = (run.checkpoints.latest()[0] for run in (again, distilled[0]))
     for name in ("model.safetensors", "optimizer.safetensors"):
         assert (ours / name).read_bytes() == (theirs / name).read_bytes()
 
@@ -214,37 +176,31 @@ def test_a_student_equal_to_its_teacher(folder):
             assert float(first[name] + second[name]) == pytest.approx(float(whole[name]), rel=1e-4) != 0
 
 
-@pytest.mark.slow
 def test_a_teacher_without_head_teaches_its_layers(folder, tmp_path):
     encoder, tokenizer = load_encoder(folder / "teacher")
     weights = {v.path: np.ascontiguousarray(v) for v in encoder.weights}
     write_run(tmp_path / "encoder", {"model": describe(encoder.config)}, tokenizer, weights)
     chosen = [f"teacher.path={tmp_path / 'encoder'}", "terms={hidden_states: 1, minilm2: {relation_heads: 4}}"]
-    found = [
-        # The second of the teacher with head.
-        distill_pretraining(experiment(folder, *chosen[i:]), tmp_path / f"run {i}")[1]
-        for i in (0, 1)
-    ]
+    # The second of the teacher with head.
+    found = [distill_pretraining(experiment(folder, *chosen[i:]), tmp_path / f"run {i}")[1] for i in (0, 1)]
     assert found[0]["loss"] == found[1]["loss"] > 0
     assert "masked_lm_accuracy" not in found[0]  # of a head that learns nothing
-    with pytest.raises(
-        ConfigError, match="has no masked LM head, and soft_labels and squared_error compare predictions"
-    ):
+    message = "has no masked LM head, and soft_labels and squared_error compare predictions"
+    with pytest.raises(ConfigError, match=message):
         distill_pretraining(experiment(folder, chosen[0]), tmp_path / "refused")
     assert not (tmp_path / "refused").exists()
 
 
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        (["objective={name: causal_lm}"], "pretraining is distilled by masked LM alone"),
-        (["data.shards=''"], "data.shards must name the folder"),
-        (["teacher.top_k=5"], "teacher.top_k does not apply to pretraining"),
-        (["student.model={preset: bert_tiny}"], "student.model does not apply to pretraining"),
-        (["model={}"], "student.layers=spread needs the number of layers; set model"),
-        (["train.init_from=x"], "student.layers takes weights of the teacher, train.init_from those of another"),
-    ],
-)
+@pytest.mark.parametrize(("overrides", "message"), [
+    (["objective={name: causal_lm}"], "pretraining is distilled by masked LM alone"),
+    (["data.shards=''"], "data.shards must name the folder"),
+    (["teacher.top_k=5"], "teacher.top_k does not apply to pretraining"),
+    (["student.model={preset: bert_tiny}"], "student.model does not apply to pretraining"),
+    (["model={}"], "student.layers=spread needs the number of layers; set model"),
+    (["train.init_from=x"], "student.layers takes weights of the teacher, train.init_from those of another"),
+    (["model.family=bert", "student.layers=null", "terms={progressive: {phase_steps: 2}, soft_labels: 1}"],
+     "terms.progressive trains one layer at a time and nothing else"),
+])  # fmt: skip
 def test_what_cannot_be_right_is_refused(folder, overrides, message):
     with pytest.raises(ConfigError, match=message):
         check_distilled_pretraining(experiment(folder, *overrides))

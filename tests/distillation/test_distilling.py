@@ -1,11 +1,13 @@
 """Distillation of a task, from the settings to a run that later commands take."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 from tiny_distillation import MODEL, experiment, make_tokenizer, write_pretrained, write_teacher
+from training.snapshots import snapshot
 
 from bert_tf import config as configuration
 from bert_tf.cli import distill as command
@@ -21,6 +23,14 @@ from bert_tf.training import finetuning
 from bert_tf.training.converting import write_run
 from bert_tf.training.loading import load_finetuned
 from bert_tf.training.run_directory import RunDirectory
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_shards():
+    """Several files of a teacher's outputs, which do not depend on it: the rows are of one length."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(teacher_outputs, "SHARD", 32)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +49,16 @@ def with_texts(folder, *overrides):
 
 @pytest.fixture(scope="module")
 def distilled(folder):
-    return distill(with_texts(folder), folder / "distilled"), RunDirectory(folder / "distilled")
+    """(summary, run); "killed" is what a kill in the second epoch would leave of it."""
+    path = folder / "distilled"
+    with snapshot(finetuning._Steps, path, folder / "killed", lambda steps: steps.done == 11 + 4):
+        return distill(with_texts(folder), path), RunDirectory(path)
 
 
 def tensors(run):
     return load_file(run.checkpoints.latest()[0] / "model.safetensors")
 
 
-@pytest.mark.slow
 def test_the_student_learns_the_teachers_labels_from_unlabelled_text(folder, distilled):
     """Half of the words of the dev file occur in the unlabelled texts alone."""
     summary, _ = distilled
@@ -103,80 +115,42 @@ def test_what_the_flags_say(tmp_path, monkeypatch, capsys):
     for name in ("_distill", "_pretrain"):
         monkeypatch.setattr(command, name, lambda config, output: found.append(config))
     given = ["distill", "--teacher", "t", "--student", "bert_mini", "--output", str(tmp_path)]
-    assert not main(
-        [
-            *given,
-            "--config",
-            "distill/mobilebert",
-            "--shards",
-            "s",
-            "--set",
-            "model.dropout=0.2",
-            "--set",
-            "train.steps=40000",
-        ]
-    )
+    changes = ["--set", "model.dropout=0.2", "--set", "train.steps=40000"]
+    assert not main([*given, "--config", "distill/mobilebert", "--shards", "s", *changes])
     assert not main([*given, "--train", "a.tsv", "--dev", "b.tsv", "--set", "student.model.dropout=0.2"])
     assert found[0].model == found[1].student.model == {"preset": "bert_mini", "dropout": 0.2}
     assert main([*given, "--shards", "s", "--train", "a.tsv"]) == 1
     assert "--train is for a teacher of a task, and --shards for pretraining" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_decoder_with_an_auxiliary_loss_teaches(folder, tmp_path):
     """As configs/finetune/gpt1.yaml trains it; the student has no such loss."""
     tokenizer, sizes = make_tokenizer(), {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32}
     config = build_config({"family": "gpt2", "max_positions": 32} | sizes, tokenizer.vocabulary_size)
-    task = build_task(
-        {"kind": "classification", "sequence_length": 16, "labels": ["0", "1"], "lm_weight": 0.5}, tokenizer
-    )
+    settings = {"kind": "classification", "sequence_length": 16, "labels": ["0", "1"], "lm_weight": 0.5}
+    task = build_task(settings, tokenizer)
     model = task.model(build_encoder(config))
     record = {"model": describe(config), "task": configuration.to_dict(task.config)}
-    write_run(
-        tmp_path / "gpt", record, tokenizer, {v.path: np.ascontiguousarray(v) for v in model.variables}, task=task
-    )
+    tensors = {v.path: np.ascontiguousarray(v) for v in model.variables}
+    write_run(tmp_path / "gpt", record, tokenizer, tensors, task=task)
     chosen = experiment(folder, f"teacher.path={tmp_path / 'gpt'}", "terms={soft_labels: 1}", "train.epochs=1")
     assert "accuracy" in distill(chosen, tmp_path / "run")["dev"]["mean"]
     with pytest.raises(ConfigError, match="task.lm_weight does not apply to distillation"):
         FromTeacher(chosen).make_trained(model)
 
 
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing in the library catches it."""
-
-
-def test_a_killed_run_continues_bitwise(folder, distilled, tmp_path, monkeypatch):
-    """Killed while the teacher answers, and again in the second epoch."""
+def test_a_killed_run_continues_bitwise(folder, distilled, tmp_path):
+    """In the second epoch, and with some of the teacher's outputs damaged or not there."""
     summary, uninterrupted = distilled
-    compute, computed = teacher_outputs.TeacherOutputs._compute, []
-
-    def count(self, task, sequences, chosen):
-        if len(computed) == 3:
-            raise Killed
-        computed.append(chosen[0])
-        return compute(self, task, sequences, chosen)
-
-    monkeypatch.setattr(teacher_outputs, "SHARD", 32)  # the outputs do not depend on it: rows of one length
-    monkeypatch.setattr(teacher_outputs.TeacherOutputs, "_compute", count)
-    with pytest.raises(Killed):
-        distill(with_texts(folder), tmp_path / "run")
-    kept = sorted(path.name for path in (tmp_path / "run" / "teacher").glob("*.safetensors"))
-    assert kept == ["00000.safetensors", "00001.safetensors", "00002.safetensors"]
-    (tmp_path / "run" / "teacher" / kept[1]).write_bytes(b"damaged")
-    computed.clear()
-    monkeypatch.setattr(teacher_outputs.TeacherOutputs, "_compute", compute)
-    kept_steps = finetuning._Steps.on_train_batch_end
-
-    def end_in_the_second_epoch(self, batch, logs=None):
-        kept_steps(self, batch, logs)
-        if self.done == 11 + 4:
-            raise Killed
-
-    monkeypatch.setattr(finetuning._Steps, "on_train_batch_end", end_in_the_second_epoch)
-    with pytest.raises(Killed):
-        distill(with_texts(folder), tmp_path / "run")
-    monkeypatch.setattr(finetuning._Steps, "on_train_batch_end", kept_steps)
+    shutil.copytree(folder / "killed", tmp_path / "run")
+    kept = sorted((tmp_path / "run" / "teacher").glob("*.safetensors"))
+    assert len(kept) > 3
+    before = [path.read_bytes() for path in kept]
+    kept[1].write_bytes(b"damaged")
+    for path in kept[3:]:
+        path.unlink()
     again = distill(with_texts(folder), tmp_path / "run")
+    assert [path.read_bytes() for path in kept[:3]] == before[:3]
     run = RunDirectory(tmp_path / "run")
     assert run.metrics() == uninterrupted.metrics()
     ours, theirs = tensors(run), tensors(uninterrupted)
@@ -189,7 +163,7 @@ def test_a_killed_run_continues_bitwise(folder, distilled, tmp_path, monkeypatch
 def test_the_kept_outputs_are_the_teachers(folder, distilled):
     _, run = distilled
     task, teacher, _ = load_finetuned(folder / "teacher")
-    kept = load_file(run.path / "teacher" / "00000.safetensors")["values"]
+    kept = np.concatenate([load_file(path)["values"] for path in sorted(run.path.glob("teacher/*.safetensors"))])
     texts = (folder / "texts.txt").read_text().splitlines()
     examples = task.examples(texts)
     expected = np.stack([o["logits"] for o in task._infer(teacher, examples, 32)])
@@ -197,7 +171,6 @@ def test_the_kept_outputs_are_the_teachers(folder, distilled):
     np.testing.assert_allclose(kept[24:], expected, rtol=2**-10, atol=1e-5)
 
 
-@pytest.mark.slow
 def test_layers_of_the_teacher_and_the_student_alone(folder, tmp_path):
     """Of a learning rate of zero: the checkpoint has the weights that the student started from."""
     chosen = experiment(
@@ -218,7 +191,6 @@ def test_layers_of_the_teacher_and_the_student_alone(folder, tmp_path):
     assert np.array_equal(alone[kernel], ours[kernel])
 
 
-@pytest.mark.slow
 def test_terms_of_layers_alone(folder, tmp_path):
     """They do not train the head, so that the dev metric, here that of a class, judges neither epochs nor seeds."""
     settings = "terms={hidden_states: 1}", "optimizer.learning_rate=1e-5", "train.seed=0", "train.seeds=2"
@@ -236,29 +208,29 @@ def test_terms_of_layers_alone(folder, tmp_path):
     assert len(summary["warnings"]) == 1 and "the head is not trained: accuracy says nothing" in summary["warnings"][0]
 
 
-@pytest.mark.parametrize(
-    ("overrides", "error", "message"),
-    [
-        (["teacher.path=''"], ConfigError, "teacher.path must be given"),
-        (["student={}"], ConfigError, "there is no student: set student.model"),
-        (["student.layers=spread", "student.model={}"], ConfigError, "student.layers=spread needs the number"),
-        (["student.layers=[0, 4]"], ConfigError, "student.layers names layer 4, but the teacher has the layers 0 to 3"),
-        (["student.layers=[0]"], ConfigError, "student.layers names 1 layers, but the student has 2"),
-        (["terms={hard_labels: 1}", "data.train=null", "data.unlabelled=a.txt"], ConfigError, "hard_labels needs"),
-        (["init_from=x"], ConfigError, "student.model gives random weights, init_from those of another model"),
-        (["teacher.top_k=1", "terms={squared_error: 1}"], ConfigError, "terms.squared_error compares all logits"),
-        (["train.freeze=backbone"], ConfigError, "train.freeze does not apply to distillation"),
-        (["train.remat=true", "terms={patient: 1}"], ConfigError, "terms that compare layers cannot see them under"),
-        (["train.early_stopping=1", "terms={patient: 1}"], ConfigError, "train.early_stopping watches the dev metric"),
-        (["terms={progressive: 1}"], ConfigError, "terms.progressive trains one layer at a time and nothing else"),
-        (["task.kind=tagging"], ConfigError, "task.kind=tagging, but the teacher's task is classification"),
-        (["init_from=OTHER"], DataError, "has another vocabulary than the teacher"),
-    ],
-)
-def test_what_cannot_be_right_is_refused(folder, tmp_path, overrides, error, message):
-    if overrides == ["init_from=OTHER"]:
-        write_pretrained(tmp_path / "other", MODEL, more=["word"])
-        overrides = [f"init_from={tmp_path / 'other'}", "student={}"]
-    with pytest.raises(error, match=message):
+@pytest.mark.parametrize(("overrides", "message"), [
+    (["teacher.path=''"], "teacher.path must be given"),
+    (["student={}"], "there is no student: set student.model"),
+    (["student.layers=spread", "student.model={}"], "student.layers=spread needs the number"),
+    (["student.layers=[0, 4]"], "student.layers names layer 4, but the teacher has the layers 0 to 3"),
+    (["student.layers=[0]"], "student.layers names 1 layers, but the student has 2"),
+    (["terms={hard_labels: 1}", "data.train=null", "data.unlabelled=a.txt"], "hard_labels needs"),
+    (["init_from=x"], "student.model gives random weights, init_from those of another model"),
+    (["teacher.top_k=1", "terms={squared_error: 1}"], "terms.squared_error compares all logits"),
+    (["train.freeze=backbone"], "train.freeze does not apply to distillation"),
+    (["train.remat=true", "terms={patient: 1}"], "terms that compare layers cannot see them under"),
+    (["train.early_stopping=1", "terms={patient: 1}"], "train.early_stopping watches the dev metric"),
+    (["terms={progressive: 1}"], "terms.progressive trains one layer at a time and nothing else"),
+    (["task.kind=tagging"], "task.kind=tagging, but the teacher's task is classification"),
+])  # fmt: skip
+def test_what_cannot_be_right_is_refused(folder, tmp_path, overrides, message):
+    with pytest.raises(ConfigError, match=message):
         distill(experiment(folder, *overrides), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_student_of_another_vocabulary_is_refused(folder, tmp_path):
+    write_pretrained(tmp_path / "other", MODEL, more=["word"])
+    with pytest.raises(DataError, match="has another vocabulary than the teacher"):
+        distill(experiment(folder, f"init_from={tmp_path / 'other'}", "student={}"), tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -1,44 +1,23 @@
 """Our ELECTRA against Hugging Face's, run in float64: see tests/golden/electra.py."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import tensorflow as tf
+from model_goldens import assert_states, integers, load, mean_loss, part, relative_error
 
-from bert_tf.models.electra import HF_WEIGHTS, ElectraConfig, ElectraEncoder, make_generator
+from bert_tf.models.electra import HF_CONFIG, HF_WEIGHTS, ElectraConfig, ElectraEncoder, make_generator
 from bert_tf.models.weights import load_weights
 from bert_tf.objectives import MaskedLM, ReplacedTokenDetection, replaced_token_detection
-
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
-ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu": "gelu_erf"}
 
 
 @pytest.fixture(scope="module", params=["factorized", "wide_tables"])
 def golden(request):
-    with np.load(FIXTURES / f"electra_{request.param}.npz") as file:
-        return dict(file)
+    arrays, settings = load(f"electra_{request.param}")
+    return arrays | {"settings": settings}
 
 
 def config(golden, part):
-    theirs = json.loads(str(golden["settings"]))[part]
-    return ElectraConfig(
-        vocabulary_size=theirs["vocab_size"],
-        embedding_size=theirs["embedding_size"],
-        hidden_size=theirs["hidden_size"],
-        num_layers=theirs["num_hidden_layers"],
-        num_heads=theirs["num_attention_heads"],
-        intermediate_size=theirs["intermediate_size"],
-        max_positions=theirs["max_position_embeddings"],
-        num_segments=theirs["type_vocab_size"],
-        activation=ACTIVATIONS[theirs["hidden_act"]],
-        layer_norm_epsilon=theirs["layer_norm_eps"],
-    )
-
-
-def part(golden, prefix):
-    return {k.removeprefix(prefix): v for k, v in golden.items() if k.startswith(prefix)}
+    return ElectraConfig(**HF_CONFIG.read(golden["settings"][part], "config.json"))
 
 
 def published(golden, name):
@@ -73,17 +52,13 @@ def fixed_samples(golden, monkeypatch):
 
 def inputs(golden, token_ids="token_ids"):
     result = {"token_ids": golden[token_ids].astype("int32"), "padding_mask": golden["padding_mask"]}
-    return result | {"segment_ids": golden["segment_ids"].astype("int32")}
+    return result | integers(golden, "segment_ids")
 
 
 def features(golden):
-    result = {name: golden[name].astype("int32") for name in ("mask_positions", "mask_ids")}
+    result = integers(golden, "mask_positions", "mask_ids")
     result["sampling_bits"] = np.zeros(golden["mask_ids"].shape, "int32")
     return inputs(golden) | result | {"mask_weights": golden["mask_weights"]}
-
-
-def relative_error(ours, theirs):
-    return np.max(np.abs(np.asarray(ours, "float64") - theirs)) / np.max(np.abs(theirs))
 
 
 @pytest.mark.parametrize("name, read", [("discriminator", "read"), ("generator", "token_ids")])
@@ -91,10 +66,7 @@ def test_every_hidden_state(golden, name, read):
     encoder = ElectraEncoder(config(golden, name), output_hidden_states=True, dtype="float32")
     load_weights(encoder, published(golden, name), HF_WEIGHTS, partly=True)
     out = encoder(inputs(golden, read))
-    real, states = golden["padding_mask"], golden[f"{name}_states"]
-    assert len(out["hidden_states"]) == len(states)
-    for ours, expected in zip(out["hidden_states"], states):
-        assert relative_error(np.asarray(ours)[real], expected[real]) < 1e-5
+    assert_states(out["hidden_states"], golden[f"{name}_states"], golden["padding_mask"])
     # google-research/electra: the pooled output is the first token's vector.
     np.testing.assert_array_equal(out["pooled_output"], out["sequence_output"][:, 0])
 
@@ -130,9 +102,7 @@ def test_the_joint_model(golden, joint, fixed_samples):
 def test_gradients(golden, joint, fixed_samples):
     batch = features(golden)
     with tf.GradientTape() as tape:
-        losses, _ = joint.loss_sums(batch, training=False)
-        weights = joint.loss_weights(batch)
-        total = sum(joint.loss_coefficients.get(k, 1) * losses[k] / weights[k] for k in losses)
+        total = mean_loss(joint, batch)
     gradients = tape.gradient(total, [v.value for v in joint.trainable_variables])
     ours = {}
     for variable, gradient in zip(joint.trainable_variables, gradients):

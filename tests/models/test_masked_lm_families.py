@@ -11,22 +11,15 @@ from bert_tf.models import (
     PRESETS,
     AlbertConfig,
     AlbertEncoder,
-    DistilBertConfig,
     ModernBertConfig,
     ModernBertEncoder,
     RobertaConfig,
     RobertaEncoder,
 )
-from bert_tf.models.families import build_config, build_encoder
-from bert_tf.objectives import MaskedLM
+from bert_tf.models.families import build_config
 
 SIZES = dict(vocabulary_size=50, hidden_size=24, num_layers=4, num_heads=3, intermediate_size=40, initializer_range=0.3)
-CONFIGS = {
-    "roberta": RobertaConfig(**SIZES, max_positions=16),
-    "albert": AlbertConfig(**SIZES, embedding_size=10, num_groups=2, max_positions=16),
-    "distilbert": DistilBertConfig(**SIZES, max_positions=16),
-    "modernbert": ModernBertConfig(**SIZES, local_attention=4, global_theta=50.0, local_theta=20.0),
-}
+MODERNBERT = ModernBertConfig(**SIZES, local_attention=4, global_theta=50.0, local_theta=20.0)
 
 
 def tokens(*shape, seed=0):
@@ -39,19 +32,6 @@ def test_positions_follow_the_tokenizers_padding_id_where_they_depend_on_it():
         assert build_config(section, vocabulary_size=90, padding_id=0).padding_id == 0
         assert build_config(section | {"padding_id": 7}, padding_id=0).padding_id == 7
     assert build_config({"preset": "distilbert_base"}, padding_id=0) == PRESETS["distilbert_base"].config
-
-
-@pytest.mark.parametrize(
-    "name", [n for n, known in PRESETS.items() if type(known.config) in {type(c) for c in CONFIGS.values()}]
-)
-def test_published_parameter_counts(name):
-    config = PRESETS[name].config
-    with keras.StatelessScope(initialize_variables=False):  # leaves the variables without memory
-        encoder = build_encoder(config, pooler=isinstance(config, (AlbertConfig, RobertaConfig)))
-        assert encoder.count_params() == PRESETS[name].encoder_parameters
-        order = "sop" if isinstance(config, AlbertConfig) else None
-        model = MaskedLM(build_encoder(config, pooler=order is not None), pair_task=order)
-        assert model.count_params() == PRESETS[name].pretraining_parameters
 
 
 # === RoBERTa ===
@@ -150,7 +130,7 @@ def test_albert_errors():
 
 
 def test_modernbert_looks_near_in_local_layers_and_far_in_global_ones():
-    encoder = ModernBertEncoder(CONFIGS["modernbert"], output_attention_scores=True)
+    encoder = ModernBertEncoder(MODERNBERT, output_attention_scores=True)
     assert not any("bias" in v.path or "beta" in v.path for v in encoder.weights)
     real = np.arange(14)[None] < np.array([[14], [12]])
     scores = encoder({"token_ids": tokens(2, 14), "padding_mask": real})["attention_scores"]
@@ -164,7 +144,7 @@ def test_modernbert_looks_near_in_local_layers_and_far_in_global_ones():
 
 
 def test_modernbert_first_layer_and_initializers():
-    config = dataclasses.replace(CONFIGS["modernbert"], num_layers=18, hidden_size=48, initializer_range=0.02)
+    config = dataclasses.replace(MODERNBERT, num_layers=18, hidden_size=48, initializer_range=0.02)
     with_norms = {v.path: v for v in ModernBertEncoder(config).weights}
     assert "transformer_layer_0/attention_layer_norm/gamma" not in with_norms
     assert "transformer_layer_1/attention_layer_norm/gamma" in with_norms
@@ -176,7 +156,5 @@ def test_modernbert_first_layer_and_initializers():
 
 
 def test_modernbert_errors():
-    with pytest.raises(ConfigError, match="even head size, got 3 = hidden_size / num_heads"):
-        ModernBertConfig(**SIZES | {"hidden_size": 9})
     with pytest.raises(ConfigError, match="'local_theta' is .*; it must be above 0"):
         ModernBertConfig(**SIZES, local_theta=0.0)

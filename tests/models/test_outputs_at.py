@@ -1,14 +1,12 @@
 """The last layer is computed at some positions only."""
 
-import keras
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.models import ENCODER_INPUTS, BertConfig, BertEncoder
+from bert_tf.models import BertConfig, BertEncoder
 
 CONFIG = BertConfig(50, 24, num_layers=4, num_heads=3, intermediate_size=40, max_positions=16)
 IDS = np.random.default_rng(0).integers(5, 50, (3, 10)).astype("int32")
-PACKED = np.array([[1] * 4 + [2] * 6, [1] * 5 + [2] * 3 + [0] * 2, [1] * 10], "int32")
 POSITIONS = np.array([[3, 0, 3, 9], [7, 1, 2, 4], [0, 5, 9, 8]], "int32")
 
 
@@ -21,11 +19,3 @@ def test_the_last_layer_works_at_these_positions_only():
     assert intermediate == [30, 30, 30, 15]  # with the first of each row, for the pooler
     names = {"query": 15, "key": 30, "value": 30}
     assert {n: next(r for name, r in rows.items() if "layer_3" in name and n in name) for n in names} == names
-
-
-def test_the_encoder_is_called_as_before():
-    encoder = BertEncoder(CONFIG, dtype="float32")
-    assert list(encoder.input) == list(ENCODER_INPUTS)
-    inside = keras.Model(encoder.input, encoder.get_layer("transformer_layer_1").output)
-    extras = {"padding_mask": PACKED > 0, "segment_ids": 0 * IDS, "sequence_ids": PACKED, "position_ids": 0 * IDS}
-    assert inside({"token_ids": IDS, **extras}).shape == (3, 10, 24)

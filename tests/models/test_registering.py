@@ -1,63 +1,29 @@
-"""A family from outside the package: settings, model, maps and record in one file, through the public API."""
+"""A family from outside the package, that of test_extending.py: its presets, its published checkpoints, its name."""
 
 import dataclasses
 
 import keras
 import numpy as np
 import pytest
+from test_extending import BiGruConfig, BiGruEncoder
 
 from bert_tf.checkpoints import open_checkpoint, write_checkpoint
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.layers import Embeddings
 from bert_tf.models import (
     FAMILIES,
     PRESETS,
     Backbone,
-    Encoder,
     Family,
     Maps,
-    ModelConfig,
     Preset,
     build_config,
     build_encoder,
     describe,
-    encoder_inputs,
     preset,
     register_family,
 )
 from bert_tf.models.config_map import REQUIRED, ConfigMap
 from bert_tf.models.weights import WeightMap
-from bert_tf.objectives import MaskedLM
-from bert_tf.tasks.heads import Classifier
-from bert_tf.testing import check_backbone
-
-
-@dataclasses.dataclass(frozen=True)
-class GruConfig(ModelConfig):
-    dropout: float = 0.1
-    activation: str = "gelu_erf"
-    layer_norm_epsilon: float = 1e-6
-    initializer_range: float = 0.05
-
-
-@keras.saving.register_keras_serializable("tests")
-class GruEncoder(Encoder):
-    config_class = GruConfig
-
-    def __init__(self, config, pooler=False, dtype=None, name="gru", **kwargs):
-        dtype = keras.dtype_policies.get(dtype or keras.config.dtype_policy())
-        embeddings = Embeddings(
-            vocabulary_size=config.vocabulary_size, size=config.hidden_size, max_positions=None, num_segments=0,
-            dropout=config.dropout, layer_norm_epsilon=config.layer_norm_epsilon,
-            initializer_range=config.initializer_range, dtype=dtype, name="embeddings",
-        )  # fmt: skip
-        gru = keras.layers.GRU(config.hidden_size // 2, return_sequences=True, dtype=dtype, name="gru")
-        both = keras.layers.Bidirectional(gru, dtype=dtype, name="both")
-
-        inputs = encoder_inputs()
-        x = both(embeddings(inputs["token_ids"], segment_ids=inputs["segment_ids"]), mask=inputs["padding_mask"])
-        super().__init__(config, inputs, {"sequence_output": x}, dtype=dtype, name=name, pooler=pooler, **kwargs)
-
 
 NAMES = {
     "emb.weight": "embeddings/token_embeddings",
@@ -78,13 +44,12 @@ HF = Maps(
 )
 GRU = Family(
     name="gru",
-    config=GruConfig,
-    model=GruEncoder,
-    sizes={"gru_tiny": Preset(GruConfig(100, 16), 2_880, 3_284)},
+    config=BiGruConfig,
+    model=BiGruEncoder,
+    sizes={"gru_tiny": Preset(BiGruConfig(100, 16), 2_880, 3_284)},
     checkpoints={"hf": HF},
 )
 IDS = np.random.default_rng(0).integers(5, 100, (3, 7)).astype("int32")
-POSITIONS = np.array([[0, 3], [1, 1], [6, 2]], "int32")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -95,27 +60,10 @@ def registered():
     PRESETS.pop("gru_tiny")
 
 
-def test_from_settings_to_an_encoder(tmp_path):
+def test_from_settings_to_an_encoder():
     config = build_config({"family": "gru", "hidden_size": 16}, vocabulary_size=100)
     assert config == preset("gru_tiny") == build_config({"preset": "gru_tiny"}) == build_config(describe(config))
-    encoder = build_encoder(config, dtype="float32")
-    assert type(encoder) is GruEncoder and FAMILIES["gru"].model_class() is GruEncoder
-    check_backbone(encoder, tmp_path, packing=False)
-
-
-def test_objectives_and_tasks_take_it():
-    encoder = build_encoder(preset("gru_tiny"), dtype="float32")
-    features = {
-        "token_ids": IDS,
-        "segment_ids": 0 * IDS,
-        "padding_mask": np.ones(IDS.shape, bool),
-        "sequence_ids": 0 * IDS + 1,
-        "position_ids": np.tile(np.arange(7, dtype="int32"), (3, 1)),
-        "mask_positions": POSITIONS,
-    }
-    assert MaskedLM(encoder)(features)["masked_lm_logits"].shape == (3, 2, 100)
-    features = {key: keras.ops.convert_to_tensor(value) for key, value in features.items()}
-    assert Classifier(encoder, 4)(features)["logits"].shape == (3, 4)
+    assert type(build_encoder(config, dtype="float32")) is FAMILIES["gru"].model_class() is BiGruEncoder
 
 
 def test_its_published_checkpoints(tmp_path):
@@ -132,7 +80,7 @@ def test_a_name_has_one_meaning():
     with pytest.raises(ConfigError, match="there is another family of the name 'gru'"):
         register_family(dataclasses.replace(GRU, pair_task="nsp"))
     with pytest.raises(ConfigError, match="there is another preset of the name 'bert_tiny'"):
-        register_family(Family("gru_2", GruConfig, GruEncoder, sizes={"bert_tiny": GRU.sizes["gru_tiny"]}))
+        register_family(Family("gru_2", BiGruConfig, BiGruEncoder, sizes={"bert_tiny": GRU.sizes["gru_tiny"]}))
     with pytest.raises(ConfigError, match="int is the configuration of no family"):
         build_encoder(3)
 
@@ -140,7 +88,7 @@ def test_a_name_has_one_meaning():
 class Characters(Backbone):
     """Ids of rank 3, as ELMo's: the characters of each token."""
 
-    config_class = GruConfig
+    config_class = BiGruConfig
 
     def __init__(self, config, name="characters", **kwargs):
         dtype = keras.dtype_policies.get("float32")
@@ -151,7 +99,7 @@ class Characters(Backbone):
 
 
 def test_a_backbone_declares_its_inputs():
-    model = Characters(GruConfig(100, 8))
+    model = Characters(BiGruConfig(100, 8))
     ids = np.zeros((2, 3, 50), "int32")
     assert model({"character_ids": ids})["sequence_output"].shape == (2, 3, 8)
     with pytest.raises(DataError, match=r"'character_ids' must have 3 dimensions, \(None, None, 50\), got \(2, 50\)"):

@@ -2,25 +2,24 @@
 
 import dataclasses
 import json
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
+from decoding import cached_and_whole
 from keras import ops
+from model_goldens import assert_exported, assert_gradients, assert_states, integers, load, part, relative_error
 
 import bert_tf
 from bert_tf.checkpoints.hugging_face import recognize, recognize_family
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import EncoderDecoderSteps, GenerationConfig, Restrictions, beam_search, generate_tokens
-from bert_tf.models import PRESETS, t5
+from bert_tf.models import t5
 from bert_tf.models.t5 import T5, T5Config
 from bert_tf.models.weights import export_weights, load_weights
 from bert_tf.objectives import Denoising
 from bert_tf.tokenizers import train_unigram
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
 SIZES = dict(vocabulary_size=37, hidden_size=20, num_layers=3, num_decoder_layers=2, num_heads=3, head_size=6)
 END = 1
 
@@ -34,19 +33,10 @@ def make(seed=3, **changes):
     return model
 
 
-def part(golden, prefix):
-    return {k.removeprefix(prefix): v for k, v in golden.items() if k.startswith(prefix)}
-
-
-def relative_error(ours, theirs):
-    return np.max(np.abs(np.asarray(ours, "float64") - theirs)) / np.max(np.abs(theirs))
-
-
 @pytest.fixture(scope="module", params=["t5_relu_tied", "t5_gated_untied"])
 def case(request):
-    with np.load(FIXTURES / f"{request.param}.npz") as file:
-        golden = dict(file)
-    golden["config"] = json.loads(str(golden["config"]))
+    golden, config = load(request.param)
+    golden["config"] = config
     model = T5(T5Config(**t5.HF_CONFIG.read(golden["config"], "config.json")), output_hidden_states=True)
     load_weights(model, part(golden, "weights/"), t5.HF_WEIGHTS)
     return model, golden
@@ -54,11 +44,8 @@ def case(request):
 
 def features(golden):
     targets = golden["target_ids"].astype("int32")
-    return {
-        "token_ids": golden["token_ids"].astype("int32"),
-        "padding_mask": golden["padding_mask"],
-        "decoder_token_ids": np.pad(targets, [(0, 0), (1, 0)])[:, :-1],
-    }
+    inputs = integers(golden, "token_ids") | {"padding_mask": golden["padding_mask"]}
+    return inputs | {"decoder_token_ids": np.pad(targets, [(0, 0), (1, 0)])[:, :-1]}
 
 
 def loss_of(model, golden):
@@ -72,9 +59,7 @@ def test_hidden_states_logits_and_loss(case):
     model, golden = case
     out = model(features(golden))
     for name, real in (("encoder_hidden_states", golden["padding_mask"]), ("hidden_states", golden["target_weights"])):
-        assert len(out[name]) == len(golden[name])
-        for ours, theirs in zip(out[name], golden[name]):
-            assert relative_error(np.asarray(ours)[real], theirs[real]) < 1e-5
+        assert_states(out[name], golden[name], real)
     logits, loss = loss_of(model, golden)
     real = golden["target_weights"]
     assert relative_error(np.asarray(logits)[real], golden["logits"][real]) < 1e-5
@@ -86,14 +71,7 @@ def test_gradients(case):
     golden = case[1]
     model = T5(case[0].config, dtype="float64")
     load_weights(model, part(golden, "weights/"), t5.HF_WEIGHTS)
-    with tf.GradientTape() as tape:
-        _, loss = loss_of(model, golden)
-    gradients = tape.gradient(loss, [v.value for v in model.trainable_variables])
-    found = {v.path: tf.convert_to_tensor(g) for v, g in zip(model.trainable_variables, gradients)}
-    ours, theirs = export_weights(found, t5.HF_WEIGHTS), part(golden, "gradients/")
-    assert len(theirs) == 9
-    for name, gradient in theirs.items():
-        assert relative_error(ours[name], gradient) < 1e-5, name
+    assert_gradients(model, lambda: loss_of(model, golden)[1], golden, t5.HF_WEIGHTS, count=9)
 
 
 def steps_of(model, golden, new):
@@ -117,20 +95,15 @@ def test_generated_texts_are_those_of_generate(case):
 
 def test_names_and_settings_there_and_back(case):
     model, golden = case
-    theirs = part(golden, "weights/")
-    exported = export_weights(model, t5.HF_WEIGHTS)
-    for name, value in theirs.items():
-        name = name if name in exported else t5.HF_WEIGHTS.copies[name]
-        np.testing.assert_array_equal(exported[name], value, err_msg=name)
+    exported = assert_exported(model, golden, t5.HF_WEIGHTS)
     written = t5.HF_CONFIG.write(model.config)
     tied = written.pop("tie_word_embeddings")  # transformers 5 writes True whatever it is
     assert tied == golden["config"]["scale_decoder_outputs"]
     assert {key: golden["config"].get(key) for key in written} == written
     again = T5(model.config)
     load_weights(again, exported, t5.HF_WEIGHTS)
-    np.testing.assert_array_equal(
-        again(features(golden))["sequence_output"], model(features(golden))["sequence_output"]
-    )
+    outputs = [t5_model(features(golden))["sequence_output"] for t5_model in (again, model)]
+    np.testing.assert_array_equal(*outputs)
 
 
 def test_an_mt5_is_a_t5_1_1(case, tmp_path):
@@ -164,16 +137,7 @@ def test_mesh_tensorflow_names_there_and_back(case):
     extra = {"global_step": np.zeros(()), "shared/embedding_slot_vr": np.zeros(3)}
     older = {name.replace("encoder/rms_norm", "encoder/final_layer_norm"): value for name, value in arrays.items()}
     load_weights(again, older | extra, t5.TF1_WEIGHTS)
-    sizes = (
-        "num_layers",
-        "num_decoder_layers",
-        "num_heads",
-        "head_size",
-        "intermediate_size",
-        "gated",
-        "tied",
-        "num_buckets",
-    )
+    sizes = "num_layers num_decoder_layers num_heads head_size intermediate_size gated tied num_buckets".split()
     assert [getattr(config, n) for n in sizes] == [getattr(model.config, n) for n in sizes]
 
 
@@ -199,66 +163,33 @@ def test_published_folders_there_and_back(case, format, tmp_path):
 
 
 def test_cached_equals_uncached():
-    model, generator = make(), np.random.default_rng(0)
-    source, mask = generator.integers(2, 37, (2, 7)).astype("int32"), np.arange(7) < np.array([[7], [4]])
-    written = generator.integers(2, 37, (2, 12)).astype("int32")
-    whole = model({"token_ids": source, "padding_mask": mask, "decoder_token_ids": written})["sequence_output"]
-    sources, cache = model.sources(model.encode(source, mask)), model.empty_cache(2, 12)
-    first, cache = model.decode(written[:, :5], cache, 0, sources, mask)
-    rows = [first]
-    for position in range(5, 12):
-        x, cache = model.decode(written[:, position : position + 1], cache, position, sources, mask)
-        rows.append(x)
-    np.testing.assert_allclose(np.concatenate([np.asarray(x) for x in rows], axis=1), whole, atol=1e-5)
-
-
-def test_packed_texts_equal_each_alone():
-    model, generator = make(), np.random.default_rng(1)
-    source, written = (generator.integers(2, 37, (1, n)).astype("int32") for n in (9, 8))
-    packed = model(
-        {
-            "token_ids": source,
-            "sequence_ids": np.array([[1, 1, 1, 1, 2, 2, 2, 2, 2]]),
-            "decoder_token_ids": written,
-            "decoder_sequence_ids": np.array([[1, 1, 1, 1, 1, 2, 2, 2]]),
-        }
-    )["sequence_output"]
-    for texts, targets in ((slice(0, 4), slice(0, 5)), (slice(4, 9), slice(5, 8))):
-        alone = model({"token_ids": source[:, texts], "decoder_token_ids": written[:, targets]})["sequence_output"]
-        np.testing.assert_allclose(packed[:, targets], alone, atol=1e-5)
+    np.testing.assert_allclose(*cached_and_whole(make()), atol=1e-5)
 
 
 def test_a_mask_of_the_decoder_is_as_long_as_its_tokens():
     model, ids = make(), np.ones((2, 4), "int32")
     given = {"token_ids": ids, "padding_mask": ids > 0, "decoder_token_ids": ids[:, :3]}
     assert model(given | {"decoder_padding_mask": ids[:, :3] > 0})["sequence_output"].shape == (2, 3, 20)
-    with pytest.raises(
-        DataError, match=r"'decoder_padding_mask' has the shape \(2, 4\) and 'decoder_token_ids' \(2, 3\)"
-    ):
+    message = r"'decoder_padding_mask' has the shape \(2, 4\) and 'decoder_token_ids' \(2, 3\)"
+    with pytest.raises(DataError, match=message):
         model(given | {"decoder_padding_mask": ids > 0})
 
 
-@pytest.mark.parametrize("name", ["sequence_ids", "decoder_sequence_ids"])
-def test_packed_texts_are_numbered_on_both_sides(name):
+def test_packed_texts_are_numbered_on_both_sides():
     """Else those of the target would number the source, too, where both are of one length."""
-    ids = np.ones((2, 4), "int32")
-    with pytest.raises(DataError, match=f"there is '{name}' alone; give 'sequence_ids' and 'decoder_sequence_ids', or"):
-        make()({"token_ids": ids, "decoder_token_ids": ids, name: ids})
+    model, ids = make(), np.ones((2, 4), "int32")
+    for name in ("sequence_ids", "decoder_sequence_ids"):
+        with pytest.raises(DataError, match=f"there is '{name}' alone; give 'sequence_ids' and 'decoder_sequence_ids'"):
+            model({"token_ids": ids, "decoder_token_ids": ids, name: ids})
 
 
-@pytest.mark.parametrize("form", ["gated-tanh", ["relu"], {}, None])
-def test_a_feed_forward_network_that_is_not_known(case, form):
-    with pytest.raises(ConfigError, match="feed_forward_proj is .*; known: relu, gelu, gated-gelu"):
-        t5.HF_CONFIG.read(case[1]["config"] | {"feed_forward_proj": form}, "config.json")
+def test_a_feed_forward_network_that_is_not_known(case):
+    for form in ("gated-tanh", ["relu"], {}, None):
+        with pytest.raises(ConfigError, match="feed_forward_proj is .*; known: relu, gelu, gated-gelu"):
+            t5.HF_CONFIG.read(case[1]["config"] | {"feed_forward_proj": form}, "config.json")
 
 
-def test_shared_layers_cannot_be_written(tmp_path):
-    model = make(share_layers=True, num_decoder_layers=3)
-    with pytest.raises(ConfigError, match="means share_layers=False, this model has True"):
-        bert_tf.save(model, None, tmp_path / "theirs", "tf1")
-
-
-def test_shared_layers():
+def test_shared_layers(tmp_path):
     own, shared = (
         T5(T5Config(**SIZES | {"num_decoder_layers": 3, "intermediate_size": 28, "share_layers": s}))
         for s in (False, True)
@@ -267,12 +198,8 @@ def test_shared_layers():
     assert own.count_params() - shared.count_params() == 3 * one_layer
     with pytest.raises(ConfigError, match="share_layers needs as many layers"):
         make(share_layers=True)
-
-
-@pytest.mark.parametrize("name", [name for name in PRESETS if "t5" in name])
-def test_published_parameter_counts(name):
-    with keras.StatelessScope(initialize_variables=False):
-        assert T5(PRESETS[name].config).count_params() == PRESETS[name].encoder_parameters
+    with pytest.raises(ConfigError, match="means share_layers=False, this model has True"):
+        bert_tf.save(shared, None, tmp_path / "theirs", "tf1")
 
 
 def test_initial_weights():

@@ -1,20 +1,17 @@
 """The Transformer of 2017: parity with PyTorch's layers in float64 (see tests/golden/transformer.py), the cache, packing."""
 
-import json
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
+from decoding import cached_and_whole
 from keras import ops
+from model_goldens import assert_gradients, assert_states, integers, load, part, relative_error
 
 from bert_tf.errors import ConfigError
 from bert_tf.generation import EncoderDecoderSteps, GenerationConfig, Restrictions, generate_tokens
-from bert_tf.models import PRESETS, Transformer, TransformerConfig
-from bert_tf.models.weights import WeightMap, export_weights, load_weights
+from bert_tf.models import Transformer, TransformerConfig
+from bert_tf.models.weights import WeightMap, load_weights
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
 SIZES = dict(vocabulary_size=31, hidden_size=12, num_layers=2, num_heads=3, intermediate_size=20, num_decoder_layers=3)
 LAYERS = {"self_attn": "attention", "multihead_attn": "cross_attention"}
 PROJECTIONS = {"query": "query", "key": "key", "value": "value", "out_proj": "output"}
@@ -37,21 +34,12 @@ def torch_names(norm):
     return WeightMap(arrays={"tokens.weight": "embeddings/token_embeddings"}, dense=dense, norms=norms)
 
 
-def part(golden, prefix):
-    return {k.removeprefix(prefix): v for k, v in golden.items() if k.startswith(prefix)}
-
-
-def relative_error(ours, theirs):
-    return np.max(np.abs(np.asarray(ours, "float64") - theirs)) / np.max(np.abs(theirs))
-
-
 @pytest.fixture(
     scope="module", params=["transformer_post_interleaved", "transformer_pre_concatenated", "transformer_post_biases"]
 )
 def case(request):
-    with np.load(FIXTURES / f"{request.param}.npz") as file:
-        golden = dict(file)
-    config = TransformerConfig(**json.loads(str(golden["config"])))
+    golden, settings = load(request.param)
+    config = TransformerConfig(**settings)
     model = Transformer(config, output_hidden_states=True)
     load_weights(model, part(golden, "weights/"), torch_names(config.norm))
     return model, golden
@@ -61,20 +49,14 @@ def case(request):
 def test_every_dtype_policy(dtype):
     ids = np.ones((1, 3), "int32")
     output = Transformer(TransformerConfig(**SIZES), dtype=dtype)({"token_ids": ids, "decoder_token_ids": ids})
-    assert (
-        output["sequence_output"].dtype == dtype and np.isfinite(np.asarray(output["sequence_output"], "float32")).all()
-    )
+    output = output["sequence_output"]
+    assert output.dtype == dtype and np.isfinite(np.asarray(output, "float32")).all()
 
 
 def loss_of(model, golden):
     targets = golden["target_ids"].astype("int32")
-    outputs = model(
-        {
-            "token_ids": golden["token_ids"].astype("int32"),
-            "padding_mask": golden["padding_mask"],
-            "decoder_token_ids": np.pad(targets, [(0, 0), (1, 0)])[:, :-1],
-        }
-    )
+    inputs = integers(golden, "token_ids") | {"padding_mask": golden["padding_mask"]}
+    outputs = model(inputs | {"decoder_token_ids": np.pad(targets, [(0, 0), (1, 0)])[:, :-1]})
     logits, weights = model.output_logits(outputs["sequence_output"]), golden["target_weights"].astype("float32")
     losses = keras.losses.sparse_categorical_crossentropy(targets, logits, from_logits=True)
     return outputs, logits, ops.sum(losses * weights) / weights.sum()
@@ -84,9 +66,7 @@ def test_hidden_states_logits_and_loss(case):
     model, golden = case
     outputs, logits, loss = loss_of(model, golden)
     for name, real in (("encoder_hidden_states", golden["padding_mask"]), ("hidden_states", golden["target_weights"])):
-        assert len(outputs[name]) == len(golden[name])
-        for ours, theirs in zip(outputs[name], golden[name]):
-            assert relative_error(np.asarray(ours)[real], theirs[real]) < 1e-5
+        assert_states(outputs[name], golden[name], real)
     real = golden["target_weights"]
     assert relative_error(np.asarray(logits)[real], golden["logits"][real]) < 1e-5
     assert float(loss) == pytest.approx(float(golden["loss"]), rel=1e-5)
@@ -94,15 +74,9 @@ def test_hidden_states_logits_and_loss(case):
 
 def test_gradients(case):
     model, golden = case
-    with tf.GradientTape() as tape:
-        loss = loss_of(model, golden)[2]
-    gradients = tape.gradient(loss, [v.value for v in model.trainable_variables])
-    found = {v.path: tf.convert_to_tensor(g) for v, g in zip(model.trainable_variables, gradients)}
-    ours, theirs = export_weights(found, torch_names(model.config.norm)), part(golden, "gradients/")
-    assert ours.keys() == theirs.keys()
-    for name, gradient in theirs.items():
-        if not name.endswith("key.bias"):  # adds the same to all scores of a query: its gradient is 0
-            assert relative_error(ours[name], gradient) < 2e-5, name
+    names, count = torch_names(model.config.norm), len(model.trainable_variables)
+    # A constant added to all keys adds the same to all scores of a query: its gradient is 0.
+    assert_gradients(model, lambda: loss_of(model, golden)[2], golden, names, count, 2e-5, zeros="key.bias")
 
 
 def make(seed=3, **changes):
@@ -116,17 +90,7 @@ def make(seed=3, **changes):
 
 @pytest.mark.parametrize("norm, positions", [("post", "interleaved"), ("pre", "concatenated")])
 def test_cached_equals_uncached(norm, positions):
-    model, generator = make(norm=norm, positions=positions), np.random.default_rng(0)
-    source, mask = generator.integers(2, 31, (2, 7)).astype("int32"), np.arange(7) < np.array([[7], [4]])
-    written = generator.integers(2, 31, (2, 12)).astype("int32")
-    whole = model({"token_ids": source, "padding_mask": mask, "decoder_token_ids": written})["sequence_output"]
-    sources, cache = model.sources(model.encode(source, mask)), model.empty_cache(2, 12)
-    first, cache = model.decode(written[:, :5], cache, 0, sources, mask)
-    rows = [first]
-    for position in range(5, 12):
-        x, cache = model.decode(written[:, position : position + 1], cache, position, sources, mask)
-        rows.append(x)
-    np.testing.assert_allclose(np.concatenate([np.asarray(x) for x in rows], axis=1), whole, atol=1e-5)
+    np.testing.assert_allclose(*cached_and_whole(make(norm=norm, positions=positions)), atol=1e-5)
 
 
 def test_generates_what_the_whole_model_finds_likeliest():
@@ -138,52 +102,10 @@ def test_generates_what_the_whole_model_finds_likeliest():
     np.testing.assert_array_equal(found, np.argmax(model.output_logits(outputs["sequence_output"])[0], axis=-1))
 
 
-@pytest.mark.parametrize("norm, positions", [("pre", "interleaved"), ("post", "concatenated")])
-def test_packed_texts_equal_each_alone(norm, positions):
-    model, generator = make(norm=norm, positions=positions), np.random.default_rng(1)
-    source, written = (generator.integers(2, 31, (1, n)).astype("int32") for n in (9, 8))
-    packed = model(
-        {
-            "token_ids": source,
-            "sequence_ids": np.array([[1, 1, 1, 1, 2, 2, 2, 2, 2]]),
-            "position_ids": np.array([[0, 1, 2, 3, 0, 1, 2, 3, 4]]),
-            "decoder_token_ids": written,
-            "decoder_sequence_ids": np.array([[1, 1, 1, 1, 1, 2, 2, 2]]),
-            "decoder_position_ids": np.array([[0, 1, 2, 3, 4, 0, 1, 2]]),
-        }
-    )["sequence_output"]
-    for texts, targets in ((slice(0, 4), slice(0, 5)), (slice(4, 9), slice(5, 8))):
-        alone = model({"token_ids": source[:, texts], "decoder_token_ids": written[:, targets]})["sequence_output"]
-        np.testing.assert_allclose(packed[:, targets], alone, atol=1e-5)
-
-
 def test_there_is_no_longest_text():
     model = make()
     outputs = model({"token_ids": np.full((1, 1500), 5), "decoder_token_ids": np.array([[0]])})
     assert np.isfinite(outputs["encoder_output"]).all()
-
-
-def closed_count(vocabulary, hidden, inner, layers, norm):
-    """Vaswani et al. 2017, section 3: no biases in the attention, biases in the feed-forward network."""
-    attention, network = 4 * hidden**2, 2 * hidden * inner + inner + hidden
-    norms = 2 * hidden  # scale and offset
-    encoder, decoder = attention + network + 2 * norms, 2 * attention + network + 3 * norms
-    return vocabulary * hidden + layers * (encoder + decoder) + (2 * norms if norm == "pre" else 0)
-
-
-@pytest.mark.parametrize(
-    "name, hidden, inner, norm, published",
-    [
-        ("transformer_base", 512, 2048, "post", 65e6),
-        ("transformer_big", 1024, 4096, "post", 213e6),
-        ("transformer_base_v3", 512, 2048, "pre", 65e6),
-    ],
-)
-def test_parameter_counts(name, hidden, inner, norm, published):
-    expected = closed_count(37_000, hidden, inner, 6, norm)
-    with keras.StatelessScope(initialize_variables=False):
-        assert Transformer(PRESETS[name].config).count_params() == PRESETS[name].encoder_parameters == expected
-    assert expected == pytest.approx(published, rel=0.04)  # table 3 rounds, and does not give its vocabulary
 
 
 def test_initial_weights():

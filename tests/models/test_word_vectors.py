@@ -1,6 +1,5 @@
 """Encoders before transformers: word vectors without context, and the bidirectional LSTM above a token table."""
 
-import keras
 import numpy as np
 import pytest
 
@@ -66,9 +65,3 @@ def test_lstm_formula():
 def test_an_odd_width_is_refused():
     with pytest.raises(ConfigError, match="hidden_size=7 is odd"):
         BiLstmConfig(20, 7, embedding_size=6)
-
-
-def test_layers_are_named():
-    encoder = BiLstmEncoder(BiLstmConfig(20, 8, embedding_size=6, num_layers=2))
-    assert [layer.name for layer in encoder.blocks()] == ["lstm_0", "lstm_1"]
-    assert all(isinstance(layer, keras.layers.Bidirectional) for layer in encoder.blocks())

@@ -4,8 +4,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models import PRESETS, XLNetConfig, XLNetEncoder, preset
-from bert_tf.objectives import MaskedLM, PermutationLM
+from bert_tf.models import XLNetConfig, XLNetEncoder
+from bert_tf.objectives import MaskedLM
 
 SMALL = XLNetConfig(
     vocabulary_size=50, hidden_size=24, num_layers=2, num_heads=3, intermediate_size=40, initializer_range=0.3
@@ -22,20 +22,6 @@ def tokens(*shape, seed=0):
     return np.random.default_rng(seed).integers(5, 50, shape).astype("int32")
 
 
-@pytest.mark.parametrize(
-    "name, expected, with_head",
-    [("xlnet_base_cased", 116_718_336, 116_750_336), ("xlnet_large_cased", 360_268_800, 360_300_800)],
-)
-def test_published_parameter_counts(name, expected, with_head):
-    with keras.StatelessScope(initialize_variables=False):
-        model = PermutationLM(XLNetEncoder(preset(name), pooler=False))
-        assert (model.backbone.count_params(), model.count_params()) == (expected, with_head)
-        summary = XLNetEncoder(preset(name)).count_params() - expected
-    size = preset(name).hidden_size
-    assert summary == size * size + size
-    assert (PRESETS[name].encoder_parameters, PRESETS[name].pretraining_parameters) == (expected, with_head)
-
-
 def test_padding_on_either_side_has_no_effect(encoder):
     ids, segments = tokens(2, 6), np.array([[0, 0, 0, 1, 1, 2]] * 2, "int32")
     alone = encoder({"token_ids": ids, "segment_ids": segments})
@@ -44,13 +30,8 @@ def test_padding_on_either_side_has_no_effect(encoder):
         parts = (extra, ids) if left else (ids, extra)
         others = (extra % 4, segments) if left else (segments, extra % 4)
         real = np.arange(11) >= 5 if left else np.arange(11) < 6
-        output = encoder(
-            {
-                "token_ids": np.concatenate(parts, 1),
-                "segment_ids": np.concatenate(others, 1),
-                "padding_mask": np.stack([real, real]),
-            }
-        )
+        padded = {"token_ids": np.concatenate(parts, 1), "segment_ids": np.concatenate(others, 1)}
+        output = encoder(padded | {"padding_mask": np.stack([real, real])})
         ours = np.asarray(output["sequence_output"])[:, real]
         np.testing.assert_allclose(ours, alone["sequence_output"], atol=1e-5)
         np.testing.assert_allclose(output["pooled_output"], alone["pooled_output"], atol=1e-5)
@@ -137,42 +118,36 @@ def test_no_limit_of_length(encoder):
     assert encoder({"token_ids": tokens(1, 700)})["pooled_output"].shape == (1, 24)
 
 
-def test_traces_with_unknown_shapes_and_as_a_part(encoder):
+def test_traces_with_memory_of_unknown_shapes(encoder):
     remembering = XLNetEncoder(SMALL, memory_length=5, dtype="float32")
     remembering.set_weights(encoder.get_weights())
     signature = [tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, 2, None, 24])]
-    function = tf.function(
-        lambda ids, memory: remembering({"token_ids": ids, "memory": memory}), input_signature=signature
-    )
+
+    def call(ids, memory):
+        return remembering({"token_ids": ids, "memory": memory})
+
+    function = tf.function(call, input_signature=signature)
     for length, size in ((4, 3), (9, 1)):
         memory = np.random.default_rng(0).normal(size=(2, 2, size, 24)).astype("float32")
         out = function(tokens(2, length), memory)
         expected = remembering({"token_ids": tokens(2, length), "memory": memory})
         for name in expected:
             np.testing.assert_allclose(out[name], expected[name], atol=1e-5)
-    inputs = {"token_ids": keras.Input((None,), dtype="int32", name="token_ids")}
-    model = keras.Model(inputs, encoder(inputs)["pooled_output"])
-    ids = tokens(2, 9)
-    np.testing.assert_allclose(model({"token_ids": ids}), encoder({"token_ids": ids})["pooled_output"], atol=1e-6)
 
 
-@pytest.mark.slow
-def test_masked_lm_trains_the_content_stream_alone():
-    keras.utils.set_random_seed(0)
-    model = MaskedLM(XLNetEncoder(SMALL, pooler=False, dtype="float32"))
-    model.compile(keras.optimizers.Adam(1e-2))
-    vector = model.backbone.get_layer("embeddings").query_vector
-    before = np.asarray(vector)
-    positions = np.array([[1, 5], [0, 3]], "int32")
+def test_masked_lm_trains_the_content_stream_alone(encoder):
+    model = MaskedLM(encoder)
     features = {
         "token_ids": tokens(2, 8),
-        "mask_positions": positions,
+        "mask_positions": np.array([[1, 5], [0, 3]], "int32"),
         "mask_ids": tokens(2, 2, seed=4),
         "mask_weights": np.ones((2, 2), "float32"),
     }
-    losses = model.fit(tf.data.Dataset.from_tensors(features).repeat(8), epochs=2, verbose=0).history["loss"]
-    assert losses[1] < losses[0] - 0.5
-    np.testing.assert_array_equal(before, vector)
+    with tf.GradientTape() as tape:
+        loss = model.loss_sums(features, training=True)[0]["masked_lm"]
+    variables = [v for v in model.trainable_variables if not v.path.startswith("pooler")]
+    gradients = tape.gradient(loss, [v.value for v in variables])
+    assert [v.path for v, g in zip(variables, gradients) if g is None] == ["embeddings/query_vector"]
 
 
 def test_errors(encoder):
@@ -180,13 +155,8 @@ def test_errors(encoder):
         encoder({"token_ids": tokens(1, 4), "memory": np.zeros((1, 2, 3, 24))})
     remembering = XLNetEncoder(SMALL, memory_length=3)
     with pytest.raises(DataError, match="would belong to all texts in it"):
-        remembering(
-            {
-                "token_ids": tokens(1, 4),
-                "sequence_ids": np.ones((1, 4), "int32"),
-                "memory": np.zeros((1, 2, 3, 24), "float32"),
-            }
-        )
+        given = {"token_ids": tokens(1, 4), "sequence_ids": np.ones((1, 4), "int32")}
+        remembering(given | {"memory": np.zeros((1, 2, 3, 24), "float32")})
     sizes = {"vocabulary_size": 50, "num_layers": 1, "intermediate_size": 40}
     with pytest.raises(ConfigError, match="hidden_size=15 must be even"):
         XLNetConfig(**sizes, hidden_size=15, num_heads=3)

@@ -1,50 +1,27 @@
 """Our XLNet against Hugging Face's, run in float64: see tests/golden/xlnet.py."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import tensorflow as tf
+from model_goldens import assert_exported, assert_gradients, assert_states, integers, load, part, relative_error
 
 from bert_tf.layers import SegmentMemory
-from bert_tf.models.weights import export_weights, load_weights
-from bert_tf.models.xlnet import HF_WEIGHTS, XLNetConfig, XLNetEncoder
+from bert_tf.models.weights import load_weights
+from bert_tf.models.xlnet import HF_CONFIG, HF_WEIGHTS, XLNetConfig, XLNetEncoder
 from bert_tf.objectives.permutation_lm import PermutationLM
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
-ACTIVATIONS = {"gelu_new": "gelu_tanh", "gelu": "gelu_erf", "relu": "relu"}
+OF_THE_SCRIPT = ("batch", "length", "lengths", "bi_data")
 
 
-def load(name):
-    with np.load(FIXTURES / f"xlnet_{name}.npz") as file:
-        golden = dict(file)
-    theirs = json.loads(str(golden["settings"]))
-    config = XLNetConfig(
-        vocabulary_size=theirs["vocab_size"],
-        hidden_size=theirs["d_model"],
-        num_layers=theirs["n_layer"],
-        num_heads=theirs["n_head"],
-        intermediate_size=theirs["d_inner"],
-        activation=ACTIVATIONS[theirs["ff_activation"]],
-        layer_norm_epsilon=theirs["layer_norm_eps"],
-        clamp_length=theirs.get("clamp_len"),
-    )
-    return golden, theirs, config
-
-
-def part(golden, prefix):
-    return {k.removeprefix(prefix): v for k, v in golden.items() if k.startswith(prefix)}
-
-
-def relative_error(ours, theirs):
-    return np.max(np.abs(np.asarray(ours, "float64") - theirs)) / np.max(np.abs(theirs))
+def config(settings):
+    settings = {key: value for key, value in settings.items() if key not in OF_THE_SCRIPT}
+    return XLNetConfig(**HF_CONFIG.read(settings, "config.json"))
 
 
 @pytest.fixture(scope="module", params=("tanh", "relu_backward"))
 def pretraining(request):
-    golden, theirs, config = load(request.param)
-    model = PermutationLM(XLNetEncoder(config, pooler=False, dtype="float32"), segments=1)
+    golden, theirs = load(f"xlnet_{request.param}")
+    model = PermutationLM(XLNetEncoder(config(theirs), pooler=False, dtype="float32"), segments=1)
     load_weights(model, part(golden, "weights/"), HF_WEIGHTS)
     return model, golden, theirs
 
@@ -77,9 +54,7 @@ def test_both_streams_and_the_memory(pretraining):
     results, total = run(model, golden, theirs)
     for ours, expected in results:
         for name in ("hidden_states", "query_hidden_states"):
-            assert len(ours[name]) == len(expected[name]) == 3
-            for a, b in zip(ours[name], expected[name]):
-                assert relative_error(a, b) < 1e-5, name
+            assert_states(ours[name], expected[name])
         assert ours["memory"].shape == expected["memory"].shape
         assert relative_error(ours["memory"], expected["memory"]) < 1e-5
         assert relative_error(ours["logits"], expected["logits"]) < 1e-5
@@ -88,33 +63,21 @@ def test_both_streams_and_the_memory(pretraining):
 
 def test_gradients(pretraining):
     model, golden, theirs = pretraining
-    with tf.GradientTape() as tape:
-        _, total = run(model, golden, theirs)
-    gradients = tape.gradient(total, [v.value for v in model.trainable_variables])
-    ours = {v.path: tf.convert_to_tensor(g).numpy() for v, g in zip(model.trainable_variables, gradients)}
-    theirs = part(golden, "gradients/")
-    assert len(theirs) == 16
-    for name, gradient in theirs.items():
-        path, transposed = HF_WEIGHTS.target(name)
-        assert relative_error(ours[path].T if transposed else ours[path], gradient) < 1e-5, name
+    assert_gradients(model, lambda: run(model, golden, theirs)[1], golden, HF_WEIGHTS, count=16)
 
 
 def test_weights_go_back_as_they_came(pretraining):
     model, golden, _ = pretraining
-    theirs, ours = part(golden, "weights/"), export_weights(model, HF_WEIGHTS)
-    assert set(ours) == set(theirs)
-    for name, array in theirs.items():
-        np.testing.assert_array_equal(ours[name], array)
+    assert set(assert_exported(model, golden, HF_WEIGHTS)) == set(part(golden, "weights/"))
 
 
 @pytest.mark.parametrize("padding", ["left", "right"])
 def test_content_stream_with_padding_on_either_side(padding):
-    golden, _, config = load("erf_padded")
-    encoder = XLNetEncoder(config, output_hidden_states=True, output_attention_scores=True, dtype="float32")
+    golden, settings = load("xlnet_erf_padded")
+    encoder = XLNetEncoder(config(settings), output_hidden_states=True, output_attention_scores=True, dtype="float32")
     load_weights(encoder, part(golden, "weights/"), HF_WEIGHTS)
     real = golden["padding_mask"]
-    inputs = {name: golden[name].astype("int32") for name in ("token_ids", "segment_ids")}
-    inputs["padding_mask"] = real
+    inputs = integers(golden, "token_ids", "segment_ids") | {"padding_mask": real}
     if padding == "right":
         inputs = {name: roll(value, real) for name, value in inputs.items()}
     out = encoder(inputs)

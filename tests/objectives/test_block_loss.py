@@ -21,8 +21,12 @@ def plain(x, table, labels, weights, z_loss, smoothing, normalization):
     return total + (smoothing_sum(logits, labels, weights, smoothing, normalization) if smoothing else 0), loss, correct
 
 
-@pytest.mark.parametrize("options", [(0.0, 0.0, "uniform"), (1e-2, 0.1, "tensor2tensor"), (1e-2, 0.1, "uniform")])
-@pytest.mark.parametrize(("block", "graph"), [(1, False), (4, True), (7, True), (64, False)])
+@pytest.mark.parametrize(("block", "graph", "options"), [
+    (1, False, (0.0, 0.0, "uniform")),
+    (4, True, (1e-2, 0.1, "tensor2tensor")),
+    (7, True, (1e-2, 0.1, "uniform")),
+    (64, False, (1e-2, 0.1, "tensor2tensor")),
+])  # fmt: skip
 def test_sums_and_gradients(options, block, graph):
     draw = np.random.default_rng(0)
     x, table = (tf.constant(draw.normal(0, 1, shape), tf.float32) for shape in ((3, 5, 6), (31, 6)))
@@ -48,13 +52,8 @@ def features():
     shifted = np.pad(target_ids, [(0, 0), (1, 0)])[:, :-1]
     source = draw.integers(2, 37, (3, 5)).astype("int32")
     padding_mask = np.arange(5) < np.array([[5], [2], [4]])
-    return {
-        "token_ids": source,
-        "padding_mask": padding_mask,
-        "decoder_token_ids": shifted,
-        "target_ids": target_ids,
-        "target_weights": weights,
-    }
+    sides = {"token_ids": source, "padding_mask": padding_mask, "decoder_token_ids": shifted}
+    return sides | {"target_ids": target_ids, "target_weights": weights}
 
 
 @pytest.mark.parametrize("make", [

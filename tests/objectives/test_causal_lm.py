@@ -1,18 +1,13 @@
-import types
-
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from bert_tf.backend import AdamW
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.models.gpt2 import GPT2Config, GPT2Decoder
-from bert_tf.objectives import OBJECTIVES, CausalLM, CausalLMConfig, MaskedLM
+from bert_tf.objectives import CausalLM, CausalLMConfig, MaskedLM
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
-from tfrecords import DocumentsConfig
 
 SIZES = dict(vocabulary_size=31, hidden_size=12, num_layers=2, num_heads=3, intermediate_size=20, max_positions=16)
 
@@ -91,41 +86,6 @@ def test_padding_on_the_left_counts_the_same():
     assert float(model.loss_weights(left)["causal_lm"]) == 4
 
 
-def test_the_output_layer_is_the_token_table():
-    model, features = make(), batch()
-    with tf.GradientTape() as tape:
-        loss = model.loss_sums(features, training=False)[0]["causal_lm"]
-    table = model.backbone.embedding_table
-    gradient = tf.convert_to_tensor(tape.gradient(loss, table.value))
-    unused = sorted(set(range(31)) - set(features["token_ids"].ravel().tolist()))
-    assert np.abs(gradient.numpy()[unused]).max() > 1e-3  # pushed down as an output
-    assert sum(v.shape == (31, 12) for v in model.weights) == 1
-
-
-def test_it_learns_a_repeated_text():
-    model = make(initializer_range=0.1, dropout=0.0, attention_dropout=0.0)
-    model.compile(optimizer=AdamW(1e-2))
-    features = batch()
-    history = model.fit(tf.data.Dataset.from_tensors(features).repeat(), steps_per_epoch=30, epochs=2, verbose=0)
-    assert history.history["causal_lm_loss"][-1] < 0.5 < history.history["causal_lm_loss"][0]
-
-
-def test_round_trip():
-    model = make()
-    again = CausalLM.from_config(model.get_config())
-    again.set_weights(model.get_weights())
-    features = batch()
-    np.testing.assert_array_equal(again(features)["causal_lm_logits"], model(features)["causal_lm_logits"])
-
-
-def test_mixed_bfloat16_is_close_and_returns_float32():
-    exact, mixed, features = make(), make("mixed_bfloat16"), batch()
-    mixed.set_weights(exact.get_weights())
-    a, b = (model(features)["causal_lm_logits"] for model in (exact, mixed))
-    assert b.dtype == "float32"
-    np.testing.assert_allclose(a, b, atol=0.05 * np.abs(a).max())
-
-
 def test_backbones_of_the_other_kind_are_refused():
     encoder = BertEncoder(BertConfig(**SIZES))
     with pytest.raises(ConfigError, match="causal_lm trains decoders, and BertEncoder is of the kind encoder: it sees"):
@@ -135,14 +95,6 @@ def test_backbones_of_the_other_kind_are_refused():
         with pytest.raises(ConfigError, match=f"the family {family} is of .*; set objective.name={wanted}"):
             check_pretraining(build(PretrainConfig, config))
     assert MaskedLM(encoder)
-
-
-def test_batches_are_used_as_they_are_unless_documents_are_separate():
-    record, tokenizer = OBJECTIVES["causal_lm"], types.SimpleNamespace(sep_id=2)
-    assert record.make_corruption(CausalLMConfig(), tokenizer, None) is None
-    separate = CausalLMConfig(documents=DocumentsConfig(separate=True))
-    features = record.make_corruption(separate, tokenizer, None)(batch(), seed=0)
-    assert features.keys() - batch().keys() == {"sequence_ids", "position_ids"}
 
 
 def test_shards_and_batches_that_it_cannot_learn_from():

@@ -186,13 +186,9 @@ def test_prompts_without_a_known_training_have_the_frame_of_their_layout(tokeniz
     assert prefix.ids("a film") == [cls, *tokenizer.encode("a film"), sep] and prefix.frame.end == sep
     # Language modelling by denoising: the source was empty, so that prompts are continued after its separator.
     lm = Denoising(gpt2(), denoising=DenoisingConfig(method="lm"))
-    assert PromptTokenizer(lm.backbone, tokenizer, lm.frame(tokenizer)).ids("a film") == [
-        sep,
-        *tokenizer.encode("a film"),
-    ]
-    assert lm.frame(tokenizer).start == sep and Denoising.around(gpt2(), lm.settings).frame(tokenizer) == lm.frame(
-        tokenizer
-    )
+    frame = lm.frame(tokenizer)
+    assert PromptTokenizer(lm.backbone, tokenizer, frame).ids("a film") == [sep, *tokenizer.encode("a film")]
+    assert frame.start == sep and Denoising.around(gpt2(), lm.settings).frame(tokenizer) == frame
     assert CausalLM(gpt2()).frame(tokenizer) is None
 
 
@@ -202,9 +198,8 @@ def test_fine_tuning_has_the_same_loss(prefix):
     model, batch = t5_decoder(prefix), features()
     loss = Denoising(model).loss_sums(batch, training=False)[0]["denoising"]
     fill = [4 - len(source) for source in SOURCES]
-    left = {
-        name: np.stack([np.roll(row, n) for row, n in zip(batch[name], fill)]) for name in ("token_ids", "padding_mask")
-    }
+    names = ("token_ids", "padding_mask")
+    left = {name: np.stack([np.roll(row, n) for row, n in zip(batch[name], fill)]) for name in names}
     task = TextToTextTaskModel(model, GenerationConfig(max_new_tokens=4), Restrictions(stop_ids=(1,)), pad_id=0)
     assert float(task.loss_sums(batch | left, training=False)[0]["target"]) == pytest.approx(float(loss), rel=1e-5)
 
@@ -218,15 +213,14 @@ def test_parameters_and_the_logits_scale():
 
 
 def test_a_prefix_needs_sources():
-    config = {
-        "model": {"family": "t5_decoder", "head_size": 8, **SIZES, "prefix": True},
-        "objective": {"name": "causal_lm"},
-    }
-    with pytest.raises(
-        ConfigError, match="causal_lm has no sources; set model.prefix=false, or objective.name=denoising"
+    config = {"model": {"family": "t5_decoder", "head_size": 8, **SIZES, "prefix": True}, "data": {"shards": "x"}}
+    for objective, message in (
+        ({"name": "causal_lm"}, "causal_lm has no sources; set model.prefix=false, or objective.name=denoising"),
+        (
+            {"name": "denoising", "denoising": {"method": "lm"}},
+            "denoising.method=lm has no sources; set model.prefix=false",
+        ),
     ):
-        check_pretraining(build(PretrainConfig, config | {"data": {"shards": "x"}}))
-    config["objective"] = {"name": "denoising", "denoising": {"method": "lm"}}
-    with pytest.raises(ConfigError, match="denoising.method=lm has no sources; set model.prefix=false or"):
-        check_pretraining(build(PretrainConfig, config | {"data": {"shards": "x"}}))
+        with pytest.raises(ConfigError, match=message):
+            check_pretraining(build(PretrainConfig, config | {"objective": objective}))
     assert CausalLM(t5_decoder()).settings == CausalLMConfig()

@@ -1,14 +1,12 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import T5, BertConfig, BertEncoder, T5Config
 from bert_tf.objectives import Denoising
 from bert_tf.objectives.objective import ObjectiveConfig
-from bert_tf.tasks import TaskModel
 
 CONFIG = T5Config(37, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=24, dropout=0.0)
 
@@ -41,34 +39,8 @@ def test_loss_equals_numpy_in_float64(z_loss):
     assert float(model.loss_weights(features)["denoising"]) == features["target_weights"].sum()
 
 
-def test_a_row_adds_what_it_adds_alone():
-    model, features = Denoising(T5(CONFIG)), batch(4)
-    whole = model.loss_sums(features, training=False)[0]["denoising"]
-    parts = [
-        model.loss_sums({k: v[i : i + 1] for k, v in features.items()}, training=False)[0]["denoising"]
-        for i in range(4)
-    ]
-    assert float(whole) == pytest.approx(float(sum(parts)), rel=1e-5)
-
-
-@pytest.mark.slow
-def test_it_learns_to_copy():
-    keras.utils.set_random_seed(1)
-    model = Denoising(T5(CONFIG))
-    model.compile(optimizer=keras.optimizers.Adam(3e-3))
-    features = batch(8)
-    features["token_ids"][:, :7], features["padding_mask"][:] = features["target_ids"], True
-    history = model.fit(tf.data.Dataset.from_tensors(features).repeat(60), verbose=0, epochs=3, steps_per_epoch=20)
-    losses = next(v for k, v in history.history.items() if k.endswith("loss"))
-    assert losses[-1] < 0.6 * losses[0]
-
-
-def test_settings_there_and_back(tmp_path):
-    model = Denoising(T5(CONFIG), z_loss=1e-4)
-    model.save(tmp_path / "model.keras")
-    again = keras.saving.load_model(tmp_path / "model.keras")
-    assert again.settings == model.settings
-    np.testing.assert_array_equal(again(batch())["denoising_logits"], model(batch())["denoising_logits"])
+def test_settings():
+    assert Denoising(T5(CONFIG), z_loss=1e-4).settings.z_loss == 1e-4
     settings = build(ObjectiveConfig, {"name": "denoising", "denoising": {"method": "drop", "rate": 0.25}})
     assert (settings.denoising.method, settings.denoising.rate) == ("drop", 0.25)
 
@@ -80,8 +52,3 @@ def test_refusals():
         Denoising(BertEncoder(BertConfig(30, 16, 2, 2, 32)))
     with pytest.raises(DataError, match="the batch has no 'decoder_token_ids'"):
         Denoising(T5(CONFIG))({"token_ids": batch()["token_ids"]})
-
-
-def test_tasks_refuse_an_encoder_decoder():
-    with pytest.raises(ConfigError, match="the tasks fine-tune encoders and decoders, and T5 is an encoder-decoder"):
-        TaskModel(T5(CONFIG), units=2)

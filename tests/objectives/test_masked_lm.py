@@ -1,5 +1,3 @@
-import dataclasses
-
 import keras
 import numpy as np
 import pytest
@@ -9,15 +7,8 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.objectives import MaskedLM
 
-CONFIG = BertConfig(
-    vocabulary_size=50,
-    hidden_size=24,
-    num_layers=2,
-    num_heads=3,
-    intermediate_size=40,
-    max_positions=16,
-    initializer_range=0.3,
-)
+SIZES = dict(vocabulary_size=50, hidden_size=24, num_layers=2, num_heads=3, intermediate_size=40, max_positions=16)
+CONFIG = BertConfig(**SIZES, initializer_range=0.3)
 
 
 def batch(rows=6, length=12, predictions=3):
@@ -69,23 +60,6 @@ def test_sums_against_float64():
         assert (float(correct), float(total)) == (((p.argmax(-1) == y) * w).sum(), w.sum())
 
 
-def test_predictions_of_weight_zero_do_not_count():
-    model, features = make(), batch()
-    filler = features["mask_weights"] == 0
-    other = {**features, "mask_ids": np.where(filler, 7, features["mask_ids"])}
-    other["mask_positions"] = np.where(filler, 0, features["mask_positions"])
-    for a, b in zip(model.loss_sums(features, False)[0].values(), model.loss_sums(other, False)[0].values()):
-        np.testing.assert_allclose(a, b, rtol=1e-6)
-
-
-def test_logits_at_the_positions_are_those_of_all_positions():
-    model, features = make(), batch()
-    everywhere = {**features, "mask_positions": np.tile(np.arange(12, dtype="int32"), (6, 1))}
-    full = np.asarray(model(everywhere)["masked_lm_logits"])
-    expected = full[np.arange(6)[:, None], features["mask_positions"]]
-    np.testing.assert_allclose(model(features)["masked_lm_logits"], expected, rtol=1e-5, atol=1e-5)
-
-
 def gradients(model, features):
     with tf.GradientTape() as tape:
         losses, _ = model.loss_sums(features, training=False)
@@ -100,18 +74,8 @@ def test_gradients_flow_where_expected():
         # A constant added to all scores of a query changes no softmax: rounding errors are left.
         assert largest < 1e-4 if path.endswith("key/bias") else largest > 1e-3, path
     without = gradients(make(pair_task=None), batch())
-    assert {path for path, gradient in without.items() if gradient is None} == {
-        "pooler/dense/kernel",
-        "pooler/dense/bias",
-    }
-
-
-def test_the_decoder_is_tied_to_the_embedding_table():
-    model, features = make(pair_task=None), batch()
-    unused = 3  # never an input or a target here, yet an output class that must be pushed down
-    gradient = tf.convert_to_tensor(gradients(model, features)["embeddings/token_embeddings"])
-    assert np.abs(gradient[unused]).max() > 1e-4
-    assert sum(v.shape == (50, 24) for v in model.weights) == 1
+    unreached = {path for path, gradient in without.items() if gradient is None}
+    assert unreached == {"pooler/dense/kernel", "pooler/dense/bias"}
 
 
 def test_mixed_bfloat16_is_close_and_returns_float32():
@@ -123,24 +87,6 @@ def test_mixed_bfloat16_is_close_and_returns_float32():
         assert np.sqrt((error**2).mean()) < 0.03 * np.std(exact(features)[name])
     for a, b in zip(mixed.loss_sums(features, False)[0].values(), exact.loss_sums(features, False)[0].values()):
         np.testing.assert_allclose(a, b, rtol=0.02)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_xla_compiles_forward_loss_and_gradients(dtype):
-    config = dataclasses.replace(CONFIG, dropout=0.0, attention_dropout=0.0)
-    model, features = make(dtype=dtype, config=config), batch()
-
-    def step(features):
-        with tf.GradientTape() as tape:
-            losses, metrics = model.loss_sums(features, training=True)
-            total = sum(losses.values())
-        return losses, metrics, tape.gradient(total, model.backbone.trainable_variables[-1].value)
-
-    signature = {k: tf.TensorSpec(v.shape, v.dtype) for k, v in features.items()}
-    results = [tf.function(step, jit_compile=xla, input_signature=[signature])(features) for xla in (True, False)]
-    tolerance = 1e-5 if dtype == "float32" else 0.03
-    for a, b in zip(tf.nest.flatten(results[0]), tf.nest.flatten(results[1])):
-        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
 def test_fit_in_a_plain_script():
@@ -158,24 +104,21 @@ def test_fit_in_a_plain_script():
     assert evaluated["masked_lm_loss"] == pytest.approx(mean, rel=1e-4)
 
 
-@pytest.mark.slow
-def test_fit_with_an_unused_pooler_and_accumulation():
-    model = make(pair_task=None, dtype="mixed_bfloat16")
-    pooler = [np.asarray(v) for v in model.weights if "pooler" in v.path]
-    model.compile(optimizer=keras.optimizers.Adam(5e-3), accumulation_steps=2)
+def test_fit_with_an_unused_pooler():
+    model = make(pair_task=None)
+    before = {v.path: np.asarray(v) for v in model.weights}
+    model.compile(keras.optimizers.Adam(5e-3))
     features = {k: v for k, v in batch().items() if not k.startswith("pair")}
-    history = model.fit(tf.data.Dataset.from_tensors(features).repeat(10), epochs=3, verbose=0).history
-    assert history["loss"][-1] < history["loss"][0] - 1
-    for before, variable in zip(pooler, [v for v in model.weights if "pooler" in v.path]):
-        np.testing.assert_array_equal(before, variable)
+    model.fit(tf.data.Dataset.from_tensors(features).repeat(2), verbose=0)
+    for variable in model.weights:
+        assert np.array_equal(before[variable.path], variable) == variable.path.startswith("pooler"), variable.path
 
 
 def test_predict_needs_no_labels():
     model = make()
     features = {k: batch()[k] for k in ("token_ids", "mask_positions")}
-    np.testing.assert_allclose(
-        model.predict(features, verbose=0, batch_size=4)["pair_logits"], model(features)["pair_logits"], atol=1e-5
-    )
+    found = model.predict(features, verbose=0, batch_size=4)["pair_logits"]
+    np.testing.assert_allclose(found, model(features)["pair_logits"], atol=1e-5)
 
 
 def test_errors():

@@ -18,14 +18,8 @@ from bert_tf.training.loading import load_encoder
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from tfrecords import ShardsConfig, WordCharacters, WordsConfig, write_shards
 
-ELMO = {
-    "hidden_size": 12,
-    "num_layers": 1,
-    "units": 10,
-    "character_size": 4,
-    "filters": ((1, 6), (3, 6)),
-    "dropout": 0.0,
-}
+ELMO = {"hidden_size": 12, "num_layers": 1, "units": 10, "character_size": 4}
+ELMO |= {"filters": ((1, 6), (3, 6)), "dropout": 0.0}
 
 
 def losses_of(logits, labels):
@@ -62,20 +56,17 @@ def test_both_directions_predict_their_next_word():
     assert not np.any(features["token_ids"][1, 2:])
     logits = model(features)
     losses, _metrics = model.loss_sums(features, training=False)
-    forward = sum(losses_of(logits["forward_lm_logits"][r, : n - 1], words[r, 1:n]).sum() for r, n in ((0, 4), (1, 2)))
-    backward = sum(
-        losses_of(logits["backward_lm_logits"][r, 1:n], words[r, : n - 1]).sum() for r, n in ((0, 4), (1, 2))
-    )
+    ways, rows = [logits[f"{way}_lm_logits"] for way in ("forward", "backward")], ((0, 4), (1, 2))
+    forward = sum(losses_of(ways[0][r, : n - 1], words[r, 1:n]).sum() for r, n in rows)
+    backward = sum(losses_of(ways[1][r, 1:n], words[r, : n - 1]).sum() for r, n in rows)
     assert float(losses["forward_lm"]) == pytest.approx(forward, rel=1e-5)
     assert float(losses["backward_lm"]) == pytest.approx(backward, rel=1e-5)
     assert [float(x) for x in model.loss_weights(features).values()] == [4, 4]
     assert model.loss_coefficients == {"forward_lm": 0.5, "backward_lm": 0.5}
 
     # What a word is does not change how it is predicted: neither direction sees its own target.
-    other = dict(
-        features, token_ids=tf.tensor_scatter_nd_update(features["token_ids"], [[0, 2]], features["token_ids"][1, :1])
-    )
-    changed = model(other)
+    ids = features["token_ids"]
+    changed = model(features | {"token_ids": tf.tensor_scatter_nd_update(ids, [[0, 2]], ids[1, :1])})
     np.testing.assert_allclose(changed["forward_lm_logits"][0, :2], logits["forward_lm_logits"][0, :2], atol=1e-6)
     np.testing.assert_allclose(changed["backward_lm_logits"][0, 3], logits["backward_lm_logits"][0, 3], atol=1e-6)
     assert np.abs(changed["forward_lm_logits"][0, 2] - logits["forward_lm_logits"][0, 2]).max() > 1e-4

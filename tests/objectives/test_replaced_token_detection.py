@@ -16,18 +16,9 @@ from bert_tf.models.roberta import RobertaEncoder
 from bert_tf.models.xlnet import XLNetEncoder
 from bert_tf.objectives import ReplacedTokenDetection
 
-CONFIG = ElectraConfig(
-    vocabulary_size=50,
-    embedding_size=12,
-    hidden_size=24,
-    num_layers=2,
-    num_heads=3,
-    intermediate_size=40,
-    max_positions=16,
-    initializer_range=0.3,
-)
+SIZES = dict(vocabulary_size=50, hidden_size=24, num_layers=2, num_heads=3, intermediate_size=40, max_positions=16)
+CONFIG = ElectraConfig(**SIZES, embedding_size=12, initializer_range=0.3)
 QUIET = dataclasses.replace(CONFIG, dropout=0.0, attention_dropout=0.0)
-SHALLOW = dataclasses.replace(QUIET, num_layers=1)
 MASK = 3
 
 
@@ -129,14 +120,6 @@ def test_losses_and_metrics_against_float64():
         assert float(metrics[name][0] / metrics[name][1]) == pytest.approx(value, rel=1e-6), name
 
 
-def test_what_the_discriminator_reads_is_its_own_answer_for_that_text():
-    model, features = make(), batch()
-    outputs = model(features)
-    alone = model.backbone({"token_ids": np.asarray(outputs["token_ids"]), "padding_mask": features["padding_mask"]})
-    logits = model.discriminator_head(alone["sequence_output"])
-    np.testing.assert_allclose(logits, outputs["replaced_logits"], atol=1e-5)
-
-
 def test_samples_follow_the_generator():
     model, rows = make(), 4000
     one = {k: np.repeat(v[:1], rows, 0) for k, v in batch().items()}
@@ -173,52 +156,12 @@ def test_no_gradient_flows_through_the_sampling():
         assert (largest == 0) == own or path.endswith("key/bias"), path
 
 
-def test_the_embeddings_are_one_layer():
-    model = make()
-    paths = [v.path for v in model.variables]
-    assert len(set(paths)) == len(paths)
-    assert model.generator.embedding_table is model.backbone.embedding_table
-    assert not [p for p in paths if p.startswith("generator/embeddings")]
-    bare = ElectraEncoder(CONFIG, pooler=False)
-    own = [p for p in paths if not p.startswith(("generator/", "discriminator_head/"))]
-    assert sorted(own) == sorted(v.path for v in bare.variables)
-
-
-@pytest.mark.slow_except("float32")
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_xla_and_unknown_shapes(dtype):
-    model, features = make(dtype=dtype), batch()
+def test_a_graph_with_unknown_shapes():
+    model, features = make(), batch()
     signature = {k: tf.TensorSpec([None] * v.ndim, v.dtype) for k, v in features.items()}
-
-    def step(features):
-        losses, metrics = model.loss_sums(features, training=True)
-        return losses, {k: m[1] for k, m in metrics.items()}
-
-    compiled = tf.function(step, jit_compile=True, input_signature=[signature])(features)
-    plain = tf.function(step, input_signature=[signature])(features)
-    tolerance = 1e-5 if dtype == "float32" else 0.05
-    for a, b in zip(tf.nest.flatten(compiled[0]), tf.nest.flatten(plain[0])):
-        np.testing.assert_allclose(a, b, rtol=tolerance)
-
-
-def test_it_learns():
-    model = make(SHALLOW)
-    model.compile(keras.optimizers.Adam(5e-3))
-    features = batch(rows=8)
-    numbers = np.random.default_rng(5)
-
-    def batches():
-        for _ in range(120):
-            yield features | {"sampling_bits": numbers.integers(0, 2**24, (8, 3), "int32")}
-
-    signature = {k: tf.TensorSpec(v.shape, v.dtype) for k, v in features.items()}
-    model.fit(tf.data.Dataset.from_generator(batches, output_signature=signature), verbose=0)
-    results = model.evaluate(tf.data.Dataset.from_tensors(features), return_dict=True, verbose=0)
-    # The rows are known by heart.
-    assert results["masked_lm_accuracy"] > 0.95 and results["discriminator_loss"] < 0.2
-
-
-SIZES = dict(vocabulary_size=50, hidden_size=24, num_layers=1, num_heads=2, intermediate_size=48, max_positions=12)
+    graph = tf.function(lambda features: model.loss_sums(features, training=False), input_signature=[signature])
+    for a, b in zip(tf.nest.flatten(graph(features)), tf.nest.flatten(model.loss_sums(features, training=False))):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +169,7 @@ SIZES = dict(vocabulary_size=50, hidden_size=24, num_layers=1, num_heads=2, inte
     [(BertEncoder, {}), (RobertaEncoder, {}), (DistilBertEncoder, {}), (AlbertEncoder, {"embedding_size": 10})],
 )
 def test_on_the_families_with_berts_embeddings(encoder_class, more):
-    config = encoder_class.config_class(**SIZES, **more)
+    config = encoder_class.config_class(**SIZES | {"num_layers": 1, "num_heads": 2, "intermediate_size": 48}, **more)
     discriminator = encoder_class(config, pooler=False)
     small = generator_config(config, 0.25)
     assert (small.hidden_size, small.num_heads, small.intermediate_size) == (6, 1, 24)
@@ -239,9 +182,8 @@ def test_on_the_families_with_berts_embeddings(encoder_class, more):
 
 def test_other_families_are_refused():
     for encoder_class in (XLNetEncoder, ModernBertEncoder):
-        sizes = {
-            k: v for k, v in SIZES.items() if k in {f.name for f in dataclasses.fields(encoder_class.config_class)}
-        }
+        known = {field.name for field in dataclasses.fields(encoder_class.config_class)}
+        sizes = {k: v for k, v in SIZES.items() if k in known} | {"num_heads": 2}
         discriminator = encoder_class(encoder_class.config_class(**sizes))
         name = encoder_class.__name__.removesuffix("Encoder")
         with pytest.raises(ConfigError, match=f"{name}.*replaced token detection is for ELECTRA, BERT and"):

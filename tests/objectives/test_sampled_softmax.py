@@ -28,9 +28,8 @@ def chances(ids):
 def test_given_candidates_against_tensorflow():
     table, bias, x, labels, weights = problem()
     # Some are right for a row.
-    candidates = np.array(
-        [*sorted(set(labels.tolist()))[:3], *sorted(set(range(V)) - set(labels.tolist()))[:3]], "int32"
-    )
+    right = sorted(set(labels.tolist()))
+    candidates = np.array([*right[:3], *sorted(set(range(V)) - set(right))[:3]], "int32")
     found = sampled_softmax_sum(x, table, bias, labels, weights, candidates)
     expected = [1 - (1 - chances(ids)) ** 6 for ids in (labels[:, None], candidates)]  # how often in six draws
     values = (tf.constant(candidates, tf.int64), *(tf.constant(count, tf.float32) for count in expected))
@@ -39,9 +38,8 @@ def test_given_candidates_against_tensorflow():
     )
     assert float(found) == pytest.approx(float(tf.reduce_sum(losses * weights)), rel=1e-5)
     shuffled = np.random.default_rng(2).permutation(candidates)
-    assert float(sampled_softmax_sum(x, table, bias, labels, weights, shuffled)) == pytest.approx(
-        float(found), rel=1e-6
-    )
+    again = sampled_softmax_sum(x, table, bias, labels, weights, shuffled)
+    assert float(again) == pytest.approx(float(found), rel=1e-6)
 
 
 def test_repeated_candidates_count_once():
@@ -75,9 +73,8 @@ def test_all_tokens_among_the_candidates_are_the_full_softmax():
             total = loss(inputs)
         return tape.gradient(total, inputs).numpy()
 
-    sampled = gradient(
-        lambda x: sampled_softmax_sum(x, table, bias, labels, weights, log_uniform_candidates(uniform, V))
-    )
+    drawn = log_uniform_candidates(uniform, V)
+    sampled = gradient(lambda x: sampled_softmax_sum(x, table, bias, labels, weights, drawn))
     full = gradient(lambda x: tf.reduce_sum(weights * tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels, x @ tf.transpose(table.value) + bias.value)))  # fmt: skip
     np.testing.assert_allclose(sampled, full, atol=1e-4)

@@ -14,7 +14,7 @@ def softmax(logits):
 def test_samples_have_the_probabilities_of_the_softmax(vocabulary_size, scale):
     numbers = np.random.default_rng(vocabulary_size)
     logits = scale * numbers.standard_normal(vocabulary_size).astype("float32")
-    draws = 40_000
+    draws = 25_000
     bits = numbers.integers(0, 2**24, (200, draws // 200), "int32")
     samples = np.asarray(sample_tokens(np.broadcast_to(logits, (*bits.shape, vocabulary_size)), bits))
     assert samples.dtype == "int32" and samples.shape == bits.shape

@@ -21,17 +21,8 @@ TOKENIZER = types.SimpleNamespace(
     marks_words=True,
     layout=Layout((2,), (3,), (), (3,)),
 )
-CONFIG = SpanBertConfig(
-    vocabulary_size=200,
-    hidden_size=24,
-    num_layers=1,
-    num_heads=3,
-    intermediate_size=40,
-    max_positions=64,
-    dropout=0.0,
-    attention_dropout=0.0,
-    initializer_range=0.2,
-)
+SIZES = dict(vocabulary_size=200, hidden_size=24, num_layers=1, num_heads=3, intermediate_size=40, max_positions=64)
+CONFIG = SpanBertConfig(**SIZES, dropout=0.0, attention_dropout=0.0, initializer_range=0.2)
 
 
 def make(dtype="float32", pair_task=None):
@@ -40,22 +31,15 @@ def make(dtype="float32", pair_task=None):
     return MaskedLM(encoder, pair_task=pair_task, span_boundary=True)
 
 
-def batch(rows=6, length=64, epoch=0):
+def batch(rows=6, length=64):
     numbers = np.random.default_rng(0)
     ids = numbers.integers(10, 200, (rows, length))
     ids = np.where(np.arange(length) % 8 > 1, 4 * (ids // 4) + 3, ids)  # long words: long spans
     ids[:, 0], ids[:, -1] = 2, 3
     corrupt = MaskedLMCorruption(TOKENIZER, MaskingConfig(rate=0.4, strategy="span"))
-    features = corrupt(
-        {
-            "token_ids": tf.constant(ids.astype("int32")),
-            "padding_mask": tf.ones((rows, length), tf.bool),
-            "example_index": tf.range(rows, dtype=tf.int64),
-            "epoch": tf.fill([rows], tf.constant(epoch, tf.int64)),
-        },
-        seed=1,
-    )
-    return {k: v.numpy() for k, v in features.items()}
+    given = {"token_ids": tf.constant(ids, tf.int32), "padding_mask": tf.ones((rows, length), tf.bool)}
+    given |= {"example_index": tf.range(rows, dtype=tf.int64), "epoch": tf.zeros([rows], tf.int64)}
+    return {k: v.numpy() for k, v in corrupt(given, seed=1).items()}
 
 
 def log_softmax(logits):
@@ -123,16 +107,6 @@ def test_with_a_pair_head_and_in_mixed_precision():
     exact.set_weights(model.get_weights())
     for name, loss in exact.loss_sums(features, training=False)[0].items():
         assert float(losses[name]) == pytest.approx(float(loss), rel=0.02)
-
-
-def test_fit():
-    model, features = make(), batch(rows=3)
-    model.compile(keras.optimizers.Adam(1e-2))
-    history = model.fit(tf.data.Dataset.from_tensors(features).repeat(40), epochs=2, verbose=0).history
-    # The tokens are learned from the ends of their spans.
-    assert history["span_boundary_accuracy"][-1] > 0.8
-    total = history["masked_lm_loss"][-1] + history["span_boundary_loss"][-1]
-    assert history["loss"][-1] == pytest.approx(total, rel=1e-5)
 
 
 def test_masks_without_spans_are_refused():

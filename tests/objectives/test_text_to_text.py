@@ -18,12 +18,8 @@ SOURCES, TARGETS = [[5, 6, 7, 1], [8, 1], [9, 10, 11, 1]], [[20, 21, 1], [22, 23
 
 def smoothed(logits, labels, smoothing, normalization):
     """The loss of each label: float64 [N] from [N, V]."""
-    logits = logits.astype("float64")
-    log_p = (
-        logits
-        - np.log(np.exp(logits - logits.max(-1, keepdims=True)).sum(-1, keepdims=True))
-        - logits.max(-1, keepdims=True)
-    )
+    shifted = logits.astype("float64") - logits.max(-1, keepdims=True)
+    log_p = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
     right, count = np.eye(logits.shape[-1])[labels], logits.shape[-1]
     if normalization == "uniform":
         return -((right * (1 - smoothing) + smoothing / count) * log_p).sum(-1)
@@ -92,9 +88,8 @@ def test_settings():
     assert TextToText.around(T5(CONFIG), settings).settings == settings
     with pytest.raises(ConfigError, match="label_smoothing"):
         build(ObjectiveConfig, {"name": "text_to_text", "label_smoothing": 1.0})
-    with pytest.raises(
-        ConfigError, match="the shards have the format token_blocks; write them with --format text_pairs"
-    ):
+    message = "the shards have the format token_blocks; write them with --format text_pairs"
+    with pytest.raises(ConfigError, match=message):
         settings.for_shards({"format": "token_blocks"}, 16)
     for name in ("masked_lm", "permutation_lm", "replaced_token_detection", "causal_lm", "denoising"):
         with pytest.raises(ConfigError, match="the format"):

@@ -10,7 +10,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 
-def run_workers(script, *arguments, workers=2, logical_cpus=1, timeout=900):
+def run_workers(script, *arguments, workers=2, timeout=900):
     """Runs a Python script of this folder once a worker, with TF_CONFIG set.
 
     Returns:
@@ -19,8 +19,7 @@ def run_workers(script, *arguments, workers=2, logical_cpus=1, timeout=900):
     addresses = _free_addresses(workers)
     processes = []
     for index in range(workers):
-        environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "LOGICAL_CPUS": str(logical_cpus)}
-        environment["PYTHONPATH"] = str(HERE.parents[1])
+        environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(HERE.parents[1])}
         task = {"type": "worker", "index": index}
         environment["TF_CONFIG"] = json.dumps({"cluster": {"worker": addresses}, "task": task})
         command = [sys.executable, str(HERE / script), *map(str, arguments)]
@@ -36,21 +35,6 @@ def run_workers(script, *arguments, workers=2, logical_cpus=1, timeout=900):
         for process in processes:
             process.kill()
     return results
-
-
-def take_logical_cpus():
-    """In such a process: makes its CPU as many devices as LOGICAL_CPUS says."""
-    import tensorflow as tf
-    from tensorflow.python.distribute.collective_all_reduce_strategy import CollectiveAllReduceExtended
-
-    cpus = int(os.environ.get("LOGICAL_CPUS", 1))
-    devices = [tf.config.LogicalDeviceConfiguration()] * cpus
-    tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], devices)
-    # Of a worker's GPUs TensorFlow takes all, of its CPUs one.
-    CollectiveAllReduceExtended._initialize_local_devices = lambda self, resolver, worker: (
-        tuple(f"{worker}/device:CPU:{i}" for i in range(cpus)),
-        "CPU",
-    )
 
 
 def _free_addresses(count):

@@ -1,7 +1,7 @@
 """Runs a pretraining in a process of its own and kills it there, as no exception handler can see.
 
-killed_run.py CONFIG OUTPUT STEP WHERE: WHERE is "step" (after that step's update) or "checkpoint"
-(while that step's checkpoint is half written). Of several workers the chief kills itself, and no other.
+killed_run.py CONFIG OUTPUT STEP: it is killed while that step's checkpoint is half written. Of several workers the
+chief kills itself, and no other.
 """
 
 import json
@@ -11,26 +11,17 @@ import sys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
-from cluster import take_logical_cpus
-
 from bert_tf import config
 from bert_tf.training import checkpoints
-from bert_tf.training.monitor import Monitor
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 
-file, output, step, where = sys.argv[1:]
+file, output, step = sys.argv[1:]
 
 
 def die():
     if json.loads(os.environ.get("TF_CONFIG", "{}")).get("task", {}).get("index"):
         return
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def after_step(self, batch, logs=None, original=Monitor.on_train_batch_end):
-    if self.step + 1 == int(step):
-        die()
-    original(self, batch, logs)
 
 
 def while_writing(tensors, path, original=checkpoints.save_file):
@@ -40,9 +31,5 @@ def while_writing(tensors, path, original=checkpoints.save_file):
         die()
 
 
-if where == "step":
-    Monitor.on_train_batch_end = after_step
-else:
-    checkpoints.save_file = while_writing
-take_logical_cpus()
+checkpoints.save_file = while_writing
 pretrain(config.load(PretrainConfig, file), output)

@@ -8,8 +8,8 @@ import bert_tf
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, RunDirectoryError
 from bert_tf.generation import TextGenerator
-from bert_tf.models import BertConfig, BertEncoder, Transformer, TransformerConfig, describe
-from bert_tf.objectives import Denoising, MaskedLM
+from bert_tf.models import Transformer, TransformerConfig, describe
+from bert_tf.objectives import Denoising
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.averaging import average_checkpoints
 from bert_tf.training.checkpoints import MODEL, write_state
@@ -78,17 +78,6 @@ def test_the_result_is_a_run_that_loads_and_generates(run, tmp_path):
     objective, tokenizer = load_pretrained(tmp_path / "mean")
     answers = TextGenerator(objective.backbone, tokenizer)(["the cat sat on a"])
     assert isinstance(answers[0][0].text, str)
-
-
-def test_encoders_too(tmp_path):
-    model = MaskedLM(BertEncoder(BertConfig(len(TOKENIZER.vocabulary), 8, 1, 2, 16), pooler=False), pair_task=None)
-    record = {"model": describe(model.backbone.config), "objective": {"name": "masked_lm", "pair_task": "none"}}
-    saved = make_run(tmp_path / "run", model, record)
-    average_checkpoints(tmp_path / "run", tmp_path / "mean", last=4)
-    loaded = bert_tf.load(tmp_path / "mean", pretraining=True)
-    for variable in loaded.objective.weights:
-        expected = np.mean([tensors[variable.path] for tensors in saved], axis=0)
-        np.testing.assert_allclose(variable, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_a_damaged_checkpoint_is_left_out(run, tmp_path, caplog):

@@ -90,6 +90,7 @@ def test_a_checkpoint_cut_anywhere_is_passed_over(saved, caplog):
             assert "using the one before it" in caplog.messages[-1]
         path.write_bytes(content)
     assert saved.latest()[1]["step"] == 2
+    assert Checkpoints(saved.folder / "absent").restore(trained(1)) is None
 
 
 def test_a_byte_changed_anywhere_is_noticed_or_says_the_same(saved):
@@ -130,9 +131,8 @@ def test_a_checkpoint_that_lost_files_is_passed_over(saved, lost):
 def test_a_run_whose_checkpoints_are_all_damaged_does_not_start_anew(saved):
     for folder in saved.all():
         (folder / checkpoints.MODEL).write_bytes(b"")
-    with pytest.raises(
-        RunDirectoryError, match="all checkpoints in .* are damaged: .*step-00000001 is damaged .*or delete"
-    ):
+    message = "all checkpoints in .* are damaged: .*step-00000001 is damaged .*or delete"
+    with pytest.raises(RunDirectoryError, match=message):
         saved.restore(trained(1))
 
 
@@ -173,12 +173,10 @@ def test_a_checkpoint_that_may_not_be_read_is_not_passed_over(saved, monkeypatch
         saved.latest()
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{}", "[1]", "null", '{"sha256": 1}', '{"sha256": {}}', "[" * 100_000, '{"step": NaN}']
-)
-def test_a_state_that_holds_something_else_is_passed_over(saved, text):
-    (saved.all()[-1] / checkpoints.STATE).write_text(text)
-    assert saved.latest()[1]["step"] == 1
+def test_a_state_that_holds_something_else_is_passed_over(saved):
+    for text in ("", "{}", "[1]", "null", '{"sha256": 1}', '{"sha256": {}}', "[" * 100_000, '{"step": NaN}'):
+        (saved.all()[-1] / checkpoints.STATE).write_text(text)
+        assert saved.latest()[1]["step"] == 1
 
 
 def test_a_run_directory_that_is_gone_is_not_made_again(tmp_path):
@@ -238,10 +236,6 @@ def test_a_checkpoint_that_vanishes_while_it_is_looked_at(saved, monkeypatch, ca
     assert not caplog.messages, "nothing is damaged"
 
 
-def test_no_checkpoint_is_none(tmp_path):
-    assert Checkpoints(tmp_path / "absent").restore(trained(1)) is None
-
-
 def test_a_full_disk_leaves_the_older_checkpoint(tmp_path, monkeypatch):
     saved, model = Checkpoints(tmp_path), trained(1)
     saved.save(model, 1)
@@ -270,11 +264,3 @@ def test_assign_is_strict(tmp_path):
     (tmp_path / "broken.safetensors").write_bytes(b"no")
     with pytest.raises(DataError, match="cannot read .*broken"):
         assign(model.variables, tmp_path / "broken.safetensors")
-
-
-def test_state_names_the_checksums(tmp_path):
-    Checkpoints(tmp_path).save(trained(1), 1)
-    folder = tmp_path / "step-00000001"
-    sums = json.loads((folder / checkpoints.STATE).read_text())["sha256"]
-    for name in (checkpoints.MODEL, checkpoints.OPTIMIZER):
-        assert sums[name] == checkpoints.sha256(folder / name)

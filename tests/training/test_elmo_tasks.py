@@ -24,10 +24,10 @@ def experiment(folder, name, task, train, rate):
 
 @pytest.mark.slow
 def test_classification_trains_the_mix_alone_and_serves_text(tmp_path):
-    rows = ["A\t1", "zzz zzz zzz\t0"] * 8
+    rows = ["A\t1", "zzz zzz zzz\t0"] * 48
     (tmp_path / "a.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n")
     # Layers that are frozen: the characters and both LSTMs.
-    settings = experiment(tmp_path, "a.tsv", {"kind": "classification"}, {"epochs": 6, "freeze": 2}, 0.1)
+    settings = experiment(tmp_path, "a.tsv", {"kind": "classification"}, {"epochs": 1, "freeze": 2}, 0.1)
     summary = finetune(settings, tmp_path / "task")
     assert summary["dev"]["mean"]["accuracy"] == 1.0
     task, model, _ = load_finetuned(tmp_path / "task")
@@ -45,16 +45,10 @@ def test_classification_trains_the_mix_alone_and_serves_text(tmp_path):
 
 @pytest.mark.slow
 def test_tagging_by_a_bilstm_on_mixes(tmp_path):
-    (tmp_path / "a.conll").write_text("Anna B-PER\nmet O\nU.S. B-LOC\n\nPaul B-PER\nslept O\n\n" * 4)
-    task = {
-        "kind": "tagging",
-        "features": "scalar_mix",
-        "mix_at": "both",
-        "mix_l2": 0.01,
-        "lstm_units": 8,
-        "lstm_layers": 1,
-    }
-    summary = finetune(experiment(tmp_path, "a.conll", task, {"epochs": 12}, 0.1), tmp_path / "task")
+    (tmp_path / "a.conll").write_text("Anna B-PER\nmet O\nU.S. B-LOC\n\nPaul B-PER\nslept O\n\n" * 48)
+    task = {"kind": "tagging", "features": "scalar_mix", "mix_at": "both", "mix_l2": 0.01}
+    task |= {"lstm_units": 8, "lstm_layers": 1}
+    summary = finetune(experiment(tmp_path, "a.conll", task, {"epochs": 2}, 0.1), tmp_path / "task")
     assert summary["dev"]["mean"]["f1"] == 1.0
     task, model, _ = load_finetuned(tmp_path / "task")
     assert [mix.name for mix in model.mixes] == ["mix", "output_mix"]

@@ -2,18 +2,19 @@
 
 import re
 
-import keras
 import numpy as np
 import pytest
+from labelled_runs import SIZES as ONE_LAYER
+from labelled_runs import write_encoder, write_labelled
 from safetensors.numpy import load_file
+from snapshots import snapshot
 
 from bert_tf import config as configuration
 from bert_tf.errors import ConfigError
-from bert_tf.models.families import build_config, build_encoder, describe
+from bert_tf.models.families import build_config, build_encoder
 from bert_tf.tasks.heads import Classifier
-from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training import finetuning
-from bert_tf.training.converting import import_run, write_run
+from bert_tf.training.converting import import_run
 from bert_tf.training.finetune_config import FinetuneConfig, FinetuneTrainConfig, check_finetuning
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.freezing import Freezing
@@ -22,16 +23,8 @@ from bert_tf.training.lora import enable_lora
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.sources import open_source
 
-WORDS = ["good", "fine", "bad", "poor", "film", "plot", "a", "the"]
 LAYERS, HIDDEN, INNER = 2, 16, 32
-SIZES = {
-    "hidden_size": HIDDEN,
-    "num_layers": LAYERS,
-    "num_heads": 2,
-    "intermediate_size": INNER,
-    "initializer_range": 0.2,
-}
-MODEL = SIZES | {"family": "bert", "max_positions": 32, "dropout": 0.0, "attention_dropout": 0.0}
+SIZES = ONE_LAYER | {"num_layers": LAYERS}
 LAYER = 4 * (HIDDEN * HIDDEN + HIDDEN) + 2 * HIDDEN * INNER + INNER + HIDDEN + 4 * HIDDEN
 POOLER, HEAD = HIDDEN * HIDDEN + HIDDEN, 2 * HIDDEN + 2
 EMBEDDINGS = (13 + 32 + 2) * HIDDEN + 2 * HIDDEN
@@ -41,17 +34,9 @@ EMBEDDINGS = (13 + 32 + 2) * HIDDEN + 2 * HIDDEN
 def folder(tmp_path_factory):
     """Runs of no training with a pooler and without one, and labelled files."""
     folder = tmp_path_factory.mktemp("freezing")
-    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])
-    keras.utils.set_random_seed(3)
     for name, pooler in (("run", True), ("no_pooler", False)):
-        encoder = build_encoder(build_config(MODEL, tokenizer.vocabulary_size), pooler=pooler)
-        tensors = {v.path: np.ascontiguousarray(v) for v in encoder.weights}
-        write_run(
-            folder / name, {"model": describe(encoder.config), "data": {"sequence_length": 32}}, tokenizer, tensors
-        )
-    rows = [f"the {film} {word}\t{label}" for word, label in zip(WORDS, "1100") for film in ("film", "plot", "a")]
-    for split in ("train", "dev"):
-        (folder / f"{split}.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n")
+        write_encoder(folder / name, pooler=pooler, num_layers=LAYERS, attention_dropout=0.0)
+    write_labelled(folder, "train", "dev")
     return folder
 
 
@@ -70,15 +55,11 @@ def newest(run):
     return load_file(run.checkpoints.latest()[0] / "model.safetensors")
 
 
-class Killed(BaseException):
-    """Stands for SIGKILL."""
-
-
-@pytest.mark.slow
 def test_gradual_unfreezing_with_layer_decay_resumes_bitwise(folder, tmp_path, monkeypatch, capsys):
     config = experiment(folder, gradual_unfreezing=True, freeze=1, layer_decay=0.8, epochs=2)
     monkeypatch.setattr(finetuning, "_best", lambda history, task: len(history) - 1)  # every epoch is kept
-    finetune(config, tmp_path / "straight")
+    with snapshot(finetuning._Steps, tmp_path / "straight", tmp_path / "run", lambda steps: steps.done == 2 + 1):
+        finetune(config, tmp_path / "straight")  # the copy is of the second epoch
     printed = re.findall(r"epoch (\d) trains ([\d,]+) of ([\d,]+) parameters", capsys.readouterr().err)
     every = EMBEDDINGS + LAYERS * LAYER + POOLER + HEAD
     counts = [POOLER + HEAD, POOLER + HEAD + LAYER]
@@ -90,16 +71,6 @@ def test_gradual_unfreezing_with_layer_decay_resumes_bitwise(folder, tmp_path, m
     slots = load_file(straight.checkpoints.latest()[0] / "optimizer.safetensors")
     assert not [name for name in slots if "embeddings" in name or "transformer_layer_0" in name]
     assert [name for name in slots if "transformer_layer_1" in name]
-    original = finetuning._Steps.on_train_batch_end
-
-    def end_in_the_second_epoch(self, batch, logs=None):
-        original(self, batch, logs)
-        if self.done == 2 + 1:
-            raise Killed
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(finetuning._Steps, "on_train_batch_end", end_in_the_second_epoch)
-        finetune(config, tmp_path / "run")
     first = newest(RunDirectory(tmp_path / "run"))
     assert all(np.array_equal(first[path], value) for path, value in before.items() if "pooler" not in path)
     finetune(config, tmp_path / "run")
@@ -116,9 +87,8 @@ def test_lora_trains_factors_alone_and_is_merged_when_loaded(folder, tmp_path, c
     assert all(np.array_equal(stored[path], value) for path, value in before.items())
     task, model, _ = load_finetuned(tmp_path / "run")
     loaded = {v.path: np.asarray(v) for v in model.weights}
-    assert sum(path.endswith("lora_kernel_a") for path in stored) == 4 and not [
-        path for path in loaded if "lora" in path
-    ]
+    assert sum(path.endswith("lora_kernel_a") for path in stored) == 4
+    assert not [path for path in loaded if "lora" in path]
     import_run(tmp_path / "run", tmp_path / "converted", encoder_only=True)
     converted = newest(RunDirectory(tmp_path / "converted"))
     started = {v.path: np.asarray(v) for v in load_encoder(tmp_path / "run")[0].weights}
@@ -161,9 +131,8 @@ def test_lora_of_other_families():
     shared = small("albert", embedding_size=4, max_positions=16)
     enable_lora(shared, 2, names=("query",))
     assert sum("lora" in v.path for v in shared.weights) == 2  # one pair for all layers
-    with pytest.raises(
-        ConfigError, match="train.lora_rank=2 adapts dense layers, and the attention of XLNetEncoder has none; name"
-    ):
+    message = "train.lora_rank=2 adapts dense layers, and the attention of XLNetEncoder has none; name"
+    with pytest.raises(ConfigError, match=message):
         enable_lora(small("xlnet"), 2)
     with pytest.raises(ConfigError, match="train.lora_layers names 'querry'; did you mean 'query'"):
         enable_lora(small("bert", max_positions=16), 2, names=("querry",))

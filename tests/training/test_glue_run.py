@@ -63,20 +63,19 @@ SETTINGS = {"task": {"sequence_length": 16}, "train": {"epochs": 1, "batch_size"
 def finished(folder, published, tmp_path_factory):
     """The output of the command, and what it printed."""
     output = tmp_path_factory.mktemp("output") / "glue"
+    order, real = [], benchmark.finetune
+
+    def finetune(config, path):
+        order.append((path.name, config.init_from))
+        return real(config, path)
+
     with pytest.MonkeyPatch.context() as patch:
-        order = []
-        real = benchmark.finetune
-        patch.setattr(
-            benchmark,
-            "finetune",
-            lambda config, path: order.append((path.name, config.init_from)) or real(config, path),
-        )
+        patch.setattr(benchmark, "finetune", finetune)
         config = BenchmarkConfig(finetune=SETTINGS | {"init_from": published}, from_mnli=True)
         results = run_benchmark(GLUE, config, folder, output)
     return output, order, results
 
 
-@pytest.mark.slow
 def test_mnli_comes_before_the_tasks_that_start_from_it(finished, published):
     output, order, _ = finished
     assert order == [
@@ -127,15 +126,10 @@ def test_nothing_is_done_twice(finished, folder, published, monkeypatch, capsys)
     before = {path: path.stat().st_mtime_ns for path in (output / "submission").iterdir()}
     monkeypatch.setattr(benchmark, "load_finetuned", lambda path: pytest.fail("predicted again"))
     config = ["--set", "from_mnli=true"]
-    for key, value in (
-        ("task.sequence_length", 16),
-        ("train.epochs", 1),
-        ("train.batch_size", 4),
-        ("train.precision", "float32"),
-    ):
-        config += ["--set", f"finetune.{key}={value}"]
+    own = "task.sequence_length=16 train.epochs=1 train.batch_size=4 train.precision=float32"
     # The shipped configuration has BERT's learning rate and warm-up; these are the runs' own.
-    config += ["--set", "finetune.optimizer.learning_rate=2e-5", "--set", "finetune.optimizer.warmup_fraction=0.1"]
+    for setting in (*own.split(), "optimizer.learning_rate=2e-5", "optimizer.warmup_fraction=0.1"):
+        config += ["--set", f"finetune.{setting}"]
     assert main(["glue", str(folder), "--init-from", published, "--output", str(output), *config]) == 0
     assert {path: path.stat().st_mtime_ns for path in (output / "submission").iterdir()} == before
     printed = capsys.readouterr().out

@@ -1,33 +1,23 @@
 """Successive halving: who goes on, for how long, and that it is restarted."""
 
 import json
-from pathlib import Path
 
 import pytest
+from sample_corpus import addresses, vocabulary_of, write_corpus
 
-from bert_tf import config, samples
+from bert_tf import config
 from bert_tf.backend import NonFiniteError
 from bert_tf.errors import ConfigError
-from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training import halving
 from bert_tf.training.study import StudyConfig, plan
 
-MODEL = {
-    "family": "bert",
-    "hidden_size": 16,
-    "num_layers": 1,
-    "num_heads": 1,
-    "intermediate_size": 32,
-    "max_positions": 32,
-}
+MODEL = {"family": "bert", "hidden_size": 16, "num_layers": 1, "num_heads": 1, "intermediate_size": 32}
+MODEL |= {"max_positions": 32}
 
 
 def search(rows, **settings):
-    pretrain = {
-        "model": MODEL,
-        "objective": {"pair_task": "none"},
-        "train": {"steps": 8, "batch_size": 8, "strategy": "one"},
-    }
+    pretrain = {"model": MODEL, "objective": {"pair_task": "none"}}
+    pretrain |= {"train": {"steps": 8, "batch_size": 8, "strategy": "one"}}
     shards = {"text": {"sequence_length": 32, "format": "full_sentences"}}
     rows = {name: {"shards": "text", "pretrain": change} for name, change in rows.items()}
     return config.build(StudyConfig, {"shards": shards, "pretrain": pretrain, "rows": rows, "halving": settings})
@@ -39,10 +29,8 @@ def test_the_better_rows_go_on_with_more_updates(monkeypatch, lowest, winners):
     found = []
 
     def run_study(settings, *data):
-        new = {
-            name: row["pretrain"]["train"]["steps"] for name, row in settings.rows.items() if name not in dict(found)
-        }
-        found.extend(new.items())
+        steps = {name: row["pretrain"]["train"]["steps"] for name, row in settings.rows.items()}
+        found.extend((name, count) for name, count in steps.items() if name not in dict(found))
         return {name: {"mean": {"loss": ord(name[0])}} for name in settings.rows}
 
     monkeypatch.setattr(halving, "run_study", run_study)
@@ -97,37 +85,30 @@ def test_a_round_in_which_every_row_diverges(monkeypatch):
 
 def test_a_warm_up_in_updates_is_shortened_with_the_run():
     settings = search({"a": {"optimizer": {"warmup_steps": 4}}}, metric="loss")
-    assert halving._shortened(settings, "a", 0.5)["pretrain"] == {
-        "train": {"steps": 4},
-        "optimizer": {"warmup_steps": 2},
-    }
+    shortened = halving._shortened(settings, "a", 0.5)["pretrain"]
+    assert shortened == {"train": {"steps": 4}, "optimizer": {"warmup_steps": 2}}
 
 
 @pytest.mark.slow
 def test_a_search_is_trained_and_continued(tmp_path):
-    sample = Path(samples.__file__).parent / "state_of_the_union.jsonl"
-    texts = [json.loads(line)["text"][:4000] for line in sample.read_text(encoding="utf-8").splitlines()[:3]]
-    for name, chosen in (("corpus", texts[:2]), ("held_out", texts[2:])):
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in chosen))
-    tokenizer = train_wordpiece(texts, 300, lowercase=True)
+    texts = addresses(3, 4000)
+    corpus, held_out = (
+        write_corpus(tmp_path / "corpus.jsonl", texts[:2]),
+        write_corpus(tmp_path / "held.jsonl", texts[2:]),
+    )
+    tokenizer = vocabulary_of(texts)
     rows = {"slow": {"optimizer": {"learning_rate": 1e-9}}, "fast": {"optimizer": {"learning_rate": 1e-2}}}
 
     def run(metric):
-        settings = search(rows, metric=metric, rounds=2)
-        return halving.run_halving(
-            settings, tmp_path / "corpus.jsonl", tokenizer, tmp_path / "out", tmp_path / "held_out.jsonl"
-        )
+        return halving.run_halving(search(rows, metric=metric, rounds=2), corpus, tokenizer, tmp_path / "out", held_out)
 
     with pytest.raises(ConfigError, match="halving.metric is 'eval_los', and row 'slow' has: .*eval_loss"):
         run("eval_los")
     first = tmp_path / "out" / "fast-round-1" / "seed-0" / "pretrained" / "checkpoints" / "step-00000004"
     written = first.stat().st_mtime_ns
     table = run("eval_loss")
-    assert {name: row["mean"]["step"] for name, row in table.items()} == {
-        "slow-round-1": 4,
-        "fast-round-1": 4,
-        "fast-round-2": 8,
-    }
+    steps = {name: row["mean"]["step"] for name, row in table.items()}
+    assert steps == {"slow-round-1": 4, "fast-round-1": 4, "fast-round-2": 8}
     assert first.stat().st_mtime_ns == written
     assert table["fast-round-2"]["mean"]["eval_loss"] < table["fast-round-1"]["mean"]["eval_loss"]
     assert json.loads((tmp_path / "out" / "results.json").read_text()) == table

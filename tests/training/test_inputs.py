@@ -23,17 +23,15 @@ def test_moved_data_are_the_same_and_others_are_refused_with_what_differs(tmp_pa
     (tmp_path / "dev.tsv").rename(tmp_path / "moved.tsv")
     inputs.check(tmp_path, data | {"data.dev": ("moved", inputs.of_file(tmp_path / "moved.tsv"))})
     (tmp_path / "moved.tsv").write_text("text\tlabxl\n")
+
+    def changed(**changes):
+        return inputs.of_shards(dataclasses.replace(MANIFEST, **changes))
+
     others = {
         "data.dev=moved has sha256": inputs.of_file(tmp_path / "moved.tsv"),
-        "data.shards=moved has sequence_length 64.* had 32": inputs.of_shards(
-            dataclasses.replace(MANIFEST, sequence_length=64)
-        ),
-        "data.shards=moved has examples 4.* had 3": inputs.of_shards(
-            dataclasses.replace(MANIFEST, shards=[Shard("a", 4, 90, "1" * 64)])
-        ),
-        "data.shards=moved has sha256": inputs.of_shards(
-            dataclasses.replace(MANIFEST, shards=[Shard("a", 3, 90, "1" * 64)])
-        ),
+        "data.shards=moved has sequence_length 64.* had 32": changed(sequence_length=64),
+        "data.shards=moved has examples 4.* had 3": changed(shards=[Shard("a", 4, 90, "1" * 64)]),
+        "data.shards=moved has sha256": changed(shards=[Shard("a", 3, 90, "1" * 64)]),
         "init_from=moved has step 4.* had 3": {"step": 4, "sha256": "1"},
     }
     for said, identity in others.items():

@@ -94,12 +94,8 @@ def test_xlnet_scales_clipped_gradients_of_layers_alone():
     for path in slopes:
         value = before[path]
         name, layer = path.rsplit("/", 1)[-1], re.search(r"layer_(\d+)/", path)
-        outside = name in (
-            "content_bias",
-            "position_bias",
-            "segment_bias",
-            "segment_vectors",
-        )  # one array for all layers
+        # One array for all layers.
+        outside = name in ("content_bias", "position_bias", "segment_bias", "segment_vectors")
         factor = 0.75 ** (LAYERS - 1 - int(layer[1])) if layer and not outside else 1.0
         gradient = factor * slopes[path] / 2
         adam = np.sqrt(1 - 0.999) * gradient / (np.sqrt(1 - 0.999) * np.abs(gradient) + 1e-2)
@@ -111,10 +107,8 @@ def test_depths_of_families():
     found, count = depths(classifier("modernbert"), "train.layer_decay")
     assert count == LAYERS and found["final_layer_norm/gamma"] == LAYERS + 1
     found, _ = depths(classifier("electra", embedding_size=4), "train.layer_decay")
-    assert {d for path, d in found.items() if path.startswith("embeddings")} == {0} and found[
-        "head/dense/kernel"
-    ] == LAYERS + 2
-    with pytest.raises(
-        ConfigError, match="train.layer_decay treats layers differently, .* AlbertEncoder share their weights"
-    ):
+    assert {d for path, d in found.items() if path.startswith("embeddings")} == {0}
+    assert found["head/dense/kernel"] == LAYERS + 2
+    message = "train.layer_decay treats layers differently, .* AlbertEncoder share their weights"
+    with pytest.raises(ConfigError, match=message):
         depths(classifier("albert", embedding_size=4), "train.layer_decay")

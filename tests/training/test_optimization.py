@@ -43,18 +43,16 @@ def test_adafactor_refuses_the_settings_of_adam(setting, value, owners):
 
 
 def test_adam_refuses_the_clip_of_adafactor():
-    with pytest.raises(
-        ConfigError, match="'optimizer.clip_threshold' applies only to adafactor, but optimizer.name is 'adamw'"
-    ):
+    message = "'optimizer.clip_threshold' applies only to adafactor, but optimizer.name is 'adamw'"
+    with pytest.raises(ConfigError, match=message):
         build(clip_threshold=1.0)
     with pytest.raises(ConfigError, match="'optimizer.clip_threshold' is 0.0; it must be above 0"):
         build(name="adafactor", clip_threshold=0.0)
 
 
 def test_rsqrt_needs_a_warm_up():
-    with pytest.raises(
-        ConfigError, match="^optimizer: decay 'rsqrt' begins where the warm-up ends; set warmup_steps to 1"
-    ):
+    message = "^optimizer: decay 'rsqrt' begins where the warm-up ends; set warmup_steps to 1"
+    with pytest.raises(ConfigError, match=message):
         build(decay="rsqrt", warmup_steps=0)
     with pytest.raises(ConfigError, match="set warmup_steps to 1 or more"):
         make_optimizer(build(decay="rsqrt"), 20)  # a hundredth of the run, rounded down
@@ -145,9 +143,8 @@ def test_adafactor_on_two_replicas_is_adafactor_on_one():
 def test_adafactor_resumes_bit_for_bit(tmp_path):
     Checkpoints(tmp_path).save(trained(2), 2)
     resumed, straight = trained(4, tmp_path), trained(4)
-    for ours, theirs in zip(
-        resumed.variables + resumed.optimizer.variables, straight.variables + straight.optimizer.variables, strict=True
-    ):
+    states = [model.variables + model.optimizer.variables for model in (resumed, straight)]
+    for ours, theirs in zip(*states, strict=True):
         assert ours.path == theirs.path
         np.testing.assert_array_equal(ours, theirs, err_msg=ours.path)
     assert int(resumed.optimizer.iterations) == 4

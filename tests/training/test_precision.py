@@ -26,15 +26,12 @@ def machine(monkeypatch):
     return make
 
 
-@pytest.mark.parametrize(
-    ("ratios", "chosen", "shown"),
-    [
-        ((2.0,), "mixed_bfloat16", "16 tokens in bfloat16 are 2 times"),
-        ((1.05,), "float32", "16 tokens in bfloat16 are 1.1 times"),
-        ((0.5,), "float32", "16 tokens in bfloat16 are 0.5 times"),
-        ((1.2, 1.0), "float32", "16 and 512 tokens in bfloat16 are 1.2 and 1 times"),
-    ],
-)
+@pytest.mark.parametrize(("ratios", "chosen", "shown"), [
+    ((2.0,), "mixed_bfloat16", "16 tokens in bfloat16 are 2 times"),
+    ((1.05,), "float32", "16 tokens in bfloat16 are 1.1 times"),
+    ((0.5,), "float32", "16 tokens in bfloat16 are 0.5 times"),
+    ((1.2, 1.0), "float32", "16 and 512 tokens in bfloat16 are 1.2 and 1 times"),
+])  # fmt: skip
 def test_bfloat16_must_be_clearly_faster_with_every_number_of_rows(ratios, chosen, shown, machine, capsys):
     machine(*ratios)
     assert precision.choose(MODEL, (16, 512)[: len(ratios)]) == chosen
@@ -51,31 +48,29 @@ def test_where_nothing_is_timed(machine, monkeypatch, capsys):
     assert precision.choose(MODEL, (16,)) == "float32"
     gpu = SimpleNamespace(name="GPU:0")
     monkeypatch.setattr(tf.config, "get_visible_devices", lambda kind: [gpu])
-    for details, chosen in (
-        ({"compute_capability": (9, 0)}, "mixed_bfloat16"),
-        ({"compute_capability": (8, 0)}, "mixed_bfloat16"),
-        ({"compute_capability": (7, 5)}, "float32"),
-        ({}, "float32"),
+    for capability, chosen in (
+        ((9, 0), "mixed_bfloat16"),
+        ((8, 0), "mixed_bfloat16"),
+        ((7, 5), "float32"),
+        (None, "float32"),
     ):
+        details = {"compute_capability": capability} if capability else {}
         monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda gpu: details)
         assert precision.choose(MODEL, (16,)) == chosen
     assert "the GPU GPU:0 has no bfloat16" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("cpu", "found"),
-    [
+def test_the_instructions_of_the_cpu(tmp_path, monkeypatch):
+    monkeypatch.setattr(precision, "Path", lambda name: tmp_path / "cpuinfo")
+    for line, found in (
         ("flags\t\t: fpu avx512f avx512_bf16 sse", True),
         ("flags\t\t: fpu avx512f amx_bf16", True),
         ("Features\t: fp asimd bf16", True),
         ("flags\t\t: fpu avx2 avx512f", False),
         ("model name\t: bf16", False),
-    ],
-)
-def test_the_instructions_of_the_cpu(cpu, found, tmp_path, monkeypatch):
-    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{cpu}\n")
-    monkeypatch.setattr(precision, "Path", lambda name: tmp_path / "cpuinfo")
-    assert precision.has_bfloat16() is found
+    ):
+        (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{line}\n")
+        assert precision.has_bfloat16() is found
     monkeypatch.setattr(precision, "Path", lambda name: tmp_path / "none")
     assert precision.has_bfloat16() is False
 

@@ -1,19 +1,19 @@
-"""N replicas train the model of one: every objective, on one machine and on several."""
+"""N replicas train the model of one, on one machine and on several."""
 
 import functools
-import json
 import shutil
 import signal
-from pathlib import Path
 
 import numpy as np
 import pytest
 from cluster import run_workers
+from labelled_runs import write_encoder, write_labelled
 from plain_fit import plain_fit
 from safetensors.numpy import load_file
+from sample_corpus import addresses, vocabulary_of, write_corpus
 
-from bert_tf import config, samples
-from bert_tf.tokenizers import train_wordpiece
+from bert_tf import config
+from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.strategies import make_strategy
@@ -35,13 +35,10 @@ ROWS = {
             "masking": {"mask_token_rate": 0.85, "random_token_rate": 0.0},
         },
     },
-    "permutation_lm": {
-        "model": {"family": "xlnet"},
-        "objective": {"name": "permutation_lm", "memory_length": 8, "permutation": {"permutation_size": 8}},
-    },
 }
-# How many processes, and devices in each.
-PLACES = {"one": (1, 1), "two_devices": (1, 2), "two_workers": (2, 2)}
+pytestmark = pytest.mark.slow
+# A place -> its strategy. Of two workers, each has one device; tests/training/test_strategies.py has several of several.
+PLACES = {"one": "one", "two_devices": "mirrored", "two_workers": "multi_worker"}
 PAIRS = [*(("two_devices", row) for row in ROWS), ("two_workers", "masked_lm")]
 
 
@@ -49,29 +46,32 @@ PAIRS = [*(("two_devices", row) for row in ROWS), ("two_workers", "masked_lm")]
 def runs(tmp_path_factory):
     """Function from the names of a place and a row to the folder of its run; each is trained once."""
     folder = tmp_path_factory.mktemp("replicas")
-    sample = Path(samples.__file__).parent / "state_of_the_union.jsonl"
-    texts = [json.loads(line)["text"][:8000] for line in sample.read_text(encoding="utf-8").splitlines()[:3]]
-    tokenizer = train_wordpiece(texts, 300, lowercase=True)
+    tokenizer = vocabulary_of(addresses(3, 8000))
     for split, characters in (("train", 8000), ("dev", 600)):
-        corpus = folder / f"{split}.jsonl"
-        corpus.write_text("".join(json.dumps({"text": t[:characters]}) + "\n" for t in texts))
+        corpus = write_corpus(folder / f"{split}.jsonl", addresses(3, characters))
         packing = ShardsConfig(sequence_length=32, pair_task="sop")
         write_shards([corpus], folder / split, tokenizer, packing, progress=False)
+    write_encoder(folder / "untrained", hidden_size=32)
+    write_labelled(folder, "train", "dev", "test")
 
     @functools.cache
     def of_workers():
-        here, (workers, cpus) = folder / "two_workers", PLACES["two_workers"]
-        kill_workers(here, cpus)
+        here = folder / "two_workers"
+        kill_workers(here)
+        config.save(fine_tuning(folder, here.name), here / "tuned.yaml")
         config.save(config.build(PretrainConfig, experiment(folder, here.name, "masked_lm")), here / "masked_lm.yaml")
         # One start of the processes for all: the killed run is resumed, too.
-        arguments = [f"{here / run}{ending}" for run in ("masked_lm", "killed") for ending in (".yaml", "")]
+        names = ("masked_lm", "killed", "tuned")
+        arguments = [f"{here / run}{ending}" for run in names for ending in (".yaml", "")]
         arguments += ["plain_fit", here / "plain_fit"]
-        check(run_workers("worker.py", *arguments, workers=workers, logical_cpus=cpus))
+        check(run_workers("worker.py", *arguments))
 
     @functools.cache
     def runs(place, row):
         if place == "two_workers":
             of_workers()
+        elif row == "tuned":
+            finetune(fine_tuning(folder, place), folder / place / row)
         else:  # this process has two devices
             pretrain(config.build(PretrainConfig, experiment(folder, place, row)), folder / place / row)
         return folder / place / row
@@ -79,36 +79,39 @@ def runs(tmp_path_factory):
     return runs
 
 
-def kill_workers(folder, cpus):
+def kill_workers(folder):
     """Kills the chief of two workers while it writes the checkpoint of step 8; "killed" holds step 4 then."""
     settings = config.build(PretrainConfig, experiment(folder.parent, folder.name, "masked_lm", checkpoint_every=4))
     config.save(settings, folder / "killed.yaml")
-    arguments = folder / "killed.yaml", folder / "killed", 8, "checkpoint"
-    killed, left = run_workers("killed_run.py", *arguments, logical_cpus=cpus)
+    arguments = folder / "killed.yaml", folder / "killed", 8
+    killed, left = run_workers("killed_run.py", *arguments)
     check([killed], -signal.SIGKILL)
     assert left[0] == 1 and "WorkerLostError: another worker of the cluster ended" in left[1], left[1][-3000:]
     assert RunDirectory.open(folder / "killed").checkpoints.latest()[1]["step"] == 4
 
 
+def fine_tuning(folder, place):
+    settings = {
+        "init_from": str(folder / "untrained"),
+        "data": {split: str(folder / f"{split}.tsv") for split in ("train", "dev", "test")},
+        "task": {"sequence_length": 16, "dropout": 0.0},
+        "optimizer": {"learning_rate": 0.01},
+        # 12 rows in batches of 7: both are odd.
+        "train": {"epochs": 2, "batch_size": 7, "dropout": 0.0, "strategy": PLACES[place]},
+    }
+    return config.build(FinetuneConfig, settings)
+
+
 def experiment(folder, place, row, **train):
     settings = ROWS[row]
-    workers, cpus = PLACES[place]
-    strategy = "multi_worker" if workers > 1 else "mirrored" if cpus > 1 else "one"
-    common = {
-        "steps": 12,
-        "batch_size": 8,
-        "log_every": 4,
-        "checkpoint_every": 8,
-        "eval_every": 12,
-        "strategy": strategy,
-    }
+    common = {"steps": 12, "batch_size": 8, "log_every": 4, "checkpoint_every": 8, "eval_every": 12}
     return settings | {
         "model": SIZES | {"dropout": 0.0, "attention_dropout": 0.0} | settings["model"],
         # Of the dev shards' last batch there is no row for some replicas.
         "data": {"shards": str(folder / "train"), "eval_shards": str(folder / "dev")},
         # The gradients are of norm 1 and more: the clip bites at every step.
         "optimizer": {"learning_rate": 3e-3, "warmup_steps": 2, "clip_norm": 0.1},
-        "train": common | train,
+        "train": common | {"strategy": PLACES[place]} | train,
     }
 
 
@@ -122,7 +125,6 @@ def final_weights(run):
 
 
 @pytest.mark.parametrize(("place", "row"), PAIRS)
-@pytest.mark.slow_except("two_devices-masked_lm")
 def test_replicas_train_the_model_of_one(runs, place, row):
     one, many = (RunDirectory.open(runs(p, row)) for p in ("one", place))
     for expected, found in zip(one.metrics(), many.metrics(), strict=True):
@@ -140,7 +142,6 @@ def assert_close(found, expected):
         np.testing.assert_allclose(found[name], value, atol=1e-5, err_msg=name)
 
 
-@pytest.mark.slow
 def test_a_script_of_its_own_that_fits_measures_and_predicts(runs):
     one = plain_fit(make_strategy("one"))
     workers = [np.load(runs("two_workers", f"plain_fit-{worker}.npz")) for worker in range(2)]
@@ -148,6 +149,17 @@ def test_a_script_of_its_own_that_fits_measures_and_predicts(runs):
         np.testing.assert_allclose(of_worker["losses"], one["losses"], rtol=1e-6)
         np.testing.assert_allclose(of_worker["weights"], one["weights"], atol=1e-6)
         np.testing.assert_allclose(of_worker["predictions"], one["predictions"], atol=1e-6)  # in this order
+
+
+def test_workers_fine_tune_the_model_of_one(runs):
+    folders = [runs(place, "tuned") for place in ("one", "two_workers")]
+    one, two = (config.read_yaml(folder / "summary.json") for folder in folders)  # JSON is YAML
+    assert two["test"]["mean"] == pytest.approx(one["test"]["mean"], abs=1e-5)
+    ours, theirs = (RunDirectory(folder) for folder in folders)
+    losses = [[m["train_loss"] for m in run.metrics()] for run in (ours, theirs)]
+    assert losses[1] == pytest.approx(losses[0], abs=1e-5)
+    assert_close(final_weights(theirs), final_weights(ours))
+    assert not (theirs.path / "last").exists()
 
 
 def test_a_run_goes_on_with_another_number_of_replicas(runs, tmp_path):
@@ -162,7 +174,6 @@ def test_a_run_goes_on_with_another_number_of_replicas(runs, tmp_path):
     assert_close(final_weights(run), final_weights(RunDirectory.open(one)))
 
 
-@pytest.mark.slow
 def test_killed_workers_continue_bitwise(runs):
     run, whole = (RunDirectory.open(runs("two_workers", name)) for name in ("killed", "masked_lm"))
     assert [(m["step"], m.get("loss")) for m in run.metrics()] == [(m["step"], m.get("loss")) for m in whole.metrics()]

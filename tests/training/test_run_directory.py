@@ -73,11 +73,8 @@ def test_a_kill_while_the_tokenizer_is_written_leaves_no_half_of_it(tmp_path):
     with pytest.raises(Killed):
         run.keep_tokenizer(Tokenizer(killed=True))
     run.keep_tokenizer(Tokenizer(killed=False))
-    assert sorted(p.name for p in (tmp_path / "tokenizer").iterdir()) == [
-        "checksums.json",
-        "tokenizer_config.json",
-        "vocab.txt",
-    ]
+    names = sorted(path.name for path in (tmp_path / "tokenizer").iterdir())
+    assert names == ["checksums.json", "tokenizer_config.json", "vocab.txt"]
 
 
 @pytest.fixture(scope="module")
@@ -115,18 +112,12 @@ def test_a_tokenizer_without_checksums(tmp_path, word_pieces):
         run.keep_tokenizer(WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "z"]))
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "null", '{"best": 3}', '{"metric": "f1", "best": "a", "seeds": 1}', "[" * 99999]
-)
-def test_a_damaged_summary_is_a_sentence(tmp_path, text):
+def test_a_damaged_summary_is_a_sentence_and_does_not_lead_out_of_the_run(tmp_path):
     RunDirectory.claim(tmp_path / "run", Config()).record(Config())
-    (tmp_path / "run" / "summary.json").write_text(text)
-    with pytest.raises(DataError, match="summary.json"):
-        RunDirectory.open(tmp_path / "run")
-
-
-def test_a_summary_does_not_lead_out_of_the_run(tmp_path):
-    RunDirectory.claim(tmp_path / "run", Config()).record(Config())
+    for text in ("", "[]", "null", '{"best": 3}', '{"metric": "f1", "best": "a", "seeds": 1}', "[" * 99999):
+        (tmp_path / "run" / "summary.json").write_text(text)
+        with pytest.raises(DataError, match="summary.json"):
+            RunDirectory.open(tmp_path / "run")
     for best in ("../other", "/etc", "..", "a/b"):
         (tmp_path / "run" / "summary.json").write_text(json.dumps({"metric": "f1", "best": best, "seeds": []}))
         with pytest.raises(DataError, match="summary.json: best is .* must be the name of a file"):
@@ -176,16 +167,8 @@ def test_a_run_that_was_moved_is_noticed(tmp_path):
 def test_damaged_lines_of_metrics_are_left_out_and_lost_ones_counted(tmp_path, caplog):
     run = RunDirectory.claim(tmp_path, Config())
     good = [json.dumps({"step": step, "loss": 1.5}).encode() for step in (5, 10, 15)]
-    damaged = [
-        b'{"step": 7, "loss": }',
-        b'{"loss": 1}',
-        b"\x00" * 30,
-        b"\xff}",
-        b"[1]",
-        b'{"step": true}',
-        b"{" * 9999,
-        b'{"st',
-    ]
+    damaged = [b'{"step": 7, "loss": }', b'{"loss": 1}', b"\x00" * 30, b"\xff}", b"[1]", b'{"step": true}', b"{" * 9999]
+    damaged.append(b'{"st')
     (tmp_path / "metrics.jsonl").write_bytes(b"\n".join([good[0], *damaged, *good[1:]]))
     assert [m["step"] for m in run.metrics()] == [5, 10, 15]
     run.forget_metrics_after(10, lines=2)

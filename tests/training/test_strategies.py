@@ -17,17 +17,14 @@ def test_a_machine_without_a_tpu_is_told_what_to_do():
         strategies.make_strategy("tpu")
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
+def test_settings_that_a_tpu_cannot_train_with():
+    for settings, said in (
         ({"precision": "mixed_float16"}, "set train.precision=mixed_bfloat16"),
         ({"batch_size": 100}, r"100 cannot be cut into 8 equal parts .* set train.batch_size=104"),
         ({"batch_size": 24, "accumulation_steps": 2}, r"24 cannot be cut into 16 .* set train.batch_size=32"),
-    ],
-)
-def test_settings_that_a_tpu_cannot_train_with(settings, said):
-    with pytest.raises(ConfigError, match=said):
-        tpu.check_training(8, **{"batch_size": 64} | settings)
+    ):
+        with pytest.raises(ConfigError, match=said):
+            tpu.check_training(8, **{"batch_size": 64} | settings)
 
 
 def test_one_core_is_said_and_trains(caplog):
@@ -36,16 +33,13 @@ def test_one_core_is_said_and_trains(caplog):
     assert "this TPU has one core" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("spec", "said"),
-    [
-        (tf.TensorSpec([8], tf.string), "'x' has the dtype string"),
-        (tf.RaggedTensorSpec([8, None], tf.int32), "'x' is a RaggedTensor"),
-        (tf.TensorSpec([8, None], tf.int32), r"'x' has the shape \(8, None\)"),
-        (tf.TensorSpec([None, 4], tf.int32), "drop_remainder=True or pad the last batch"),
-        (tf.TensorSpec(None, tf.int32), "'x' has the shape <unknown>"),
-    ],
-)
+@pytest.mark.parametrize(("spec", "said"), [
+    (tf.TensorSpec([8], tf.string), "'x' has the dtype string"),
+    (tf.RaggedTensorSpec([8, None], tf.int32), "'x' is a RaggedTensor"),
+    (tf.TensorSpec([8, None], tf.int32), r"'x' has the shape \(8, None\)"),
+    (tf.TensorSpec([None, 4], tf.int32), "drop_remainder=True or pad the last batch"),
+    (tf.TensorSpec(None, tf.int32), "'x' has the shape <unknown>"),
+])  # fmt: skip
 def test_data_that_cannot_be_put_on_a_tpu(spec, said):
     good = tf.TensorSpec([8, 4], tf.int32)
     tpu.check_elements({"good": good})
@@ -60,11 +54,8 @@ def test_every_core_is_fed_its_rows_in_static_shapes_and_a_short_batch_is_filled
     fed = strategies.feed_batches(two, numbers, rows=4)
     assert {spec.shape.as_list()[0] for spec in fed.element_spec["ids"]._value_specs} == {2}
     values = [two.experimental_local_results(batch["ids"]) for batch in fed]
-    assert [[core.numpy()[:, 0].tolist() for core in step] for step in values] == [
-        [[1, 2], [3, 4]],
-        [[5, 6], [7, 8]],
-        [[9, 10], [0, 0]],
-    ]
+    rows = [[core.numpy()[:, 0].tolist() for core in step] for step in values]
+    assert rows == [[[1, 2], [3, 4]], [[5, 6], [7, 8]], [[9, 10], [0, 0]]]
     assert [two.experimental_local_results(batch["real"])[1].numpy().tolist() for batch in fed][-1] == [False, False]
     for rows, said in ((4, "'ids' has the shape"), (None, "drop_remainder=True or pad the last batch")):
         with pytest.raises(ConfigError, match=said):
@@ -147,8 +138,7 @@ def test_workers_that_start_from_different_places_are_refused(monkeypatch):
 def test_a_lost_worker_is_told_in_one_sentence_in_a_cluster_alone(error, monkeypatch):
     with pytest.raises(error), strategies.explain_lost_workers():
         raise error(None, None, "heartbeat timeout")
-    monkeypatch.setenv(
-        "TF_CONFIG", json.dumps({"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}})
-    )
+    cluster = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(cluster))
     with pytest.raises(WorkerLostError, match="run the same command"), strategies.explain_lost_workers():
         raise error(None, None, "heartbeat timeout")

@@ -3,16 +3,15 @@
 import contextlib
 import json
 import threading
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from sample_corpus import addresses, vocabulary_of, write_corpus
 
-from bert_tf import config, samples
+from bert_tf import config
 from bert_tf.backend import NonFiniteError
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import lock_directory
-from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training import study as studies
 from bert_tf.training.optimizer_config import AdafactorConfig
 from bert_tf.training.run_directory import RunDirectory
@@ -21,6 +20,7 @@ from bert_tf.training.study_plan import Experiment
 from bert_tf.vectors import SkipGramConfig, VectorsConfig, VectorsTrainConfig, train_vectors
 
 MODEL = {"hidden_size": 16, "num_layers": 1, "num_heads": 1, "intermediate_size": 32, "max_positions": 128}
+WHOLE_WORDS = {"objective": {"masking": {"strategy": "whole_word"}}}
 ONCE = {"train": {"seeds": 1}}  # of each task
 
 
@@ -28,7 +28,7 @@ def study(folder, **changes):
     task = {
         "task": {"kind": "classification"},
         "data": {split: str(folder / "labelled.tsv") for split in ("train", "dev", "test")},
-        "train": {"epochs": 1, "seeds": 2, "strategy": "one"},
+        "train": {"epochs": 1, "seeds": 2, "batch_size": 16, "strategy": "one"},
     }
     settings = {
         "shards": {"pairs": {"sequence_length": 32}, "documents": {"sequence_length": 32, "format": "doc_sentences"}},
@@ -36,12 +36,7 @@ def study(folder, **changes):
         "finetune": {"sentiment": task},
         "rows": {
             "next_sentence": {"shards": "pairs"},
-            "whole_words": {
-                "shards": "documents",
-                "pretrain": {"objective": {"masking": {"strategy": "whole_word"}}},
-                "finetune": ONCE,
-                "seeds": 2,
-            },
+            "whole_words": {"shards": "documents", "pretrain": WHOLE_WORDS, "finetune": ONCE, "seeds": 2},
         },
     } | changes
     return config.build(StudyConfig, settings)
@@ -58,13 +53,12 @@ def tuning(**finetune):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
-    sample = Path(samples.__file__).parent / "state_of_the_union.jsonl"
-    texts = [json.loads(line)["text"][:4000] for line in sample.read_text(encoding="utf-8").splitlines()[:3]]
-    for name, chosen in (("corpus", texts[:2]), ("held_out", texts[2:])):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in chosen))
+    texts = addresses(3, 4000)
+    write_corpus(folder / "corpus.jsonl", texts[:2])
+    write_corpus(folder / "held_out.jsonl", texts[2:])
     lines = [f"{word} it is\t{i % 2}" for i, word in enumerate(("good", "bad") * 8)]
     (folder / "labelled.tsv").write_text("\n".join(["sentence\tlabel", *lines, ""]))
-    train_wordpiece(texts, 300, lowercase=True).save(folder / "tokenizer")
+    vocabulary_of(texts).save(folder / "tokenizer")
     return folder
 
 
@@ -103,11 +97,8 @@ def test_a_study_is_run_in_parts_and_put_in_one_table(folder, tmp_path):
 
 def test_rows_differ_in_what_they_say(folder, tmp_path):
     experiments = plan(study(folder), tmp_path, held_out=True)
-    assert [str(e.folder.relative_to(tmp_path)) for e in experiments] == [
-        "next_sentence/seed-0",
-        "whole_words/seed-0",
-        "whole_words/seed-1",
-    ]
+    folders = [str(e.folder.relative_to(tmp_path)) for e in experiments]
+    assert folders == ["next_sentence/seed-0", "whole_words/seed-0", "whole_words/seed-1"]
     assert [e.pretrain.objective.masking.strategy for e in experiments] == ["token", "whole_word", "whole_word"]
     assert [e.pretrain.train.seed for e in experiments] == [0, 0, 1]
     assert experiments[1].pretrain.data.eval_shards == str(tmp_path / "held_out" / "documents")
@@ -115,77 +106,45 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
     assert collect(experiments) == {}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"rows": {"a": {"shards": "pears"}}}, "rows.a.shards is 'pears'; did you mean 'pairs'"),
-        (
-            {"rows": {"a": {"shards": "pairs", "pretrian": {}}}},
-            "unknown key 'rows.a.pretrian'; did you mean 'pretrain'",
-        ),
-        (
-            {"rows": {"a": {"shards": "pairs", "pretrain": {"objective": {"masking": {"strategies": "span"}}}}}},
-            "rows.a: unknown key 'pretrain.objective.masking.strategies'; did you mean 'strategy'",
-        ),
-        ({"shards": {"pairs": {"lenght": 3}}}, "unknown key 'shards.pairs.lenght'"),
-        ({"finetune": {"tags": {"data": {"train": "nowhere"}}}}, "finetune.tags.data.train: there is no file nowhere"),
-        (
-            {"finetune": {"tags": {}}},
-            "rows.next_sentence: finetune.tags.data.train must be given, with --set finetune.tags",
-        ),
-        ({"finetune": {"tags": None}}, "--set finetune.tags.data.train=FILE"),
-        ({"finetune": {"tags": 3}}, "finetune.tags must be a mapping, got 3"),
-        ({"finetune": {"pretrained": {}}}, "finetune.pretrained: the name cannot be that of a folder"),
-        ({"rows": {0.15: {"shards": "pairs"}}}, "rows: YAML reads the name 0.15 as float; write it in quotes"),
-        ({"rows": {"a/b": {"shards": "pairs"}}}, "rows.a/b: the name cannot be that of a folder"),
-        ({"shards": {False: {}}}, "shards: YAML reads the name False as bool"),
-        (
-            {"shards": {"pairs": {"text_field": "body"}}},
-            "shards.pairs.text_field: the text is .*; remove it and set corpus.text_field",
-        ),
-        ({"pretrain": {"train": {"seed": 3}}}, "pretrain.train.seed is set by the study; remove it and set 'seeds'"),
-        (row(train={"seed": 3}), "rows.a.pretrain.train.seed is set by the study"),
-        (row(data={"shards": "s"}), "rows.a.pretrain.data.shards is set by the study"),
-        (row(data={"eval_shards": "s"}), "rows.a.pretrain.data.eval_shards is set by the study"),
-        (
-            {"finetune": {"a": {"init_from": "run"}}},
-            "finetune.a.init_from is set by the study; remove it: each task starts from",
-        ),
-        (
-            {"rows": {"a": {"shards": "pairs", "finetune": {"init_from": "x"}}}},
-            "rows.a.finetune.sentiment.init_from is",
-        ),
-        ({"rows": {"a": {"shards": "pairs", "seeds": 0}}}, "'rows.a.seeds' is 0; it must be at least 1"),
-        (
-            {"rows": {"a": {"shards": "pairs", "init_from": "x"}}},
-            "rows.a.shards is of pretraining, and the row starts from init_from",
-        ),
-        (
-            {"rows": {"a": {"init_from": "x", "pretrain": {"train": {"seed": 1}}}}},
-            "rows.a.pretrain.train.seed is set by",
-        ),
-        ({"rows": {"a": {"init_from": "x", "seeds": 2}}}, "rows.a.seeds is of pretraining"),
-        (row(train={"batch_size": 8, "accumulation_steps": 3}), "rows.a: train.batch_size=8 cannot be cut into"),
-        (
-            row(objective={"memory_length": 3}),
-            "rows.a: 'pretrain.objective.memory_length' applies only to permutation_lm",
-        ),
-        (
-            row(objective={"span_boundary": True}),
-            "rows.a: pretrain.objective: 'span_boundary' predicts from .* set objective.masking.strategy=span",
-        ),
-        (row(objective={"pair_task": "sop"}), "rows.a: objective.pair_task=sop, but .* nsp"),
-        (row(model={"hiden_size": 16}), "rows.a: unknown key 'model.hiden_size'; did you mean 'hidden_size'"),
-        (row(model={"max_positions": 16}), "rows.a: the shards' sequence_length=32 is beyond the model's 16"),
-        (
-            row(model={"max_positions": 64}),
-            "rows.a: finetune.sentiment.task.sequence_length=128 is beyond the model's 64",
-        ),
-        (tuning(task={"knd": "tagging"}), "rows.a: finetune.sentiment: unknown key 'task.knd'"),
-        (tuning(task={"preset": "sst"}), "rows.a: finetune.sentiment: unknown task.preset 'sst'; did you mean 'sst2'"),
-        (tuning(train={"epochs": 0}), "rows.a: 'finetune.sentiment.train.epochs' is 0; it must be at least 1"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"rows": {"a": {"shards": "pears"}}}, "rows.a.shards is 'pears'; did you mean 'pairs'"),
+    ({"rows": {"a": {"shards": "pairs", "pretrian": {}}}}, "unknown key 'rows.a.pretrian'; did you mean 'pretrain'"),
+    (row(objective={"masking": {"strategies": "span"}}),
+     "rows.a: unknown key 'pretrain.objective.masking.strategies'; did you mean 'strategy'"),
+    ({"shards": {"pairs": {"lenght": 3}}}, "unknown key 'shards.pairs.lenght'"),
+    ({"finetune": {"tags": {"data": {"train": "nowhere"}}}}, "finetune.tags.data.train: there is no file nowhere"),
+    ({"finetune": {"tags": {}}}, "rows.next_sentence: finetune.tags.data.train must be given, with --set finetune.tags"),
+    ({"finetune": {"tags": None}}, "--set finetune.tags.data.train=FILE"),
+    ({"finetune": {"tags": 3}}, "finetune.tags must be a mapping, got 3"),
+    ({"finetune": {"pretrained": {}}}, "finetune.pretrained: the name cannot be that of a folder"),
+    ({"rows": {0.15: {"shards": "pairs"}}}, "rows: YAML reads the name 0.15 as float; write it in quotes"),
+    ({"rows": {"a/b": {"shards": "pairs"}}}, "rows.a/b: the name cannot be that of a folder"),
+    ({"shards": {False: {}}}, "shards: YAML reads the name False as bool"),
+    ({"shards": {"pairs": {"text_field": "body"}}},
+     "shards.pairs.text_field: the text is .*; remove it and set corpus.text_field"),
+    ({"pretrain": {"train": {"seed": 3}}}, "pretrain.train.seed is set by the study; remove it and set 'seeds'"),
+    (row(train={"seed": 3}), "rows.a.pretrain.train.seed is set by the study"),
+    (row(data={"shards": "s"}), "rows.a.pretrain.data.shards is set by the study"),
+    (row(data={"eval_shards": "s"}), "rows.a.pretrain.data.eval_shards is set by the study"),
+    ({"finetune": {"a": {"init_from": "run"}}}, "finetune.a.init_from is set by the study; remove it: each task starts from"),
+    (tuning(init_from="x"), "rows.a.finetune.sentiment.init_from is"),
+    ({"rows": {"a": {"shards": "pairs", "seeds": 0}}}, "'rows.a.seeds' is 0; it must be at least 1"),
+    ({"rows": {"a": {"shards": "pairs", "init_from": "x"}}},
+     "rows.a.shards is of pretraining, and the row starts from init_from"),
+    ({"rows": {"a": {"init_from": "x", "pretrain": {"train": {"seed": 1}}}}}, "rows.a.pretrain.train.seed is set by"),
+    ({"rows": {"a": {"init_from": "x", "seeds": 2}}}, "rows.a.seeds is of pretraining"),
+    (row(train={"batch_size": 8, "accumulation_steps": 3}), "rows.a: train.batch_size=8 cannot be cut into"),
+    (row(objective={"memory_length": 3}), "rows.a: 'pretrain.objective.memory_length' applies only to permutation_lm"),
+    (row(objective={"span_boundary": True}),
+     "rows.a: pretrain.objective: 'span_boundary' predicts from .* set objective.masking.strategy=span"),
+    (row(objective={"pair_task": "sop"}), "rows.a: objective.pair_task=sop, but .* nsp"),
+    (row(model={"hiden_size": 16}), "rows.a: unknown key 'model.hiden_size'; did you mean 'hidden_size'"),
+    (row(model={"max_positions": 16}), "rows.a: the shards' sequence_length=32 is beyond the model's 16"),
+    (row(model={"max_positions": 64}), "rows.a: finetune.sentiment.task.sequence_length=128 is beyond the model's 64"),
+    (tuning(task={"knd": "tagging"}), "rows.a: finetune.sentiment: unknown key 'task.knd'"),
+    (tuning(task={"preset": "sst"}), "rows.a: finetune.sentiment: unknown task.preset 'sst'; did you mean 'sst2'"),
+    (tuning(train={"epochs": 0}), "rows.a: 'finetune.sentiment.train.epochs' is 0; it must be at least 1"),
+])  # fmt: skip
 def test_a_mistake_in_any_row_is_told_before_anything_is_done(folder, tmp_path, changes, message):
     with pytest.raises(ConfigError, match=message):
         run_study(study(folder, **changes), folder / "corpus.jsonl", folder / "tokenizer", tmp_path / "out")
@@ -238,10 +197,8 @@ def test_an_empty_section_changes_nothing(folder, tmp_path):
 
 
 def test_a_row_leaves_out_what_its_optimizer_or_model_does_not_have(folder, tmp_path):
-    common = {
-        "model": {"family": "bert", "initializer_range": 0.05} | MODEL,
-        "optimizer": {"bias_correction": True, "warmup_steps": 9},
-    }
+    common = {"model": {"family": "bert", "initializer_range": 0.05} | MODEL}
+    common |= {"optimizer": {"bias_correction": True, "warmup_steps": 9}}
     t5 = {"family": "t5", "head_size": 8, "initializer_range": None, "max_positions": None}
     own = {
         "model": t5,
@@ -252,34 +209,29 @@ def test_a_row_leaves_out_what_its_optimizer_or_model_does_not_have(folder, tmp_
     a, b = plan(study(folder, pretrain=common, rows=rows, finetune={}), tmp_path)
     assert a.pretrain.optimizer.bias_correction and a.pretrain.model["initializer_range"] == 0.05
     assert b.pretrain.optimizer == AdafactorConfig(warmup_steps=None)  # null is a value of this one
-    assert b.pretrain.model == {"family": "t5", "head_size": 8} | {
-        k: v for k, v in MODEL.items() if k != "max_positions"
-    }
+    sizes = {key: value for key, value in MODEL.items() if key != "max_positions"}
+    assert b.pretrain.model == {"family": "t5", "head_size": 8} | sizes
     task = study(folder).finetune["sentiment"] | {"optimizer": {"clip_norm": 0.5}}
     rows["a"]["finetune"] = {"optimizer": {"name": "adafactor", "clip_norm": None}}
     (a, _) = plan(study(folder, pretrain=common, rows=rows, finetune={"sentiment": task}), tmp_path)
     assert a.finetune["sentiment"].optimizer == AdafactorConfig()
-    rows["b"]["pretrain"] = own | {"optimizer": own["optimizer"] | {"clip_treshold": None}}
-    with pytest.raises(
-        ConfigError, match="rows.b: unknown key 'pretrain.optimizer.clip_treshold'; did you mean 'clip_threshold'"
-    ):
-        plan(study(folder, pretrain=common, rows=rows, finetune={}), tmp_path)
-    rows["b"]["pretrain"] = own | {"model": t5 | {"initializer_range": 0.1}}
-    with pytest.raises(
-        ConfigError, match="rows.b: model.initializer_range is set for all rows, and this row's model has no such"
-    ):
-        plan(study(folder, pretrain=common, rows=rows, finetune={}), tmp_path)
-    rows["b"]["pretrain"] = own
-    wrong = common | {"optimizer": {"name": "adafactor", "clip_norm": 1.0}}  # of all rows: nothing to leave out
-    with pytest.raises(
-        ConfigError, match="'pretrain.optimizer.clip_norm' applies only to .* remove 'pretrain.optimizer.clip_norm'"
-    ):
-        plan(study(folder, pretrain=wrong, rows={"a": {"shards": "documents"}}, finetune={}), tmp_path)
-    rows["a"]["finetune"]["optimizer"] = {"name": "adafactor", "clip_norm": 1.0}
-    with pytest.raises(
-        ConfigError, match="rows.a: finetune.sentiment: optimizer.clip_norm is set for all rows, .* clip_norm: null in"
-    ):
-        plan(study(folder, pretrain=common, rows=rows, finetune={"sentiment": task}), tmp_path)
+    documents, adafactor = {"shards": "documents"}, {"name": "adafactor", "clip_norm": 1.0}
+    misspelled = own | {"optimizer": own["optimizer"] | {"clip_treshold": None}}
+    set_anyway = own | {"model": t5 | {"initializer_range": 0.1}}
+    tuned = {"finetune": {"optimizer": adafactor}}
+    for changes, message in (
+        ({"rows": {"b": documents | {"pretrain": misspelled}}},
+         "rows.b: unknown key 'pretrain.optimizer.clip_treshold'; did you mean 'clip_threshold'"),
+        ({"rows": {"b": documents | {"pretrain": set_anyway}}},
+         "rows.b: model.initializer_range is set for all rows, and this row's model has no such"),
+        # Of all rows: there is nothing to leave out.
+        ({"rows": {"a": documents}, "pretrain": common | {"optimizer": adafactor}},
+         "'pretrain.optimizer.clip_norm' applies only to .* remove 'pretrain.optimizer.clip_norm'"),
+        ({"rows": {"a": documents | tuned}, "finetune": {"sentiment": task}},
+         "rows.a: finetune.sentiment: optimizer.clip_norm is set for all rows, .* clip_norm: null in"),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError, match=message):
+            plan(study(folder, **{"pretrain": common, "finetune": {}} | changes), tmp_path)
 
 
 def test_the_text_is_read_as_the_study_says(folder, tmp_path, monkeypatch):
@@ -316,33 +268,40 @@ def test_processes_that_start_together_take_turns_to_write_shards(folder, tmp_pa
     assert message.startswith("waiting for process ") and message.endswith(f"which is using {output}")
 
 
-def test_results_are_there_after_each_experiment(folder, tmp_path, monkeypatch):
+@pytest.fixture
+def pretraining(monkeypatch):
+    """What a study does without any training: `failing(settings, output)` may raise what a training does."""
+    stands_in = SimpleNamespace(failing=lambda settings, output: None)
+
     def pretrain(settings, output):
-        if settings.train.seed == 1:
-            raise KeyboardInterrupt
+        stands_in.failing(settings, output)
         return SimpleNamespace(metrics=lambda: [{"tokens_per_second": 1.0}]), {"loss": 2.0}
 
     monkeypatch.setattr(studies, "pretrain", pretrain)
     monkeypatch.setattr(studies, "finetune", lambda *_: None)
     monkeypatch.setattr(studies, "_write_shards", lambda *_: None)
+    return stands_in
+
+
+def test_results_are_there_after_each_experiment(folder, tmp_path, pretraining):
+    def failing(settings, output):
+        if settings.train.seed == 1:
+            raise KeyboardInterrupt
+
+    pretraining.failing = failing
     with pytest.raises(KeyboardInterrupt):
         run(folder, tmp_path / "out")
     table = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert {name: result["mean"]["loss"] for name, result in table.items()} == {
-        "next_sentence": 2.0,
-        "whole_words": 2.0,
-    }
+    losses = {name: result["mean"]["loss"] for name, result in table.items()}
+    assert losses == {"next_sentence": 2.0, "whole_words": 2.0}
 
 
-def test_a_row_that_diverges_does_not_end_the_study(folder, tmp_path, monkeypatch, capsys):
-    def pretrain(settings, output):
+def test_a_row_that_diverges_does_not_end_the_study(folder, tmp_path, pretraining, capsys):
+    def failing(settings, output):
         if any(row in str(output) for row in diverging):
             raise NonFiniteError("step 3: the loss is not finite")
-        return SimpleNamespace(metrics=lambda: [{"tokens_per_second": 1.0}]), {"loss": 2.0}
 
-    monkeypatch.setattr(studies, "pretrain", pretrain)
-    monkeypatch.setattr(studies, "finetune", lambda *_: None)
-    monkeypatch.setattr(studies, "_write_shards", lambda *_: None)
+    pretraining.failing = failing
     diverging = ["next_sentence"]
     run(folder, tmp_path / "out")
     assert set(json.loads((tmp_path / "out" / "results.json").read_text())) == {"whole_words"}

@@ -41,9 +41,8 @@ def write(path, *rows):
 def entailments(count, **keys):
     texts = ("anna met bert", "the film was good", "bert was in paris", "a bad actor")
     first, second = keys.get("names", ("premise", "hypothesis"))
-    return [
-        {first: texts[i % 4], second: texts[i // 2 % 4], "idx": i, "label": ENTAILMENT[i % 3 > 0]} for i in range(count)
-    ]
+    rows = [{first: texts[i % 4], second: texts[i // 2 % 4], "idx": i} for i in range(count)]
+    return [row | {"label": ENTAILMENT[i % 3 > 0]} for i, row in enumerate(rows)]
 
 
 def unlabelled(rows):
@@ -87,20 +86,15 @@ def test_the_submission_and_the_diagnostics(finished, folder):
         assert {line["label"] for line in lines} <= set(ENTAILMENT) and set(lines[0]) == {"idx", "label"}
     found = results["rte"]["diagnostics"]
     said, true = ([row["label"] == "entailment" for row in lines] for lines in (files["AX-g.jsonl"], entailments(8)))
-    assert found["AX-g"] == {
-        "gender_parity": np.mean([said[i] == said[i + 1] for i in (0, 2, 4, 6)]),
-        "accuracy": np.mean(np.equal(said, true)),
-    }
+    parity = np.mean([said[i] == said[i + 1] for i in (0, 2, 4, 6)])
+    assert found["AX-g"] == {"gender_parity": parity, "accuracy": np.mean(np.equal(said, true))}
     assert -1 <= found["AX-b"]["matthews"] <= 1
-    assert write_submission(SUPERGLUE, output) == [
-        part.title for task in SUPERGLUE.tasks.values() if task.name != "rte" for part in task.submitted
-    ]
+    left = [part.title for task in SUPERGLUE.tasks.values() if task.name != "rte" for part in task.submitted]
+    assert write_submission(SUPERGLUE, output) == left
     table = rows(SUPERGLUE, results)
     assert table[0] == ("", "RTE", "AX-b", "AX-g") and table[1] == ("metric", "acc", "MCC", "parity/acc")
-    assert table[2][2:] == (
-        f"{100 * found['AX-b']['matthews']:.1f}",
-        "/".join(f"{100 * x:.1f}" for x in found["AX-g"].values()),
-    )
+    pair = "/".join(f"{100 * x:.1f}" for x in found["AX-g"].values())
+    assert table[2][2:] == (f"{100 * found['AX-b']['matthews']:.1f}", pair)
     assert ("BERT-large (test)", "71.7", "23.0", "97.8/51.7") in table
     assert score(SUPERGLUE, results) is None and SUPERGLUE.find(folder)[1] == [f"{folder / 'CB'} has no val.jsonl"]
 
@@ -115,50 +109,35 @@ def test_the_diagnostics_are_the_formulas(tmp_path):
     expected = np.corrcoef(true, said)[0, 1]
     assert measure_broad_coverage(path, answers)["matthews"] == pytest.approx(expected)
     assert measure_broad_coverage(write(tmp_path / "b.jsonl", *unlabelled(lines)), answers) == {}
-    pairs = [
-        {"premise": str(i), "hypothesis": str(i // 2), "label": ENTAILMENT[true[i]], "pair_id": i} for i in range(40)
-    ]
+    pairs = [{"premise": str(i), "hypothesis": str(i // 2), "pair_id": i} for i in range(40)]
+    pairs = [pair | {"label": ENTAILMENT[label]} for pair, label in zip(pairs, true)]
     found = measure_gender_parity(write(tmp_path / "AX-g.jsonl", *pairs), answers)
     assert found == {"gender_parity": np.mean(said[::2] == said[1::2]), "accuracy": np.mean(said == true)}
     with pytest.raises(DataError, match="g.jsonl, line 1: the hypothesis is not that of the next line"):
         measure_gender_parity(write(tmp_path / "g.jsonl", *pairs[1:]), answers[:-1])
 
 
-MULTIRC = {
-    "idx": 7,
-    "passage": {
-        "text": "p",
-        "questions": [
-            {"idx": 3, "question": "q", "answers": [{"idx": 30, "text": "a"}, {"idx": 31, "text": "b"}]},
-            {"idx": 4, "question": "r", "answers": [{"idx": 32, "text": "c"}]},
-        ],
-    },
-}
+QUESTIONS = [
+    {"idx": 3, "question": "q", "answers": [{"idx": 30, "text": "a"}, {"idx": 31, "text": "b"}]},
+    {"idx": 4, "question": "r", "answers": [{"idx": 32, "text": "c"}]},
+]
 #: Task -> rows, answers to each, and the lines of the submission as jiant 1.2.1, jiant/evaluate.py, writes them.
 LINES = {
-    "boolq": (
-        [{"question": "q", "passage": "p", "idx": 5}, {"question": "", "passage": "p", "idx": 6}],
-        [[{"label": "true"}], [{"error": "the text is empty"}]],
-        ['{"idx": 5, "label": "true"}', '{"idx": 6, "label": "false"}'],
-    ),
+    "boolq": ([{"question": "q", "passage": "p", "idx": 5}, {"question": "", "passage": "p", "idx": 6}],
+              [[{"label": "true"}], [{"error": "the text is empty"}]],
+              ['{"idx": 5, "label": "true"}', '{"idx": 6, "label": "false"}']),
     "cb": ([{"idx": 0}], [[{"label": "neutral"}]], ['{"idx": 0, "label": "neutral"}']),
     "copa": ([{"idx": 2}], [[{"label": 1, "answer": "x"}]], ['{"idx": 2, "label": 1}']),
-    "record": (
-        [{"idx": 9, "passage": {}, "qas": [{"idx": 4}, {"idx": 6}]}],
-        [[{"answer": "North"}, {"answer": "Ünal"}]],
-        ['{"idx": 4, "label": "North"}', '{"idx": 6, "label": "Ünal"}'],
-    ),
+    "record": ([{"idx": 9, "passage": {}, "qas": [{"idx": 4}, {"idx": 6}]}],
+               [[{"answer": "North"}, {"answer": "Ünal"}]],
+               ['{"idx": 4, "label": "North"}', '{"idx": 6, "label": "Ünal"}']),
     "wic": ([{"idx": 1}], [[{"label": "true"}]], ['{"idx": 1, "label": "true"}']),
     "wsc": ([{"idx": 1}], [[{"label": "true"}]], ['{"idx": 1, "label": "True"}']),
-    "multirc": (
-        [MULTIRC],
-        [[{"label": "1"}, {"label": "0"}, {"label": "0"}]],
-        [
-            '{"idx": 7, "passage": {"questions": [{"idx": 3, "answers": [{"idx": 30, "label": 1}, {"idx": 31, "label": 0}]}, '
-            '{"idx": 4, "answers": [{"idx": 32, "label": 0}]}]}}'
-        ],
-    ),
-}
+    "multirc": ([{"idx": 7, "passage": {"text": "p", "questions": QUESTIONS}}],
+                [[{"label": "1"}, {"label": "0"}, {"label": "0"}]],
+                ['{"idx": 7, "passage": {"questions": [{"idx": 3, "answers": [{"idx": 30, "label": 1}, '
+                 '{"idx": 31, "label": 0}]}, {"idx": 4, "answers": [{"idx": 32, "label": 0}]}]}}']),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LINES)
@@ -181,17 +160,14 @@ def test_the_settings_of_all_tasks(tmp_path):
     plans = plan_benchmark(SUPERGLUE, BenchmarkConfig(base, {"cb": {"task": {"metric": "accuracy"}}}), found, tmp_path)
     assert list(plans) == list(SUPERGLUE.tasks) and {plan.task["sequence_length"] for plan in plans.values()} == {16}
     assert plans["cb"].task["metric"] == "accuracy" and plans["boolq"].data.dev == str(tmp_path / "BoolQ" / "val.jsonl")
-    plans = plan_benchmark(
-        SUPERGLUE, BenchmarkConfig(base, {"cb": {"init_from": "x"}}, from_mnli="mnli"), found, tmp_path
-    )
+    from_mnli = BenchmarkConfig(base, {"cb": {"init_from": "x"}}, from_mnli="mnli")
+    plans = plan_benchmark(SUPERGLUE, from_mnli, found, tmp_path)
     starts = {name: plan.init_from for name, plan in plans.items()}
     assert starts == dict.fromkeys(found, "run") | {"boolq": "mnli", "rte": "mnli", "cb": "x"}
+    tagging = BenchmarkConfig(base, {"copa": {"task": {"kind": "tagging"}}})
     for config, message in (
         (BenchmarkConfig(base, from_mnli=True), "SuperGLUE does not hold MNLI; give the run of a model"),
-        (
-            BenchmarkConfig(base, {"copa": {"task": {"kind": "tagging"}}}),
-            "tasks.copa.task.kind is tagging; it must be multiple",
-        ),
+        (tagging, "tasks.copa.task.kind is tagging; it must be multiple"),
     ):
         with pytest.raises(ConfigError, match=re.escape(message)):
             plan_benchmark(SUPERGLUE, config, found, tmp_path)
@@ -201,10 +177,8 @@ def test_published_numbers_have_a_column_each():
     """Bort's and DeBERTa's papers repeat the leaderboard's rows of BERT-large, RoBERTa-large and people."""
     assert SUPERGLUE.published["human (test)"]["record"] == "91.7/91.3"
     assert SUPERGLUE.published["RoBERTa-large (test)"]["wsc"] == "89.0"
-    parts = [
-        sum(map(float, x.split("/"))) / len(x.split("/"))
-        for x in list(SUPERGLUE.published["BERT-large (test)"].values())[:8]
-    ]
+    scores = list(SUPERGLUE.published["BERT-large (test)"].values())[:8]
+    parts = [np.mean([float(part) for part in score.split("/")]) for score in scores]
     assert np.mean(parts) == pytest.approx(69.0, abs=0.05), "the published score"
 
 
@@ -215,7 +189,6 @@ def test_what_is_not_served_says_so(monkeypatch):
     monkeypatch.setattr(export, "is_finetuned", lambda path: True)
     monkeypatch.setattr(export, "load_finetuned", lambda path, precision: (task, model, task.tokenizer))
     monkeypatch.setattr(export, "TASKS", {"record": dataclasses.replace(TASKS["record"], served=None)})
-    with pytest.raises(
-        ConfigError, match="out: the task record is not served; its encoder alone is exported with kind=emb"
-    ):
+    message = "out: the task record is not served; its encoder alone is exported with kind=emb"
+    with pytest.raises(ConfigError, match=message):
         export.served_module("out", None, None, "float32", {"static": False})

@@ -1,6 +1,6 @@
 """worker.py CONFIG OUTPUT [CONFIG OUTPUT ...]: pretrainings and fine-tunings one after the other.
 
-As one of the workers that TF_CONFIG names, with as many logical CPUs as LOGICAL_CPUS says.
+As one of the workers that TF_CONFIG names.
 In place of a config "plain_fit" stands for a user's own script; its OUTPUT is an .npz of each worker.
 """
 
@@ -9,7 +9,6 @@ import os
 import sys
 
 import numpy as np
-from cluster import take_logical_cpus
 from plain_fit import plain_fit
 
 from bert_tf import config
@@ -17,7 +16,6 @@ from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.strategies import make_strategy
 
-take_logical_cpus()
 for file, output in zip(sys.argv[1::2], sys.argv[2::2]):
     if file == "plain_fit":
         index = json.loads(os.environ["TF_CONFIG"])["task"]["index"]

@@ -1,0 +1,15 @@
+"""What the commands that open the small published models of the fixtures share."""
+
+import functools
+
+import pytest
+
+from bert_tf.training import loading
+
+
+@pytest.fixture(scope="module")
+def loaded_once():
+    """Each checkpoint is loaded once: most of a command's time is the graph of its tokenizer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading, "load_pretrained", functools.cache(loading.load_pretrained))
+        yield
