@@ -10,16 +10,11 @@ from sklearn.metrics import f1_score
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks import build_task
 
-ROW = {
-    "idx": 3,
-    "passage": {
-        "text": "<b>Sent 1: </b>Anna met Bert.<br>He was in Paris.",
-        "questions": [
-            {"idx": 0, "question": "Who?", "answers": [{"text": t, "label": n, "idx": i} for i, (t, n) in enumerate(zip("abc", (1, 0, 1)))]},
-            {"idx": 1, "question": "Where?", "answers": [{"text": "Paris", "label": 1, "idx": 3}, {"text": "London", "label": 0, "idx": 4}]},
-        ],
-    },
-}  # fmt: skip
+ANSWERS = [{"text": text, "label": label, "idx": index} for index, (text, label) in enumerate(zip("abc", (1, 0, 1)))]
+PLACES = [{"text": "Paris", "label": 1, "idx": 3}, {"text": "London", "label": 0, "idx": 4}]
+QUESTIONS = [{"idx": 0, "question": "Who?", "answers": ANSWERS}, {"idx": 1, "question": "Where?", "answers": PLACES}]
+TEXT = "<b>Sent 1: </b>Anna met Bert.<br>He was in Paris."
+ROW = {"idx": 3, "passage": {"text": TEXT, "questions": QUESTIONS}}
 
 
 @pytest.fixture
@@ -51,18 +46,13 @@ def test_f1_over_answers_and_exact_match_of_questions(task, tmp_path):
     assert "f1a" in task.baselines(examples, examples)["majority class"] and task.metric == "f1a"
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda row: row.pop("passage"), "a.jsonl, line 1: 'passage' must be an object, got None"),
-        (lambda row: row["passage"]["questions"][0].pop("answers"), "line 1: 'answers' must be a list, got None"),
-        (
-            lambda row: row["passage"]["questions"][0]["answers"][0].pop("label"),
-            "label of an answer is None; it must be 0 or 1",
-        ),
-        (lambda row: row["passage"].update(questions=[]), "a.jsonl holds no answer to a question"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda row: row.pop("passage"), "a.jsonl, line 1: 'passage' must be an object, got None"),
+    (lambda row: row["passage"]["questions"][0].pop("answers"), "line 1: 'answers' must be a list, got None"),
+    (lambda row: row["passage"]["questions"][0]["answers"][0].pop("label"),
+     "label of an answer is None; it must be 0 or 1"),
+    (lambda row: row["passage"].update(questions=[]), "a.jsonl holds no answer to a question"),
+])  # fmt: skip
 def test_errors(change, message, task, tmp_path):
     row = json.loads(json.dumps(ROW))
     change(row)

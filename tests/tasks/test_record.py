@@ -17,20 +17,14 @@ PASSAGE = {
     "text": "Anna met Bert in Paris.\n@highlight\nAnna was good",
     "entities": [{"start": 0, "end": 3}, {"start": 9, "end": 12}, {"start": 17, "end": 21}, {"start": 35, "end": 38}],
 }
-ROW = {
-    "idx": 3,
-    "passage": PASSAGE,
-    "qas": [
-        {"idx": 7, "query": "the actor was in @placeholder", "answers": [{"start": 17, "end": 21, "text": "Paris"}]},
-        {"idx": 8, "query": "@placeholder met @placeholder", "answers": [{"text": "Anna"}, {"text": "Bert"}]},
-    ],
-}
+QUERIES = [
+    {"idx": 7, "query": "the actor was in @placeholder", "answers": [{"start": 17, "end": 21, "text": "Paris"}]},
+    {"idx": 8, "query": "@placeholder met @placeholder", "answers": [{"text": "Anna"}, {"text": "Bert"}]},
+]
+ROW = {"idx": 3, "passage": PASSAGE, "qas": QUERIES}
 FLAT = {
-    "passage": "Bert was in London",
-    "query": "good @placeholder",
-    "entities": ["London", "Bert"],
-    "answers": ["Bert"],
-}
+    "passage": "Bert was in London", "query": "good @placeholder", "entities": ["London", "Bert"], "answers": ["Bert"],
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -53,16 +47,8 @@ def test_a_query_is_an_example_and_each_entity_a_row(task, examples):
     assert examples.details[0].mentions == (2, 1, 1) and examples.lines == [1, 1, 2]
     assert examples.labels == [["Paris"], ["Anna", "Bert"], ["Bert"]] and examples.ids[1] == {"id": 8}
     sequences = task.sequences(examples)
-    assert sequences.labels.tolist() == [0, 0, 1, 1, 1, 0, 1, 0] and sequences.owners.tolist() == [
-        0,
-        0,
-        0,
-        1,
-        1,
-        1,
-        2,
-        2,
-    ]
+    assert sequences.labels.tolist() == [0, 0, 1, 1, 1, 0, 1, 0]
+    assert sequences.owners.tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
     assert sequences.passages.tolist() == [0] * 6 + [1] * 2 and sequences.first.nrows() == 2
     rows = next(iter(task.dataset(examples, 8)))["token_ids"].numpy()
     kept = {tuple(row[row > 0][-4:]) for row in rows}
@@ -99,13 +85,8 @@ def test_the_scores_are_the_official_formulas():
 
     said = ["the West Brom", "U.S.", "North Korea", "An", "Anna", "South Korea"]
     answers = [
-        ["West Bromwich Albion", "West Brom."],
-        ["US"],
-        ["North", "Korea north"],
-        ["a"],
-        ["Bert"],
-        ["North Korea", "x"],
-    ]
+        ["West Bromwich Albion", "West Brom."], ["US"], ["North", "Korea north"], ["a"], ["Bert"], ["North Korea", "x"],
+    ]  # fmt: skip
     exact, similar = scores_of(said, answers)
     for one, accepted, em, f1 in zip(said, answers, exact, similar):
         assert em == max(normalized(one) == normalized(text) for text in accepted)

@@ -37,26 +37,25 @@ def test_what_check_task_returns_is_whole():
         assert preset.metric in TASKS[preset.kind].metrics
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ({"sequence_length": 7}, "'task.sequence_length' is 7; it must be at least 8"),
-        ({"dropout": 1.0}, "'task.dropout' is 1.0; it must be at least 0 and below 1"),
-        ({"dropout": -0.1}, "'task.dropout' is -0.1"),
-        ({"tokens_per_batch": 0}, "'task.tokens_per_batch' is 0; it must be at least 1"),
-        ({"reinitialize_layers": -1}, "'task.reinitialize_layers' is -1; it must be at least 0"),
-        ({"labels": ["a", "b", "a"]}, "task.labels holds 'a' twice"),
-        ({"labels": []}, "task.labels must hold at least 2, got []"),
-        ({"labels": ["a"]}, "task.labels must hold at least 2, got ['a']"),
-        ({"kind": "tagging", "labels": []}, "task.labels must hold at least 1"),
-        ({"labels": ["a", " "]}, "task.labels[1] is ' '"),
-        ({"labels": ["a", "\ud800"]}, "task.labels[1] is '\\ud800', which is no Unicode text"),
-        ({"kind": "regression", "labels": ["1", "2"]}, "task.labels is for classification, multi_label, tagging"),
-        ({"kind": "regression", "metric": "f1"}, "task.metric=f1 is no metric of regression"),
-        ({"preset": "stsb", "metric": "accuracy"}, "task.metric=accuracy is no metric of regression"),
-        ({"preset": "mnil"}, "unknown task.preset 'mnil'; did you mean 'mnli'"),
-    ],
-)
+@pytest.mark.parametrize(("config", "message"), [
+    ({"kind": "classify"}, "'task.kind' is 'classify'; did you mean 'classification'"),
+    ({"metric": "acuracy"}, "task.metric=acuracy is no metric of classification; did you mean 'accuracy'"),
+    ({"sequence_length": 7}, "'task.sequence_length' is 7; it must be at least 8"),
+    ({"dropout": 1.0}, "'task.dropout' is 1.0; it must be at least 0 and below 1"),
+    ({"dropout": -0.1}, "'task.dropout' is -0.1"),
+    ({"tokens_per_batch": 0}, "'task.tokens_per_batch' is 0; it must be at least 1"),
+    ({"reinitialize_layers": -1}, "'task.reinitialize_layers' is -1; it must be at least 0"),
+    ({"labels": ["a", "b", "a"]}, "task.labels holds 'a' twice"),
+    ({"labels": []}, "task.labels must hold at least 2, got []"),
+    ({"labels": ["a"]}, "task.labels must hold at least 2, got ['a']"),
+    ({"kind": "tagging", "labels": []}, "task.labels must hold at least 1"),
+    ({"labels": ["a", " "]}, "task.labels[1] is ' '"),
+    ({"labels": ["a", "\ud800"]}, "task.labels[1] is '\\ud800', which is no Unicode text"),
+    ({"kind": "regression", "labels": ["1", "2"]}, "task.labels is for classification, multi_label, tagging"),
+    ({"kind": "regression", "metric": "f1"}, "task.metric=f1 is no metric of regression"),
+    ({"preset": "stsb", "metric": "accuracy"}, "task.metric=accuracy is no metric of regression"),
+    ({"preset": "mnil"}, "unknown task.preset 'mnil'; did you mean 'mnli'"),
+])  # fmt: skip
 def test_wrong_settings(config, message):
     with pytest.raises(ConfigError) as error:
         check_task(config)
@@ -88,7 +87,7 @@ def test_broken_task_files_are_one_sentence(tmp_path):
         json.dumps({k: v for k, v in good.items() if k != "labels"}): "missing key 'labels'",
         json.dumps({**good, "tokenizer_fingerprint": None}): "'tokenizer_fingerprint' must be str",
         '{"config": ' + "[" * 100_000: "deep",
-    }
+    }  # fmt: skip
     for text, message in cases.items():
         path.write_text(text)
         with pytest.raises(UserError) as error:
