@@ -11,7 +11,7 @@ from scipy.special import log_softmax
 
 from bert_tf import config as configuration
 from bert_tf.errors import ConfigError
-from bert_tf.export import ServedClassifier
+from bert_tf.export import ServedClassifier, ServedTagger
 from bert_tf.models import GPT1Config, GPT1Decoder, GPT2Config, GPT2Decoder
 from bert_tf.tasks import TASKS, build_task, load_task
 from bert_tf.tasks.heads import Classifier
@@ -134,13 +134,18 @@ def test_words_are_tagged_at_their_last_piece():
     task = build_task({"kind": "tagging", "sequence_length": 16}, tokenizer)
     examples = task.examples([["law", "of"]], [["X", "Y"]])
     before = [positions.tolist() for positions in task.sequences(examples).tagged_pieces]
-    task.model(GPT2Decoder(GPT2Config(tokenizer.vocabulary_size, **SIZES)))
+    model = task.model(GPT2Decoder(GPT2Config(tokenizer.vocabulary_size, **SIZES)))
     assert (before, task.sequences(examples).tagged_pieces[0].tolist()) == ([[0, 3]], [2, 5])
     (features,) = task.dataset(examples, 1)
     assert features["label_weights"][0, :7].numpy().tolist() == [0, 0, 1, 0, 0, 1, 0]
     assert features["labels"][0, :7].numpy().tolist() == [0, 0, 0, 0, 0, 1, 0]
-    bert = task.model(tiny.encoder())
-    assert bert is not None and task.sequences(examples).tagged_pieces[0].tolist() == [0, 3]
+    (answer,) = task.predict(model, ["law of"])
+    served = ServedTagger.of_task(task, model, sequence_length=16).answer_text(tf.constant(["law of"]))
+    assert [tag.decode() for tag in served["tags"].numpy()[0]] == [word["tag"] for word in answer["words"]]
+    expected = [word["probability"] for word in answer["words"]]
+    np.testing.assert_allclose(served["probabilities"][0], expected, atol=1e-6)
+    task.model(tiny.encoder())
+    assert task.sequences(examples).tagged_pieces[0].tolist() == [0, 3]
 
 
 def test_a_prefix_lm_reads_the_whole_text_in_both_directions():

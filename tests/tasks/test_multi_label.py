@@ -23,15 +23,14 @@ def write(path, text):
     return path
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "settings"),
-    [
-        ("a.tsv", "text\tlabels\none\tjoy, love\ntwo\t\nthree\tlove,love\n", {}),
-        ("a.csv", 'text,label\none,"joy|love"\ntwo,\nthree,love\n', {"separator": "|"}),
-        ("a.jsonl", '{"text": "one", "labels": ["joy", "love"]}\n{"text": "two", "labels": null}\n{"text": "three", "labels": "love"}\n', {}),
-        ("a.csv", "id,text,joy,other,love\n1,one,1,1,True\n2,two,0,0,f\n3,three,0,1,1\n", {"label_columns": ["joy", "love"]}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "text", "settings"), [
+    ("a.tsv", "text\tlabels\none\tjoy, love\ntwo\t\nthree\tlove,love\n", {}),
+    ("a.csv", 'text,label\none,"joy|love"\ntwo,\nthree,love\n', {"separator": "|"}),
+    ("a.jsonl",
+     '{"text": "one", "labels": ["joy", "love"]}\n{"text": "two", "labels": null}\n{"text": "three", "labels": "love"}\n',
+     {}),
+    ("a.csv", "id,text,joy,other,love\n1,one,1,1,True\n2,two,0,0,f\n3,three,0,1,1\n", {"label_columns": ["joy", "love"]}),
+])  # fmt: skip
 def test_files(name, text, settings, tmp_path):
     task = make(**settings)
     examples = task.read(write(tmp_path / name, text))
@@ -40,28 +39,26 @@ def test_files(name, text, settings, tmp_path):
     assert task.read(tmp_path / name, labelled=False).labels is None
 
 
-@pytest.mark.parametrize(
-    ("text", "settings", "message"),
-    [
-        ("text\tlabel\na\tjoy\nb\thate\n", {"labels": ["joy", "love"]}, "line 3: the label 'hate' is not in the label set"),
-        ("text\tlabel\na\t\nb\t,\n", {}, r"no example has a label; .*--set task.label_columns=\[joy,love\]"),
-        ("text\tjoy\na\t2\n", {"label_columns": ["joy"]}, "line 2: 'joy' is '2'; it must say whether"),
-        ("text\tjoy\na\t1\n", {"label_columns": ["joi"]}, "there is no column 'joi' of task.label_columns.*'joy'"),
-        ("text\tlabel\na\tnan\nb\tjoy\n", {}, "line 2: the label is 'nan', which pandas writes"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "settings", "message"), [
+    ("text\tlabel\na\tjoy\nb\thate\n", {"labels": ["joy", "love"]}, "line 3: the label 'hate' is not in the label set"),
+    ("text\tlabel\na\t\nb\t,\n", {}, r"no example has a label; .*--set task.label_columns=\[joy,love\]"),
+    ("text\tjoy\na\t2\n", {"label_columns": ["joy"]}, "line 2: 'joy' is '2'; it must say whether"),
+    ("text\tjoy\na\t1\n", {"label_columns": ["joi"]}, "there is no column 'joi' of task.label_columns.*'joy'"),
+    ("text\tlabel\na\tnan\nb\tjoy\n", {}, "line 2: the label is 'nan', which pandas writes"),
+])  # fmt: skip
 def test_errors_of_files(text, settings, message, tmp_path):
     with pytest.raises(DataError, match=message):
         make(**settings).read(write(tmp_path / "a.tsv", text))
 
 
 def test_errors_of_settings_and_lists():
-    with pytest.raises(ConfigError, match="task.labels and task.label_columns name different labels"):
-        make(labels=["a", "b"], label_columns=["a"])
-    with pytest.raises(ConfigError, match="both say where the labels are"):
-        make(columns={"label": "x"}, label_columns=["a"])
-    with pytest.raises(ConfigError, match="task.class_weights does not apply"):
-        make(class_weights="balanced")
+    for settings, message in (
+        ({"labels": ["a", "b"], "label_columns": ["a"]}, "task.labels and task.label_columns name different labels"),
+        ({"columns": {"label": "x"}, "label_columns": ["a"]}, "both say where the labels are"),
+        ({"class_weights": "balanced"}, "task.class_weights does not apply"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            make(**settings)
     with pytest.raises(DataError, match=r"they must be a list, such as \['joy'\]"):
         make().examples(["a"], labels=["joy"])
 

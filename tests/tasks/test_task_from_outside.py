@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 import tiny
-from bert_tf.tasks.texts.classification import ClassificationTask
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks import TASKS, TaskConfig, TaskRecord, build_task, load_task, register_task
+from bert_tf.tasks.texts.classification import ClassificationTask
 
 
 @dataclasses.dataclass(frozen=True)

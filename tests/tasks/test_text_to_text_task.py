@@ -58,9 +58,8 @@ def t5(tokenizer):
 def gpt(tokenizer):
     random.seed(2)  # what initializers draw their seeds from
     sizes = {"hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64, "max_positions": 32}
-    return GPT2Decoder(
-        GPT2Config(tokenizer.vocabulary_size, **sizes, dropout=0.0, attention_dropout=0.0, initializer_range=0.2)
-    )
+    rates = {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.2}
+    return GPT2Decoder(GPT2Config(tokenizer.vocabulary_size, **sizes, **rates))
 
 
 MODELS = {"t5": ("tokenizer", t5), "gpt": ("gpt_tokenizer", gpt)}
@@ -110,23 +109,20 @@ def test_texts_of_a_batch_are_those_of_each_alone(made):
 
 
 @pytest.mark.slow
-def test_beams(tokenizer):
-    rules = {"method": "beam_search", "beams": 3, "n_best": 2, "max_new_tokens": 6}
-    task = build_task(SETTINGS | {"generation": rules, "prefix": "the "}, tokenizer)
-    model = task.model(t5(tokenizer))
-    (answer,) = task.predict(model, SOURCES[:1])
-    assert answer["n_best"][0]["generated"] == answer["generated"] and len(answer["n_best"]) == 2
-    assert answer["n_best"][0]["score"] >= answer["n_best"][1]["score"]
-    ((best, _),) = TextGenerator(model.backbone, tokenizer)(["the " + SOURCES[0]], GenerationConfig(**rules))
-    assert best.score == pytest.approx(answer["score"], rel=1e-4)
-    assert check_served(task, model, SOURCES).settings()["generation"]["n_best"] == 2
-
-
-@pytest.mark.slow
 def test_the_contract_of_tasks(tokenizer, tmp_path):
     (tmp_path / "a.tsv").write_text("source\ttarget\n" + "".join(f"{a}\t{b}\n" for a, b in zip(SOURCES, TARGETS)))
-    small = {"target_length": 8, "generation": {"max_new_tokens": 6}, "sequence_length": 16}
-    check_task(TASKS["text_to_text"], tmp_path / "a.tsv", t5(tokenizer), tokenizer, tmp_path, **small)
+    rules = {"method": "beam_search", "beams": 3, "n_best": 2, "max_new_tokens": 6}
+    small, model = {"target_length": 8, "sequence_length": 16, "prefix": "the "}, t5(tokenizer)
+    check_task(TASKS["text_to_text"], tmp_path / "a.tsv", model, tokenizer, tmp_path, generation=rules, **small)
+    written = tmp_path / "export" / "1"
+    said = json.loads((written / "assets" / "export.json").read_text())
+    assert (said["sequence_length"], said["generation"]["n_best"], said["text_before"]) == (32, 2, "the ")
+    served = tf.saved_model.load(str(written)).signatures
+    assert set(served) == {"serving_default", "generate", "score"}
+    found = served["serving_default"](text=tf.constant(SOURCES[:1]))
+    wanted = TextGenerator(model, tokenizer)(["the " + SOURCES[0]], GenerationConfig(**rules))[0]
+    assert [text.decode() for text in found["texts"].numpy()[0]] == [answer.text for answer in wanted]
+    np.testing.assert_allclose(found["scores"][0], [answer.score for answer in wanted], rtol=1e-4)
 
 
 @pytest.mark.slow
@@ -145,9 +141,8 @@ def test_a_decoder_learns_to_translate_words(gpt_tokenizer):
     check_served(task, model, [*WORDS, "the red one is blue", ""], static=True)
     generate = TextGenerator(model.backbone, gpt_tokenizer, frame=task.frame)
     assert generate(["green"], task.config.generation)[0][0].text == "gruen"
-    (right, wrong) = TextScorer(model.backbone, gpt_tokenizer, frame=task.frame).continuations(
-        [("green", "gruen"), ("green", "rot")]
-    )
+    scorer = TextScorer(model.backbone, gpt_tokenizer, frame=task.frame)
+    right, wrong = scorer.continuations([("green", "gruen"), ("green", "rot")])
     assert right.is_greedy and not wrong.is_greedy and right.log_likelihood > wrong.log_likelihood
 
 
@@ -173,26 +168,21 @@ def check_served(task, model, sources, **settings):
 
 def test_labels_and_a_format(tokenizer, tmp_path):
     rows = [("red", "red", "entailment"), ("red", "blue", "not_entailment"), ("blue", "blue", "entailment")]
-    (tmp_path / "rte.tsv").write_text(
-        "index\tsentence1\tsentence2\tlabel\n" + "".join(f"{i}\t{a}\t{b}\t{c}\n" for i, (a, b, c) in enumerate(rows))
-    )
+    lines = ["index\tsentence1\tsentence2\tlabel", *(f"{i}\t{a}\t{b}\t{c}" for i, (a, b, c) in enumerate(rows))]
+    (tmp_path / "rte.tsv").write_text("\n".join(lines) + "\n")
     task = build_task(SETTINGS | {"format": "rte"}, tokenizer)
     examples = task.read(tmp_path / "rte.tsv")
     assert task.labels == ("entailment", "not_entailment") and task.metric == "accuracy"
     assert examples.texts[1] == "rte sentence1: red sentence2: blue"
     model = task.model(t5(tokenizer))
     scores = task.evaluate(model, examples, report=True)
-    assert (
-        scores["unparsable"] == 3
-        and scores["accuracy"] == 0.0
-        and scores["report"]["labels"]["entailment"]["support"] == 2
-    )
+    assert (scores["unparsable"], scores["accuracy"]) == (3, 0.0)
+    assert scores["report"]["labels"]["entailment"]["support"] == 2
     assert task.baselines(examples, examples)["majority class"]["accuracy"] == pytest.approx(2 / 3)
     of_tokens = build_task(SETTINGS | {"format": "rte", "metric": "token_accuracy"}, tokenizer)
     assert of_tokens.not_above(scores, of_tokens.baselines(examples, examples)) is None, "no baseline measures it"
-    (of_pair,), (of_row,) = (
-        task.predict(model, [given]) for given in (("red", "blue"), {"sentence1": "red", "sentence2": "blue"})
-    )
+    pair = ("red", "blue"), {"sentence1": "red", "sentence2": "blue"}
+    (of_pair,), (of_row,) = (task.predict(model, [given]) for given in pair)
     assert of_pair == of_row and of_pair["label"] is None
     task.save(tmp_path)
     again = load_task(tmp_path, tokenizer)
@@ -210,7 +200,6 @@ def test_wsc_trains_on_right_referents_alone(tokenizer, tmp_path):
     (features,) = task.dataset(examples, 2)
     weights = features["target_weights"].numpy().sum(axis=1)
     assert weights[0] > 0 and weights[1] == 0
-    assert task.evaluate(task.model(t5(tokenizer)), examples)["accuracy"] == 0.5  # a random T5 names no referent
 
 
 @pytest.fixture(scope="module")
@@ -236,9 +225,8 @@ def test_from_a_pretrained_run_to_predictions(run, tmp_path, monkeypatch, capsys
         "train.strategy=one", "optimizer.learning_rate=0.01", 'task.prefix="say: "',
     ])  # fmt: skip
     summary = finetune(experiment, tmp_path / "run")
-    assert (
-        summary["metric"] == "token_accuracy" and {"bleu", "rougeLsum", "exact_match"} <= summary["dev"]["mean"].keys()
-    )
+    assert summary["metric"] == "token_accuracy"
+    assert {"bleu", "rougeLsum", "exact_match"} <= summary["dev"]["mean"].keys()
     task, model, _ = load_finetuned(tmp_path / "run")
     examples = task.read(tmp_path / "a.csv")
     assert task.evaluate(model, examples)["loss"] == pytest.approx(summary["dev"]["mean"]["loss"], rel=1e-5)
@@ -264,18 +252,16 @@ def test_from_a_pretrained_run_to_predictions(run, tmp_path, monkeypatch, capsys
     assert "'n_best' applies only to method=beam_search" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"format": "rt"}, "task.format is 'rt'; did you mean 'rte'"),
-        ({"format": "rte", "prefix": "x "}, "task.format=rte has its own prefix and labels; remove task.prefix"),
-        ({"metric": "bleu", "labels": ["a", "b"]}, "task.metric=bleu is not measured here; choose one of token_accuracy, exact_match, accuracy, f1,"),
-        ({"dropout": 0.3}, "task.dropout does not apply to task.kind=text_to_text; remove it"),
-        ({"columns": {"text_pair": "b"}}, "task.columns.text_pair is for the formats of GLUE"),
-        ({"generation": {"beams": 2}}, "'beams' applies only to method=beam_search"),
-        ({"layout": "none"}, "has no token at the end of a text"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"format": "rt"}, "task.format is 'rt'; did you mean 'rte'"),
+    ({"format": "rte", "prefix": "x "}, "task.format=rte has its own prefix and labels; remove task.prefix"),
+    ({"metric": "bleu", "labels": ["a", "b"]},
+     "task.metric=bleu is not measured here; choose one of token_accuracy, exact_match, accuracy, f1,"),
+    ({"dropout": 0.3}, "task.dropout does not apply to task.kind=text_to_text; remove it"),
+    ({"columns": {"text_pair": "b"}}, "task.columns.text_pair is for the formats of GLUE"),
+    ({"generation": {"beams": 2}}, "'beams' applies only to method=beam_search"),
+    ({"layout": "none"}, "has no token at the end of a text"),
+])  # fmt: skip
 def test_settings(settings, message, gpt_tokenizer):
     with pytest.raises(ConfigError, match=message):
         task = build_task(SETTINGS | settings, gpt_tokenizer)

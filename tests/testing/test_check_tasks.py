@@ -5,11 +5,10 @@ import json
 import keras
 import pytest
 
-from bert_tf.models import BertConfig, BertEncoder, GPT1Config, GPT1Decoder
+from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.tasks import TASKS
 from bert_tf.testing import check_task
-from bert_tf.tokenizers import WordPieceTokenizer, train_bpe
-from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES
+from bert_tf.tokenizers import WordPieceTokenizer
 
 QUESTION = {"question": "in", "answers": [{"text": "paris", "label": 1}, {"text": "a film", "label": 0}]}
 OTHER_QUESTION = {"question": "met", "answers": [{"text": "paul", "label": 1}]}
@@ -45,9 +44,7 @@ FILES = {
 }  # fmt: skip
 FEATURES = {"features": "scalar_mix", "lstm_layers": 1, "lstm_units": 4, "mix_at": "both", "mix_l2": 0.1}
 #: What stands between the model and the head of some; the plain heads of these kinds have their tests of exports.
-BETWEEN = dict.fromkeys(("multiple_choice", "regression", "word_pair"), FEATURES) | {
-    "multi_label": {"bilstm_layers": 1}
-}
+BETWEEN = {"multiple_choice": FEATURES, "regression": FEATURES, "multi_label": {"bilstm_layers": 1}}
 SIZES = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "max_positions": 32}
 # Wider than the published initializer_range of 0.02: answers must differ by more than rounding.
 SETTINGS = SIZES | {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.2}
@@ -69,15 +66,6 @@ def test_tasks(name, tmp_path):
     keras.utils.set_random_seed(0)
     encoder = BertEncoder(BertConfig(tokenizer.vocabulary_size, **SETTINGS))
     check_task(TASKS[name], write(name, tmp_path), encoder, tokenizer, tmp_path, **BETWEEN.get(name, {}))
-
-
-@pytest.mark.slow
-def test_tagging_on_a_decoder(tmp_path):
-    texts = ["a good bad film in paris anna paul met one ,"] * 3
-    tokenizer = train_bpe(texts, 40, cleaning="gpt1", role_tokens=GPT1_ROLES, layout="none")
-    keras.utils.set_random_seed(0)
-    decoder = GPT1Decoder(GPT1Config(tokenizer.vocabulary_size, **SETTINGS))
-    check_task(TASKS["tagging"], write("tagging", tmp_path), decoder, tokenizer, tmp_path, lm_weight=0.5)
 
 
 def test_every_task_of_the_library_is_checked():

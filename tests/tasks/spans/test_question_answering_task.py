@@ -16,22 +16,17 @@ from bert_tf.tasks.record import check_task as check_settings
 from bert_tf.tasks.spans.model import SpanModel
 from bert_tf.testing import check_task
 
+FEATURES = {"features": "scalar_mix", "lstm_units": 4, "lstm_layers": 1, "mix_at": "both"}
+
 
 @pytest.mark.slow_except("bert")
-@pytest.mark.parametrize("head", ["bert", "electra"])
+@pytest.mark.parametrize("head", ["bert", "electra", "xlnet"])
 def test_it_passes_the_check(head, tmp_path):
+    """That of XLNet above the features of a frozen model."""
     path = tiny.write_squad(tmp_path / "a.json")
-    settings = {"max_query_length": 6, "stride": 16, "head": head, "n_best": 3, "beam": None if head == "bert" else 3}
+    own = {"bert": {}, "electra": {"beam": 3}, "xlnet": FEATURES}[head]
+    settings = {"max_query_length": 6, "stride": 16, "head": head, "n_best": 3} | own
     check_task(TASKS["question_answering"], path, tiny.encoder(), tiny.tokenizer(), tmp_path, **settings)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("head", ["modernbert", "xlnet"])
-def test_it_reads_the_features_of_a_frozen_model(head, tmp_path):
-    path = tiny.write_squad(tmp_path / "a.json")
-    settings = {"max_query_length": 6, "stride": 16, "head": head, "n_best": 3, "features": "concatenate_last_four"}
-    settings |= {"lstm_units": 4, "lstm_layers": 1, "mix_at": "both"}
-    check_task(TASKS["question_answering"], path, tiny.encoder(num_layers=4), tiny.tokenizer(), tmp_path, **settings)
 
 
 def test_the_head_above_features_has_its_own_dropout_and_weights():
@@ -132,9 +127,8 @@ def test_settings_and_labels_that_contradict_each_other():
         task.model(tiny.encoder())
     task.examples(["Where?"], ["In Paris."], [[("Paris", 3)]])
     assert (task.impossible, task.metric) == (False, "f1")
-    with pytest.raises(
-        DataError, match="the question is impossible, as 1 are, but the task has no impossible questions"
-    ):
+    message = "the question is impossible, as 1 are, but the task has no impossible questions"
+    with pytest.raises(DataError, match=message):
         task.examples(["Where?"], ["In Paris."], [[]])
     with pytest.raises(DataError, match=r"input 0 must be a pair \(question, context\), got 'Where'"):
         task.predict(None, ["Where"])
