@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import keras
 import pytest
 import tensorflow as tf
-from exports import LABELS, LENGTH, TAGS, TEXTS, VOCABULARY, bert
+from exports import LABELS, LENGTH, TAGS, TEXTS, VOCABULARY, bert, decoder
 from tensorflow.core.protobuf import saved_model_pb2
 
 from bert_tf.export import ServedClassifier, ServedEmbedding, ServedMaskedLM, ServedMultipleChoice
@@ -64,7 +64,7 @@ class Exports(collections.abc.Mapping):
 
 @pytest.fixture(scope="session")
 def exports(models, tokenizer, tmp_path_factory):
-    spans = SpanModel(bert(pooler=False), n_best=3)
+    spans, (language_model, bpe) = SpanModel(bert(pooler=False), n_best=3), decoder(TEXTS)
     modules = {
         "pairs": ServedClassifier(models.classifier, tokenizer, LABELS, LENGTH, pairs=True),
         "regressor": ServedRegressor(models.regressor, tokenizer, LENGTH, static=True),
@@ -73,6 +73,7 @@ def exports(models, tokenizer, tmp_path_factory):
         "choices": ServedMultipleChoice(models.choices, tokenizer, LENGTH, static=True, rows=OptionRows(blank="_")),
         "masked_lm": ServedMaskedLM(models.masked_lm, tokenizer, LENGTH, top_k=4),
         "embedding": ServedEmbedding(models.masked_lm.backbone, tokenizer, LENGTH),
+        "gpt2": ServedEmbedding(language_model.backbone, bpe, LENGTH),  # whose tokenizer has other operators
         "questions": ServedQuestionAnswering(spans, tokenizer, LENGTH, stride=8, max_query_length=8, threshold=0.0),
     }
     return Exports(modules, tmp_path_factory.mktemp("exports"))

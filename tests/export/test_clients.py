@@ -26,6 +26,5 @@ def test_answers_are_those_of_the_model_in_memory(script, ask, requests, expecte
 
 def test_every_signature_is_asked_for_one_and_for_several(requests):
     asked = {(name, signature, len(next(iter(inputs.values()))) > 1) for name, signature, inputs in requests}
-    assert len(asked) == 2 * (6 * 2 + 3 + 1), (
-        "six exports with two signatures, embedding with three, questions with one"
-    )
+    # Six exports with two signatures, the two of vectors with three, questions with one.
+    assert len(asked) == 2 * (6 * 2 + 2 * 3 + 1)

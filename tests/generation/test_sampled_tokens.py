@@ -27,9 +27,8 @@ def greedily(prompt, limit, log_p, restrict=lambda scores, tokens, index: scores
 
 def test_greedy_equals_a_loop_in_numpy():
     prompts = [[1, 2], [3, 1], [8, 8], [7, 7]]
-    result = generate_tokens(
-        MarkovSteps(LOGITS, prompts, 12), GenerationConfig(max_new_tokens=12), Restrictions(stop_ids=(STOP,)), filler=-1
-    )
+    steps, config = MarkovSteps(LOGITS, prompts, 12), GenerationConfig(max_new_tokens=12)
+    result = generate_tokens(steps, config, Restrictions(stop_ids=(STOP,)), filler=-1)
     lengths = set()
     for row, prompt in enumerate(prompts):
         text, score = greedily(prompt, 12, log_softmax(LOGITS))
@@ -108,9 +107,8 @@ def test_of_equal_logits_exactly_k_stay_and_the_token_that_crosses_p_stays():
 
 def test_only_allowed_tokens_come():
     restrictions = Restrictions(stop_ids=(STOP,), allowed_ids=(3, 5))
-    result = generate_tokens(
-        MarkovSteps(LOGITS, [[1, 2]], 20), GenerationConfig(max_new_tokens=20), restrictions, filler=3
-    )
+    steps = MarkovSteps(LOGITS, [[1, 2]], 20)
+    result = generate_tokens(steps, GenerationConfig(max_new_tokens=20), restrictions, filler=3)
     assert set(np.asarray(result["token_ids"]).ravel().tolist()) <= {STOP, 3, 5}
 
 

@@ -12,19 +12,6 @@ from bert_tf.tasks.config import ColumnsConfig
 from bert_tf.tasks.record import check_task
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(name, content):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not isinstance(content, str):
-            content = "".join(json.dumps(row) + "\n" for row in content)
-        path.write_text(content, encoding="utf-8")
-        return str(path)
-
-    return write
-
-
 def read(path, labelled=True, columns=None, **settings):
     config = MultipleChoiceConfig(kind="multiple_choice", columns=ColumnsConfig(**columns or {}), **settings)
     return read_questions(path, config, labelled)

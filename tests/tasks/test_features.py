@@ -8,11 +8,8 @@ from bert_tf import config
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError
 from bert_tf.export import ServedTagger
-from bert_tf.models.task_heads import Features, TaskHead
 from bert_tf.tasks import build_task, check_task
 from bert_tf.tasks.features import MIXES, LayerMix, with_hidden_states
-from bert_tf.tasks.heads import Classifier
-from bert_tf.tasks.word_pairs.model import WordPairClassifier
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 
@@ -169,18 +166,6 @@ def test_the_penalty_of_the_mix_counts_once_in_an_update_and_for_a_question_with
     losses = model.fit(task.dataset(examples, 2, training=True), verbose=0).history
     assert losses["mix_loss"] == pytest.approx([0.1 * (1 + 4)])
     assert losses["loss"] == pytest.approx([losses["label_loss"][0] + 0.5])
-
-
-@pytest.mark.parametrize("model", [
-    lambda encoder, head: Classifier(encoder, 2, head=head), lambda encoder, head: WordPairClassifier(encoder, 2, head=head),
-])  # fmt: skip
-def test_a_frozen_model_has_no_dropout(model):
-    encoder = tiny.encoder(layers=2, dropout=0.5, seed=1)
-    model = model(encoder, TaskHead("pooled", dropout=0.0).on_features(Features("last", lstm_layers=1, lstm_units=4)))
-    features = tiny.tokenizer().pack(tiny.tokenizer().tokenize(["a good film"]), sequence_length=8)
-    features |= {"spans": np.array([[[1, 2], [2, 4]]])}
-    model.head.dropout.rate = 0.0
-    np.testing.assert_array_equal(model.outputs(features, training=True), model.outputs(features))
 
 
 def finetuning(train=None, **task):

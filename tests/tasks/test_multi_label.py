@@ -18,11 +18,6 @@ def make(**settings):
     return build_task(SETTINGS | settings, tiny.tokenizer())
 
 
-def write(path, text):
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize(("name", "text", "settings"), [
     ("a.tsv", "text\tlabels\none\tjoy, love\ntwo\t\nthree\tlove,love\n", {}),
     ("a.csv", 'text,label\none,"joy|love"\ntwo,\nthree,love\n', {"separator": "|"}),
@@ -31,12 +26,12 @@ def write(path, text):
      {}),
     ("a.csv", "id,text,joy,other,love\n1,one,1,1,True\n2,two,0,0,f\n3,three,0,1,1\n", {"label_columns": ["joy", "love"]}),
 ])  # fmt: skip
-def test_files(name, text, settings, tmp_path):
-    task = make(**settings)
-    examples = task.read(write(tmp_path / name, text))
+def test_files(name, text, settings, write):
+    task, path = make(**settings), write(name, text)
+    examples = task.read(path)
     assert examples.labels == [("joy", "love"), (), ("love",)] and task.labels == ("joy", "love")
     np.testing.assert_array_equal(task.label_array(examples), [[1, 1], [0, 0], [0, 1]])
-    assert task.read(tmp_path / name, labelled=False).labels is None
+    assert task.read(path, labelled=False).labels is None
 
 
 @pytest.mark.parametrize(("text", "settings", "message"), [
@@ -46,9 +41,9 @@ def test_files(name, text, settings, tmp_path):
     ("text\tjoy\na\t1\n", {"label_columns": ["joi"]}, "there is no column 'joi' of task.label_columns.*'joy'"),
     ("text\tlabel\na\tnan\nb\tjoy\n", {}, "line 2: the label is 'nan', which pandas writes"),
 ])  # fmt: skip
-def test_errors_of_files(text, settings, message, tmp_path):
+def test_errors_of_files(text, settings, message, write):
     with pytest.raises(DataError, match=message):
-        make(**settings).read(write(tmp_path / "a.tsv", text))
+        make(**settings).read(write("a.tsv", text))
 
 
 def test_errors_of_settings_and_lists():

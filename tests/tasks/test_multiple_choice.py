@@ -35,11 +35,6 @@ QUESTIONS = [
 LABELS = [0, 1, 2]
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
-    return tiny.tokenizer()
-
-
 @pytest.fixture
 def task(tokenizer):
     return build_task(KIND, tokenizer)

@@ -22,13 +22,8 @@ def task():
     return build_task({"kind": "multirc", "sequence_length": 16}, tiny.tokenizer())
 
 
-def write(path, row):
-    path.write_text(json.dumps(row) + "\n")
-    return path
-
-
-def test_a_file_becomes_an_example_for_each_answer(task, tmp_path):
-    examples = task.read(write(tmp_path / "a.jsonl", ROW))
+def test_a_file_becomes_an_example_for_each_answer(task, write):
+    examples = task.read(write("a.jsonl", [ROW]))
     assert examples.labels == ["1", "0", "1", "1", "0"] and examples.text_pairs[3] == "Where? Paris"
     assert set(examples.texts) == {"Sent 1: Anna met Bert. He was in Paris."}
     row = next(iter(task.dataset(examples, 5)))["token_ids"].numpy()[0].tolist()
@@ -36,8 +31,8 @@ def test_a_file_becomes_an_example_for_each_answer(task, tmp_path):
     assert row[-len(question) - 1 :] == [*question, task.tokenizer.sep_id], "a long passage is cut, the question is not"
 
 
-def test_f1_over_answers_and_exact_match_of_questions(task, tmp_path):
-    examples = task.read(write(tmp_path / "a.jsonl", ROW))
+def test_f1_over_answers_and_exact_match_of_questions(task, write):
+    examples = task.read(write("a.jsonl", [ROW]))
     for said, exact_match in (([1, 0, 1, 1, 0], 1.0), ([1, 0, 1, 1, 1], 0.5), ([0, 0, 1, 0, 1], 0.0)):
         outputs = [{"logits": np.array([0.0, 2.0 * label - 1])} for label in said]
         scores = task.scores(examples, outputs)
@@ -53,17 +48,16 @@ def test_f1_over_answers_and_exact_match_of_questions(task, tmp_path):
      "label of an answer is None; it must be 0 or 1"),
     (lambda row: row["passage"].update(questions=[]), "a.jsonl holds no answer to a question"),
 ])  # fmt: skip
-def test_errors(change, message, task, tmp_path):
+def test_errors(change, message, task, write):
     row = json.loads(json.dumps(ROW))
     change(row)
     with pytest.raises(DataError, match=message):
-        task.read(write(tmp_path / "a.jsonl", row))
+        task.read(write("a.jsonl", [row]))
 
 
-def test_malformed_rows_are_left_out(tmp_path):
+def test_malformed_rows_are_left_out(write):
     task = build_task({"kind": "multirc", "columns": {"skip_malformed": True}, "sequence_length": 16}, tiny.tokenizer())
-    (tmp_path / "a.jsonl").write_text(f'{{"passage": 1}}\n{json.dumps(ROW)}\n')
-    examples = task.read(tmp_path / "a.jsonl")
+    examples = task.read(write("a.jsonl", [{"passage": 1}, ROW]))
     assert (len(examples), examples.skipped, set(examples.lines)) == (5, 1, {2})
 
 

@@ -32,14 +32,9 @@ def task():
     return build_task({"kind": "record", "sequence_length": 24}, tiny.tokenizer())
 
 
-def write(path, *rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 @pytest.fixture
-def examples(task, tmp_path):
-    return task.read(write(tmp_path / "a.jsonl", ROW, FLAT))
+def examples(task, write):
+    return task.read(write("a.jsonl", [ROW, FLAT]))
 
 
 def test_a_query_is_an_example_and_each_entity_a_row(task, examples):
@@ -110,15 +105,15 @@ def changed(row, **keys):
         (changed(FLAT, passage=3), "line 2: 'passage' must be a text, got 3"),
     ],
 )  # fmt: skip
-def test_damaged_rows_are_named(row, message, task, tmp_path):
-    path = write(tmp_path / "a.jsonl", ROW, row)
+def test_damaged_rows_are_named(row, message, task, write):
+    path = write("a.jsonl", [ROW, row])
     with pytest.raises(DataError) as error:
         task.read(path)
-    assert message in str(error.value) and str(path) in str(error.value)
+    assert message in str(error.value) and path in str(error.value)
 
 
-def test_malformed_rows_may_be_left_out(task, tmp_path):
-    path = write(tmp_path / "a.jsonl", ROW, FLAT | {"query": "who?"}, FLAT)
+def test_malformed_rows_may_be_left_out(task, write):
+    path = write("a.jsonl", [ROW, FLAT | {"query": "who?"}, FLAT])
     lenient = build_task({"kind": "record", "columns": {"skip_malformed": True}}, task.tokenizer)
     examples = lenient.read(path)
     assert (examples.lines, examples.skipped) == ([1, 1, 3], 1)

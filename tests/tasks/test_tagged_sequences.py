@@ -14,11 +14,6 @@ from bert_tf.tokenizers.ops.word_spans import find_word_spans
 LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
-    return tiny.tokenizer()
-
-
 def tokens(tokenizer, ids):
     return [tokenizer.id_to_token(i) for i in ids]
 

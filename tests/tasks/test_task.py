@@ -21,11 +21,6 @@ LABELS = [str(label) for label in RANDOM.integers(0, 3, 53)]
 
 
 @pytest.fixture(scope="module")
-def tokenizer():
-    return tiny.tokenizer()
-
-
-@pytest.fixture(scope="module")
 def task(tokenizer):
     return build_task({"kind": "classification", "sequence_length": 48}, tokenizer)
 

@@ -1,14 +1,11 @@
 """Data files: what is read from where, and what is said where they cannot be used."""
 
-import ast
 import json
 import re
 import unicodedata
-from pathlib import Path
 
 import pytest
 
-from bert_tf import tasks
 from bert_tf.config import build, load
 from bert_tf.errors import DataError
 from bert_tf.parsing import parse_yaml
@@ -25,16 +22,6 @@ def assert_keys_can_be_pasted(message):
         key, value = item.split("=")
         config = load(FinetuneConfig, "finetune/classification", [item])
         assert f"{key.split('.')[-1]}={parse_yaml(value, item)!r}" in str(build(TaskConfig, config.task, "task"))
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(name, content):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-        return str(path)
-
-    return write
 
 
 def read(path, labelled=True, pairs=None, **columns):
@@ -293,10 +280,3 @@ def test_malformed_rows_are_answered_on_request(write):
         read(path, labelled=False)
     examples = read(path, labelled=False, skip_malformed=True)
     assert [sorted(a) for a in examples.one_a_line([{}, {}])] == [["line", "text"], ["error", "line"], ["line", "text"]]
-
-
-def test_no_message_names_a_key_without_its_section():
-    for path in Path(tasks.__file__).parent.glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                assert not re.search(r"(?<![\w.`])columns\.(?!py)\w", node.value), f"{path}: {node.value}"

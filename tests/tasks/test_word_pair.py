@@ -27,11 +27,6 @@ def marked(row):
     return [(first, second)[mark.text][mark.start : mark.end] for mark in marks]
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
-    return tiny.tokenizer()
-
-
 @pytest.fixture
 def task(tokenizer):
     return build_task({"kind": "word_pair", "sequence_length": 16}, tokenizer)
