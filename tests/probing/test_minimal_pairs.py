@@ -10,15 +10,10 @@ from bert_tf.errors import DataError
 from bert_tf.probing import MinimalPair, read_pairs, run_pairs
 
 ROWS = [
-    {
-        "sentence_good": "she sings",
-        "sentence_bad": "she sing",
-        "linguistics_term": "agreement",
-        "UID": "x",
-        "one_prefix": True,
-    },
+    {"sentence_good": "she sings", "sentence_bad": "she sing", "linguistics_term": "agreement", "UID": "x",
+     "one_prefix": True},
     {"sentence_good": "he sings", "sentence_bad": "he sing", "linguistics_term": "agreement", "pairID": "1"},
-]
+]  # fmt: skip
 
 
 def test_files(tmp_path):
@@ -70,11 +65,7 @@ def test_other_encodings(tmp_path):
 
 def test_results():
     scorer = FakeScorer({"sings": -1.0, "sing": -2.0, "b": -1.0})
-    pairs = [
-        MinimalPair("she sings", "she sing", "x"),
-        MinimalPair("he sing", "he sings", "x"),
-        MinimalPair("a b", "b a", "y"),
-    ]
-    found = run_pairs(scorer, pairs)
+    pairs = [("she sings", "she sing", "x"), ("he sing", "he sings", "x"), ("a b", "b a", "y")]
+    found = run_pairs(scorer, [MinimalPair(*pair) for pair in pairs])
     assert found.by_kind == {"x": (0.5, 2), "y": (0.0, 1)}, "a tie is not right"
     assert (found.accuracy, found.count) == (pytest.approx(1 / 3), 3)
