@@ -33,27 +33,19 @@ def open_library():
     ctypes.CDLL(str(folder / "libtensorflow_framework.so.2"), ctypes.RTLD_GLOBAL)
     library = ctypes.CDLL(str(folder / "libtensorflow_cc.so.2"), ctypes.RTLD_GLOBAL)
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
+    number = ctypes.c_int
     for name, result, *arguments in (
-        ("TF_NewStatus", pointer),
-        ("TF_GetCode", ctypes.c_int, pointer),
-        ("TF_Message", ctypes.c_char_p, pointer),
+        ("TF_NewStatus", pointer), ("TF_NewGraph", pointer), ("TF_NewSessionOptions", pointer),
+        ("TF_GetCode", number, pointer), ("TF_Message", ctypes.c_char_p, pointer),
         ("TF_LoadLibrary", pointer, ctypes.c_char_p, pointer),
-        ("TF_NewGraph", pointer),
-        ("TF_NewSessionOptions", pointer),
         ("TF_GraphOperationByName", pointer, pointer, ctypes.c_char_p),
-        ("TF_AllocateTensor", pointer, ctypes.c_int, pointer, ctypes.c_int, size),
-        ("TF_TensorData", pointer, pointer),
-        ("TF_TensorType", ctypes.c_int, pointer),
-        ("TF_NumDims", ctypes.c_int, pointer),
-        ("TF_Dim", ctypes.c_int64, pointer, ctypes.c_int),
-        ("TF_StringInit", None, pointer),
-        ("TF_StringCopy", None, pointer, ctypes.c_char_p, size),
-        ("TF_StringGetDataPointer", pointer, pointer),
-        ("TF_StringGetSize", size, pointer),
-        ("TF_DeleteTensor", None, pointer),
-        ("TF_LoadSessionFromSavedModel", pointer, *[pointer] * 4, ctypes.c_int, *[pointer] * 3),
-        ("TF_SessionRun", None, *[pointer] * 4, ctypes.c_int, pointer, pointer, ctypes.c_int, pointer,
-         ctypes.c_int, pointer, pointer),
+        ("TF_AllocateTensor", pointer, number, pointer, number, size), ("TF_DeleteTensor", None, pointer),
+        ("TF_TensorData", pointer, pointer), ("TF_TensorType", number, pointer),
+        ("TF_NumDims", number, pointer), ("TF_Dim", ctypes.c_int64, pointer, number),
+        ("TF_StringInit", None, pointer), ("TF_StringCopy", None, pointer, ctypes.c_char_p, size),
+        ("TF_StringGetDataPointer", pointer, pointer), ("TF_StringGetSize", size, pointer),
+        ("TF_LoadSessionFromSavedModel", pointer, *[pointer] * 4, number, *[pointer] * 3),
+        ("TF_SessionRun", None, *[pointer] * 4, number, pointer, pointer, number, pointer, number, pointer, pointer),
     ):  # fmt: skip
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments

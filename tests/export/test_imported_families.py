@@ -13,21 +13,22 @@ from bert_tf.testing import check_served
 from bert_tf.training.loading import load_pretrained, trained_length
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
-#: Family and folder of its fixture, of those whose texts or positions are not BERT's: XLNet's special tokens stand at
-#: the end, GPT has none, and RoBERTa's positions begin behind its padding id.
-FOLDERS = ["xlnet", "gpt1", "roberta"]
 LENGTH = 16  # the positions of the fixtures
 TEXTS = ["the people", "", "peace and war, tax and law: the nation and the states"]
 
 
-@pytest.fixture(scope="module", params=FOLDERS)
+@pytest.fixture(scope="module")
 def imported(request, tmp_path_factory):
-    """(folder of the run, the `Loaded` that was written)."""
+    """(folder of the run, the `Loaded` that was written), of families whose texts or positions are not BERT's.
+
+    XLNet's special tokens stand at the end, GPT has none, and RoBERTa's positions begin behind its padding id.
+    """
     folder = tmp_path_factory.mktemp(request.param)
     return folder, bert_tf.import_run(FIXTURES / request.param, folder, family=request.param)
 
 
 @pytest.mark.slow_except("xlnet")
+@pytest.mark.parametrize("imported", ["xlnet", "roberta"], indirect=True)
 def test_it_is_exported_and_answers(imported):
     folder, loaded = imported
     objective, tokenizer = load_pretrained(folder)
@@ -44,7 +45,7 @@ def test_it_is_exported_and_answers(imported):
             assert [token.decode() for token in tokens] == [token for token, _ in best]
 
 
-@pytest.mark.slow_except("xlnet")
+@pytest.mark.parametrize("imported", ["xlnet", "gpt1"], indirect=True)
 def test_its_vectors_are_those_of_the_encoder_at_static_shapes_too(imported):
     loaded = imported[1]
     module = ServedEmbedding(loaded.encoder, loaded.tokenizer, LENGTH, static=True)

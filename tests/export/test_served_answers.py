@@ -76,12 +76,8 @@ def test_regression_is_in_the_unit_of_the_labels_and_padded_to_the_full_length(e
     answer = served(exports, "regressor", text=list(TEXTS))
     outputs = [models.regressor.outputs(row(tokenizer, text)).numpy()[0, 0] for text in TEXTS]
     np.testing.assert_allclose(answer["score"], np.array(outputs) * 1.5 + 2.5, atol=1e-5)
-    [token_ids] = [s.shape for s in signature_inputs(exports["regressor"], "ids") if "token_ids" in s.name]
-    assert token_ids.as_list() == [None, LENGTH]
-
-
-def signature_inputs(export, name):
-    return load(export.path).signatures[name].inputs
+    inputs = load(exports["regressor"].path).signatures["ids"].structured_input_signature[1]
+    assert inputs["token_ids"].shape.as_list() == [None, LENGTH]
 
 
 def test_tagging_finds_every_word_where_it_stands(exports, models, tokenizer):

@@ -38,16 +38,16 @@ def test_files(tmp_path):
 
 def test_errors(tmp_path):
     (tmp_path / "a.jsonl").write_text(json.dumps(ROWS[0]) + '\n{"sentence_good": 3}\n')
-    with pytest.raises(DataError, match="a.jsonl, line 2: there is no text 'sentence_good'"):
-        read_pairs(tmp_path / "a.jsonl")
     (tmp_path / "b.zip").write_text("no zip")
-    with pytest.raises(DataError, match="cannot read .*b.zip: File is not a zip file"):
-        read_pairs(tmp_path / "b.zip")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="holds no minimal pairs"):
-        read_pairs(tmp_path / "empty")
-    with pytest.raises(DataError, match="cannot read .*nowhere.jsonl: No such file"):
-        read_pairs(tmp_path / "nowhere.jsonl")
+    for name, message in (
+        ("a.jsonl", "a.jsonl, line 2: there is no text 'sentence_good'"),
+        ("b.zip", "cannot read .*b.zip: File is not a zip file"),
+        ("empty", "holds no minimal pairs"),
+        ("nowhere.jsonl", "cannot read .*nowhere.jsonl: No such file"),
+    ):
+        with pytest.raises(DataError, match=message):
+            read_pairs(tmp_path / name)
 
 
 def test_other_encodings(tmp_path):

@@ -7,7 +7,7 @@ from test_features import directions, inputs_of, lstm
 
 from bert_tf.errors import ConfigError
 from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig
-from bert_tf.tasks import build_task, check_task
+from bert_tf.tasks import build_task
 from bert_tf.tasks.heads import Classifier
 from bert_tf.training.depth import depths
 
@@ -58,13 +58,6 @@ def test_a_left_to_right_model_reads_both_directions():
 
 
 def test_settings_that_do_not_fit():
-    for settings, message in (
-        ({"bilstm_units": 8}, "task.bilstm_units does nothing without task.bilstm_layers"),
-        ({"kind": "question_answering", "bilstm_layers": 1}, "does not apply to task.kind=question_answering"),
-        ({"features": "last", "bilstm_layers": 1}, "task.bilstm_layers=1 does not apply to task.features=last"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            check_task({"kind": "tagging"} | settings)
     task = build_task({"labels": ["a", "b"], "bilstm_layers": 1, "linear_gain": True}, tiny.tokenizer())
     with pytest.raises(ConfigError, match="without task.lm_weight and task.bilstm_layers"):
         task.model(LstmLM(LstmLMConfig(37, hidden_size=12, embedding_size=8), dtype="float32"))

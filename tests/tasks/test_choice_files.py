@@ -4,12 +4,11 @@ import json
 
 import pytest
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import DataError
 from bert_tf.tasks.choices.choices_config import MultipleChoiceConfig
 from bert_tf.tasks.choices.question import Question
 from bert_tf.tasks.choices.reading import question_of, read_questions
 from bert_tf.tasks.config import ColumnsConfig
-from bert_tf.tasks.record import check_task
 
 
 def read(path, labelled=True, columns=None, **settings):
@@ -201,16 +200,3 @@ def test_what_predict_takes():
     ):
         with pytest.raises(DataError, match=message):
             question_of(given, "input 0")
-
-
-@pytest.mark.parametrize(("settings", "message"), [
-    ({"format": "swga"}, "task.format is 'swga'; did you mean 'swag'"),
-    ({"format": "swag", "option_columns": ["a"]}, "task.option_columns is for task.format=columns, and task.format=swag"),
-    ({"context_length": 3}, "task.context_length needs task.option_length"),
-    ({"labels": ["a", "b"]}, "task.labels is for"),
-    ({"pair_order": "both"}, "task.pair_order does not apply to task.kind=multiple_choice; remove it"),
-    ({"metric": "f1"}, "task.metric=f1 is no metric of multiple_choice"),
-])  # fmt: skip
-def test_settings(settings, message):
-    with pytest.raises(ConfigError, match=message):
-        check_task({"kind": "multiple_choice"} | settings)

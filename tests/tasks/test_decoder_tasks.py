@@ -181,8 +181,6 @@ def test_a_published_gpt1_fine_tunes_and_is_served(tmp_path):
 
 
 def test_messages(tokenizer):
-    with pytest.raises(ConfigError, match="task.pair_order does not apply to task.kind=tagging; remove it"):
-        build_task({"kind": "tagging", "pair_order": "both"}, tokenizer)
     for kind in TASKS.keys() - {"classification", "multirc", "text_to_text"}:
         with pytest.raises(ConfigError, match=f"task.linear_gain does not apply to task.kind={kind}; remove it"):
             build_task({"kind": kind, "linear_gain": True}, tokenizer)

@@ -10,7 +10,6 @@ from bert_tf.errors import ConfigError
 from bert_tf.export import ServedTagger
 from bert_tf.tasks import build_task, check_task
 from bert_tf.tasks.features import MIXES, LayerMix, with_hidden_states
-from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 
 
@@ -126,33 +125,6 @@ def test_a_text_is_read_by_the_ends_of_the_directions_and_the_mean_of_the_second
         x = states[row, mask]
         read = np.concatenate([lstm(x, *forward)[-1], lstm(x[::-1], *backward)[-1], x.mean(axis=0)])
         np.testing.assert_allclose(outputs[row], read @ kernel + bias, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_a_tagger_of_features_trains_beside_a_frozen_model(tmp_path):
-    encoder = tiny.encoder(layers=2, dropout=0.3, seed=1)
-    task, train, model = tagger(encoder, lstm_layers=1)
-    before = {v.path: v.numpy() for v in model.backbone.weights}
-    assert before.keys() == {v.path for v in encoder.weights}
-    model.compile(AdamW(3e-2), seed=0)
-    checkpoints, losses = Checkpoints(tmp_path / "last"), []
-    for epoch in range(14):
-        data = task.dataset(train, 2, training=True, seed=0, epoch=epoch)
-        losses.append(model.fit(data, verbose=0).history["loss"][-1])
-        if epoch == 9:
-            checkpoints.save(model, 20, epoch=epoch)
-    assert losses[-1] < 0.5 * losses[0]
-    for variable in model.backbone.weights:
-        np.testing.assert_array_equal(variable, before[variable.path])
-    trained = [v.numpy() for v in model.trainable_variables]
-
-    # Resumed from a checkpoint, the same bits.
-    checkpoints.restore(model)
-    assert any((v.numpy() != value).any() for v, value in zip(model.trainable_variables, trained))
-    for epoch in range(10, 14):
-        model.fit(task.dataset(train, 2, training=True, seed=0, epoch=epoch), verbose=0)
-    for variable, value in zip(model.trainable_variables, trained, strict=True):
-        np.testing.assert_array_equal(variable, value)
 
 
 def test_the_penalty_of_the_mix_counts_once_in_an_update_and_for_a_question_with_any_number_of_options():

@@ -8,7 +8,7 @@ import pytest
 import tiny
 from test_task_learning import filler, insert, train
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import DataError
 from bert_tf.tasks import build_task
 
 SETTINGS = {"kind": "multi_label", "sequence_length": 32}
@@ -46,14 +46,7 @@ def test_errors_of_files(text, settings, message, write):
         make(**settings).read(write("a.tsv", text))
 
 
-def test_errors_of_settings_and_lists():
-    for settings, message in (
-        ({"labels": ["a", "b"], "label_columns": ["a"]}, "task.labels and task.label_columns name different labels"),
-        ({"columns": {"label": "x"}, "label_columns": ["a"]}, "both say where the labels are"),
-        ({"class_weights": "balanced"}, "task.class_weights does not apply"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            make(**settings)
+def test_labels_are_lists():
     with pytest.raises(DataError, match=r"they must be a list, such as \['joy'\]"):
         make().examples(["a"], labels=["joy"])
 

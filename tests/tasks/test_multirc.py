@@ -7,7 +7,7 @@ import pytest
 import tiny
 from sklearn.metrics import f1_score
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import DataError
 from bert_tf.tasks import build_task
 
 ANSWERS = [{"text": text, "label": label, "idx": index} for index, (text, label) in enumerate(zip("abc", (1, 0, 1)))]
@@ -59,8 +59,3 @@ def test_malformed_rows_are_left_out(write):
     task = build_task({"kind": "multirc", "columns": {"skip_malformed": True}, "sequence_length": 16}, tiny.tokenizer())
     examples = task.read(write("a.jsonl", [{"passage": 1}, ROW]))
     assert (len(examples), examples.skipped, set(examples.lines)) == (5, 1, {2})
-
-
-def test_settings(tmp_path):
-    with pytest.raises(ConfigError, match="the labels of MultiRC are 0 and 1; remove task.labels"):
-        build_task({"kind": "multirc", "labels": ["no", "yes"]}, tiny.tokenizer())

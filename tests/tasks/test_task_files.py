@@ -29,32 +29,34 @@ def read(path, labelled=True, pairs=None, **columns):
     return read_columns(path, format, ColumnsConfig(**columns), labelled, pairs)
 
 
-def test_tsv_with_header_keeps_quotes_and_odd_line_breaks(write):
-    path = write("a.tsv", 'id\tSentence\tLabel\r\n7\tHe said "no\u2028yes\t1\r\n\r\n8\ta\x0cb\t0\r\n')
-    examples = read(path)
-    assert examples.texts == ['He said "no\u2028yes', "a\x0cb"]
-    assert examples.labels == ["1", "0"]
-    assert examples.lines == [2, 4]
-    assert examples.text_pairs is None
-    assert examples.columns == {"text": "Sentence", "label": "Label"}
-    assert read(write("b.tsv", b"\xef\xbb\xbftext\tlabel\nx\t1\n")).texts == ["x"], "behind a byte order mark"
-    assert read(write("c.tsv", 'text\tlabel\n"a\tb"\t1\n'), quoted=True).texts == ["a\tb"]
+BROKEN = "text\tlabel\na\t1\nbroken\nb\t0\nc\t\n"
+JSON_ROWS = [{"text": "a", "label": 1}, {"label": True, "text": "b", "extra": None}, {"text": "c", "label": "x"}]
 
 
-def test_csv_with_quoted_commas_quotes_and_line_ends(write):
-    path = write("a.csv", 'label,premise,hypothesis\n1,"a, ""b""",c\n0,"two\nlines",d\n1,e,f\n')
-    examples = read(path)
-    assert examples.texts == ['a, "b"', "two\nlines", "e"]
-    assert examples.text_pairs == ["c", "d", "f"]
-    assert examples.lines == [2, 3, 5]
-    assert len(read(write("b.csv", f'text,label\n"{"a b " * 100_000}",1\n')).texts[0]) == 400_000
+@pytest.mark.parametrize(("name", "content", "columns", "texts", "labels", "lines"), [
+    ("a.tsv", 'id\tSentence\tLabel\r\n7\tHe said "no\u2028yes\t1\r\n\r\n8\ta\x0cb\t0\r\n', {},
+     ['He said "no\u2028yes', "a\x0cb"], ["1", "0"], [2, 4]),
+    ("a.tsv", b"\xef\xbb\xbftext\tlabel\nx\t1\n", {}, ["x"], ["1"], [2]),
+    ("a.tsv", 'text\tlabel\n"a\tb"\t1\n', {"quoted": True}, ["a\tb"], ["1"], [2]),
+    ("a.tsv", "1\tgood film\n0\tbad\n", {"text": -1, "label": 0}, ["good film", "bad"], ["1", "0"], [1, 2]),
+    ("a.tsv", "y\tx\n1\tgood film\n", {"text": 1, "label": 0, "header": True}, ["good film"], ["1"], [2]),
+    ("a.tsv", BROKEN, {"skip_malformed": True}, ["a", "b"], ["1", "0"], [2, 4]),
+    ("a.csv", 'label,text\n1,"a, ""b"""\n0,"two\nlines"\n1,e\n', {}, ['a, "b"', "two\nlines", "e"], ["1", "0", "1"], [2, 3, 5]),
+    ("a.csv", f'text,label\n"{"a b " * 100_000}",1\n', {}, ["a b " * 100_000], ["1"], [2]),
+    ("a.jsonl", JSON_ROWS, {}, ["a", "b", "c"], ["1", "true", "x"], [1, 2, 3]),
+])  # fmt: skip
+def test_what_is_read(write, name, content, columns, texts, labels, lines):
+    examples = read(write(name, content), **columns)
+    assert (examples.texts, examples.labels, examples.lines, examples.text_pairs) == (texts, labels, lines, None)
+    assert examples.skipped == (2 if content == BROKEN else 0)
 
 
-def test_columns_by_number_mean_no_header(write):
-    examples = read(write("a.tsv", "1\tgood film\n0\tbad\n"), text=-1, label=0)
-    assert (examples.texts, examples.labels, examples.lines) == (["good film", "bad"], ["1", "0"], [1, 2])
-    examples = read(write("b.tsv", "y\tx\n1\tgood film\n"), text=1, label=0, header=True)
-    assert (examples.texts, examples.labels) == (["good film"], ["1"])
+def test_columns_have_usual_names(write):
+    examples = read(write("a.csv", "Label,premise,hypothesis\n1,a,b\n"))
+    assert (examples.texts, examples.text_pairs) == (["a"], ["b"])
+    assert examples.columns == {"text": "premise", "text_pair": "hypothesis", "label": "Label"}
+    for name in ("text", "Document", "content", "comment", "REVIEW", "body"):
+        assert read(write("a.csv", f"{name},label\nx,1\n")).texts == ["x"]
 
 
 @pytest.mark.parametrize(("given", "own"), [("NFC", "NFD"), ("NFD", "NFC")])
@@ -66,22 +68,9 @@ def test_a_column_name_in_another_unicode_form(write, given, own):
         assert (examples.texts, examples.labels) == (["좋다"], ["1"])
 
 
-def test_jsonl_labels_become_strings(write):
-    rows = [{"text": "a", "label": 1}, {"label": True, "text": "b", "extra": None}, {"text": "c", "label": "x"}]
-    examples = read(write("a.jsonl", "\n".join(json.dumps(row) for row in rows)))
-    assert examples.texts == ["a", "b", "c"]
-    assert examples.labels == ["1", "true", "x"]
-
-
 def test_plain_lines_and_missing_labels_for_prediction(write):
     assert read(write("a.txt", "one\n\ntwo\n"), labelled=False).texts == ["one", "two"]
     assert read(write("b.tsv", "text\tlabel\na\t\n"), labelled=False).labels is None
-
-
-def test_malformed_rows_are_skipped_and_counted_on_request(write):
-    path = write("a.tsv", "text\tlabel\na\t1\nbroken\nb\t0\nc\t\n")
-    examples = read(path, skip_malformed=True)
-    assert (examples.texts, examples.lines, examples.skipped) == (["a", "b"], [2, 4], 2)
 
 
 @pytest.mark.parametrize(("name", "content", "columns", "message"), [
@@ -166,11 +155,6 @@ def test_table_lines_of_the_blank_lines_are_counted(write):
     assert table.rows == [(1, None), (2, None), (3, ["a", "b"])]
     with pytest.raises(DataError, match="a.csv is empty; it must hold at least one example"):
         read_table(write("a.csv", ",\n"), "csv")
-
-
-@pytest.mark.parametrize("name", ["text", "Document", "content", "comment", "REVIEW", "body"])
-def test_usual_names_of_a_text(write, name):
-    assert read(write("a.csv", f"{name},label\nx,1\n")).texts == ["x"]
 
 
 def test_json_arrays_of_objects(write):

@@ -33,7 +33,9 @@ from bert_tf.training.run_directory import RunDirectory
 WORDS = {"red": "rot", "blue": "blau", "green": "gruen"}
 SOURCES = ["red", "blue", "the green one is red", "green blue"]
 TARGETS = ["rot", "blau", "gruen rot", "gruen blau"]
-SETTINGS = {"kind": "text_to_text", "sequence_length": 16, "target_length": 8, "generation": {"max_new_tokens": 8}}
+GREEDY = {"max_new_tokens": 8}
+BEAMS = GREEDY | {"method": "beam_search", "beams": 3, "n_best": 2}
+SETTINGS = {"kind": "text_to_text", "sequence_length": 16, "target_length": 8, "generation": GREEDY}
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +71,7 @@ MODELS = {"t5": ("tokenizer", t5), "gpt": ("gpt_tokenizer", gpt)}
 def made(request):
     name, make = MODELS[request.param]
     tokenizer = request.getfixturevalue(name)
-    task = build_task(SETTINGS, tokenizer)
+    task = build_task(SETTINGS | {"generation": BEAMS if request.param == "t5" else GREEDY}, tokenizer)
     examples = task.examples(SOURCES, TARGETS)
     return task, examples, task.model(make(tokenizer)), request.param
 
@@ -103,26 +105,20 @@ def test_texts_of_a_batch_are_those_of_each_alone(made):
     assert [a["generated"] for a in together[1:3]] == [a["generated"] for a in alone]
     np.testing.assert_allclose([a["score"] for a in together[1:3]], [a["score"] for a in alone], rtol=1e-4)
     if name == "t5":
-        generate = TextGenerator(model.backbone, task.tokenizer)
-        answers = generate(SOURCES, GenerationConfig(max_new_tokens=8))
-        assert [answer.text for (answer,) in answers] == [a["generated"] for a in together]
+        best = TextGenerator(model.backbone, task.tokenizer)(SOURCES, GenerationConfig(**BEAMS))
+        assert [answers[0].text for answers in best] == [answer["n_best"][0]["generated"] for answer in together]
+        assert [answer["generated"] for answer in together] == [answer["n_best"][0]["generated"] for answer in together]
+        found = [[one["score"] for one in answer["n_best"]] for answer in together]
+        np.testing.assert_allclose([[one.score for one in answers] for answers in best], found, rtol=1e-4)
 
 
 @pytest.mark.slow
 def test_the_contract_of_tasks(tokenizer, tmp_path):
     (tmp_path / "a.tsv").write_text("source\ttarget\n" + "".join(f"{a}\t{b}\n" for a, b in zip(SOURCES, TARGETS)))
-    rules = {"method": "beam_search", "beams": 3, "n_best": 2, "max_new_tokens": 6}
-    small, model = {"target_length": 8, "sequence_length": 16, "prefix": "the "}, t5(tokenizer)
-    check_task(TASKS["text_to_text"], tmp_path / "a.tsv", model, tokenizer, tmp_path, generation=rules, **small)
-    written = tmp_path / "export" / "1"
-    said = json.loads((written / "assets" / "export.json").read_text())
-    assert (said["sequence_length"], said["generation"]["n_best"], said["text_before"]) == (32, 2, "the ")
-    served = tf.saved_model.load(str(written)).signatures
-    assert set(served) == {"serving_default", "generate", "score"}
-    found = served["serving_default"](text=tf.constant(SOURCES[:1]))
-    wanted = TextGenerator(model, tokenizer)(["the " + SOURCES[0]], GenerationConfig(**rules))[0]
-    assert [text.decode() for text in found["texts"].numpy()[0]] == [answer.text for answer in wanted]
-    np.testing.assert_allclose(found["scores"][0], [answer.score for answer in wanted], rtol=1e-4)
+    small = {"target_length": 8, "sequence_length": 16, "prefix": "the ", "generation": {"max_new_tokens": 6}}
+    check_task(TASKS["text_to_text"], tmp_path / "a.tsv", t5(tokenizer), tokenizer, tmp_path, **small)
+    said = json.loads((tmp_path / "export" / "1" / "assets" / "export.json").read_text())
+    assert (said["sequence_length"], said["generation"]["max_new_tokens"], said["text_before"]) == (32, 6, "the ")
 
 
 @pytest.mark.slow
@@ -138,7 +134,7 @@ def test_a_decoder_learns_to_translate_words(gpt_tokenizer):
     assert "bleu_signature" in scores and "rouge1" not in scores
     answers = task.predict(model, ["green"])
     assert answers == [{"generated": "gruen", "score": pytest.approx(answers[0]["score"]), "finished": True}]
-    check_served(task, model, [*WORDS, "the red one is blue", ""], static=True)
+    check_served(task, model, [*WORDS, "the red one is blue", ""])
     generate = TextGenerator(model.backbone, gpt_tokenizer, frame=task.frame)
     assert generate(["green"], task.config.generation)[0][0].text == "gruen"
     scorer = TextScorer(model.backbone, gpt_tokenizer, frame=task.frame)
@@ -146,24 +142,19 @@ def test_a_decoder_learns_to_translate_words(gpt_tokenizer):
     assert right.is_greedy and not wrong.is_greedy and right.log_likelihood > wrong.log_likelihood
 
 
-def check_served(task, model, sources, **settings):
-    """An export of the task writes what `predict` writes, and scores as the loss does; returns the module."""
-    module = ServedGeneration.of_task(task, model, sequence_length=task.config.sequence_length, **settings)
-    traced = {name: signature.traced() for name, signature in module.signatures().items()}
-    answer = traced["serving_default"](text=tf.constant(sources))
-    predicted = task.predict(model, sources)
-    found = [a.get("n_best", [a]) for a in predicted]
-    assert [[t.decode() for t in row] for row in answer["texts"].numpy()] == [
-        [t["generated"] for t in row] for row in found
-    ]
-    np.testing.assert_allclose(answer["scores"], [[t["score"] for t in row] for row in found], rtol=1e-4)
-    target = "gruen"
-    score = traced["score"](text=tf.constant(sources), continuation=tf.fill([len(sources)], target))
-    loss = task.evaluate(model, task.examples(sources, [target] * len(sources)))["loss"]
-    count = len(task.tokenizer.encode(target)) + 1
+def check_served(task, model, sources):
+    """An export of the task writes what `predict` writes, and scores as the loss does."""
+    module = ServedGeneration.of_task(task, model, sequence_length=task.config.sequence_length, static=True)
+    traced = {name: module.signatures()[name].traced() for name in ("serving_default", "score")}
+    answer, predicted = traced["serving_default"](text=tf.constant(sources)), task.predict(model, sources)
+    assert [row[0].decode() for row in answer["texts"].numpy()] == [one["generated"] for one in predicted]
+    np.testing.assert_allclose(answer["scores"][:, 0], [one["score"] for one in predicted], rtol=1e-4)
+    targets = ["gruen"] * len(sources)
+    score = traced["score"](text=tf.constant(sources), continuation=tf.constant(targets))
+    loss = task.evaluate(model, task.examples(sources, targets))["loss"]
+    count = len(task.tokenizer.encode("gruen")) + 1
     assert score["tokens"].numpy().tolist() == [count] * len(sources)
     assert float(np.mean(score["log_likelihood"])) / count == pytest.approx(-loss, rel=1e-4)
-    return module
 
 
 def test_labels_and_a_format(tokenizer, tmp_path):
