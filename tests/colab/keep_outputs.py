@@ -17,22 +17,12 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parent.parent.parent / "colab"
 #: Published models, or runs, that have to lie in the folder.
-MODELS = {
-    "fine_tuning_and_serving": "all-MiniLM-L6-v2",
-    "distillation": "all-MiniLM-L6-v2",
-    "generation": "gpt",
-    "probing": "quickstart/pretrained",
-}
+MODELS = dict.fromkeys(("fine_tuning_and_serving", "distillation"), "all-MiniLM-L6-v2")
+MODELS |= {"generation": "gpt", "probing": "quickstart/pretrained"}
 #: What differs from the defaults, so that each is done in minutes on a CPU.
-SETTINGS = {
-    "quickstart": {},
-    "pretraining": {"STEPS": 150},
-    "fine_tuning_and_serving": {"EPOCHS": 1},
-    "generation": {},
-    "distillation": {"EPOCHS": 1, "LAYERS": "[1, 3, 5]"},
-    "probing": {},
-    "ladder": {"STEPS": 150, "EPOCHS": 1, "ROWS": "word_vectors lm_lstm gpt bert"},
-}
+SETTINGS = {"quickstart": {}, "generation": {}, "probing": {}, "pretraining": {"STEPS": 150}}
+SETTINGS |= {"fine_tuning_and_serving": {"EPOCHS": 1}, "distillation": {"EPOCHS": 1, "LAYERS": "[1, 3, 5]"}}
+SETTINGS |= {"ladder": {"STEPS": 150, "EPOCHS": 1, "ROWS": "word_vectors lm_lstm gpt bert"}}
 MARKER = "\n\n*The outputs below"
 
 

@@ -1,5 +1,6 @@
 """The notebooks run from top to bottom, at small size and with the first lines of each file."""
 
+import itertools
 import json
 import os
 import re
@@ -47,26 +48,40 @@ def gpt2(texts, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def kernel():
+    """One process for all notebooks, since each would import TensorFlow again."""
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    client = NotebookClient(nbformat.v4.new_notebook(), timeout=300)
+    with client.setup_kernel():
+        yield client
+
+
 @pytest.fixture
-def execute(tmp_path, monkeypatch):
+def execute(kernel, tmp_path):
     """Function that runs a notebook with environment variables, and a cell after the one that names the data."""
 
     def run(name, extra="", **settings):
-        for setting, value in ({"OUTPUT": tmp_path / "out", "EPOCHS": 1} | settings).items():
-            monkeypatch.setenv(f"BERT_TF_{setting}", str(value))
-        monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+        settings = {"OUTPUT": tmp_path / "out", "EPOCHS": 1} | settings
+        environment = {f"BERT_TF_{setting}": str(value) for setting, value in settings.items()}
         notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
         if extra:
-            files = {"corpus.jsonl": (samples.STATE_OF_THE_UNION, 4)} | {
-                f"{s}.tsv": (p, 200) for s, p in samples.REVIEWS.items()
-            }
-            for file, (path, count) in files.items():
-                lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:count]
-                (tmp_path / file).write_text("".join(lines), encoding="utf-8")
+            for split, path in samples.REVIEWS.items():
+                lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:33]
+                (tmp_path / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
+            texts = (json.dumps({"text": text[:8000]}) + "\n" for text in read_texts(samples.STATE_OF_THE_UNION))
+            (tmp_path / "corpus.jsonl").write_text("".join(itertools.islice(texts, 4)), encoding="utf-8")
             (after,) = (i for i, cell in enumerate(notebook.cells) if "import samples" in cell["source"])
             notebook.cells.insert(after + 1, nbformat.v4.new_code_cell(extra))
-        NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
-        return notebook.cells
+        # As in a process of its own: no names, and the settings of this notebook alone.
+        start = f"%reset -f\nimport os\nos.chdir({str(tmp_path)!r})\n"
+        start += "for name in [name for name in os.environ if name.startswith('BERT_TF_')]:\n    del os.environ[name]\n"
+        notebook.cells.insert(0, nbformat.v4.new_code_cell(f"{start}os.environ |= {environment}\ndel os"))
+        kernel.nb = notebook
+        kernel.reset_execution_trackers()
+        for index, cell in enumerate(notebook.cells):
+            kernel.execute_cell(cell, index)
+        return notebook.cells[1:]
 
     return run
 
@@ -110,23 +125,16 @@ def test_fine_tuning_and_serving(execute, bert, tmp_path):
 def test_distillation(execute, bert):
     cells = execute("distillation", FEW_LABELS, CHECKPOINT=bert, LAYERS="[0]")
     (table,) = (cell for cell in cells if "Markdown" in cell["source"])
-    assert [line.split("|")[1].strip() for line in shown(table).splitlines()[2:]] == [
-        "teacher",
-        "student",
-        "student alone",
-    ]
+    rows = [line.split("|")[1].strip() for line in shown(table).splitlines()[2:]]
+    assert rows == ["teacher", "student", "student alone"]
 
 
 @pytest.mark.slow
 def test_generation(execute, gpt2, tmp_path):
     cells = execute("generation", CHECKPOINT=gpt2, NEW_TOKENS=3)
     (ways,) = (cell for cell in cells if "ways.items()" in cell["source"])
-    assert [line.partition(" (")[0] for line in shown(ways).splitlines()] == [
-        "greedy",
-        "sample",
-        "beam_search",
-        "beam_search",
-    ]
+    written = [line.partition(" (")[0] for line in shown(ways).splitlines()]
+    assert written == ["greedy", "sample", "beam_search", "beam_search"]
     greedy = shown(ways).splitlines()[0].partition("): ")[2]
     assert shown(cells[-1]) == greedy  # served
     assert (tmp_path / "out" / "1" / "saved_model.pb").exists()

@@ -39,9 +39,8 @@ def test_agreement_differences_and_metric():
     assert found.largest_difference == pytest.approx(0.3)
     assert found.mean_difference == pytest.approx(2 * (0.3 + 0.3 + 0.2) / 12)
     found.check(0.5, "advice")
-    with pytest.raises(
-        ConfigError, match="50.00 % of 4 answers differ from the float model's and accuracy is 0.5000 instead of 1.0000"
-    ):
+    message = "50.00 % of 4 answers differ from the float model's and accuracy is 0.5000 instead of 1.0000"
+    with pytest.raises(ConfigError, match=message):
         found.check(0.49, "advice")
     assert compare(task, task.examples(TEXTS), classifier(0.75), classifier(0.6)).metric is None
 

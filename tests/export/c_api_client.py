@@ -1,7 +1,7 @@
 """Answers requests through TensorFlow's C API alone, as a server in another language would.
 
-No TensorFlow Python is imported: the libraries of the wheels are opened with ctypes, the SavedModel's
-signatures are read off its MetaGraphDef as it lies in memory.
+No TensorFlow Python is imported: the libraries of the wheels are opened with ctypes. The names of the graph's ends
+are those of the SavedModel's signatures.
 """
 
 import ctypes
@@ -20,10 +20,6 @@ OPERATORS = (
 )  # fmt: skip
 
 
-class Buffer(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("length", ctypes.c_size_t), ("deallocator", ctypes.c_void_p)]
-
-
 class Output(ctypes.Structure):
     _fields_ = [("operation", ctypes.c_void_p), ("index", ctypes.c_int)]
 
@@ -37,28 +33,19 @@ def open_library():
     ctypes.CDLL(str(folder / "libtensorflow_framework.so.2"), ctypes.RTLD_GLOBAL)
     library = ctypes.CDLL(str(folder / "libtensorflow_cc.so.2"), ctypes.RTLD_GLOBAL)
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
+    number = ctypes.c_int
     for name, result, *arguments in (
-        ("TF_NewStatus", pointer),
-        ("TF_GetCode", ctypes.c_int, pointer),
-        ("TF_Message", ctypes.c_char_p, pointer),
+        ("TF_NewStatus", pointer), ("TF_NewGraph", pointer), ("TF_NewSessionOptions", pointer),
+        ("TF_GetCode", number, pointer), ("TF_Message", ctypes.c_char_p, pointer),
         ("TF_LoadLibrary", pointer, ctypes.c_char_p, pointer),
-        ("TF_NewGraph", pointer),
-        ("TF_NewSessionOptions", pointer),
-        ("TF_NewBuffer", ctypes.POINTER(Buffer)),
         ("TF_GraphOperationByName", pointer, pointer, ctypes.c_char_p),
-        ("TF_AllocateTensor", pointer, ctypes.c_int, pointer, ctypes.c_int, size),
-        ("TF_TensorData", pointer, pointer),
-        ("TF_TensorType", ctypes.c_int, pointer),
-        ("TF_NumDims", ctypes.c_int, pointer),
-        ("TF_Dim", ctypes.c_int64, pointer, ctypes.c_int),
-        ("TF_StringInit", None, pointer),
-        ("TF_StringCopy", None, pointer, ctypes.c_char_p, size),
-        ("TF_StringGetDataPointer", pointer, pointer),
-        ("TF_StringGetSize", size, pointer),
-        ("TF_DeleteTensor", None, pointer),
-        ("TF_LoadSessionFromSavedModel", pointer, *[pointer] * 4, ctypes.c_int, *[pointer] * 3),
-        ("TF_SessionRun", None, *[pointer] * 4, ctypes.c_int, pointer, pointer, ctypes.c_int, pointer,
-         ctypes.c_int, pointer, pointer),
+        ("TF_AllocateTensor", pointer, number, pointer, number, size), ("TF_DeleteTensor", None, pointer),
+        ("TF_TensorData", pointer, pointer), ("TF_TensorType", number, pointer),
+        ("TF_NumDims", number, pointer), ("TF_Dim", ctypes.c_int64, pointer, number),
+        ("TF_StringInit", None, pointer), ("TF_StringCopy", None, pointer, ctypes.c_char_p, size),
+        ("TF_StringGetDataPointer", pointer, pointer), ("TF_StringGetSize", size, pointer),
+        ("TF_LoadSessionFromSavedModel", pointer, *[pointer] * 4, number, *[pointer] * 3),
+        ("TF_SessionRun", None, *[pointer] * 4, number, pointer, pointer, number, pointer, number, pointer, pointer),
     ):  # fmt: skip
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
@@ -68,17 +55,15 @@ def open_library():
 class Model:
     """A session on a SavedModel."""
 
-    def __init__(self, library, path):
+    def __init__(self, library, path, signatures):
         self.library, self.status = library, library.TF_NewStatus()
         self.graph = library.TF_NewGraph()
-        meta_graph = library.TF_NewBuffer()
         tags = (ctypes.c_char_p * 1)(b"serve")
         self.session = library.TF_LoadSessionFromSavedModel(
-            library.TF_NewSessionOptions(), None, path.encode(), tags, 1, self.graph, meta_graph, self.status
+            library.TF_NewSessionOptions(), None, path.encode(), tags, 1, self.graph, None, self.status
         )
         self.check()
-        content = ctypes.string_at(meta_graph.contents.data, meta_graph.contents.length)
-        self.signatures = read_signatures(content)
+        self.signatures = signatures
 
     def check(self):
         if self.library.TF_GetCode(self.status):
@@ -136,59 +121,15 @@ class Model:
         return array.reshape(shape)
 
 
-def read_signatures(meta_graph):
-    """dict from signature to (outputs, inputs), each a dict from name to "operation:index".
-
-    MetaGraphDef.signature_def = 5 (a map); SignatureDef.inputs = 1, outputs = 2 (maps); TensorInfo.name = 1.
-    """
-    signatures = {}
-    for entry in fields(meta_graph, 5):
-        [name], [definition] = fields(entry, 1), fields(entry, 2)
-        ends = []
-        for number in (2, 1):
-            pairs = [(fields(e, 1)[0].decode(), fields(e, 2)[0]) for e in fields(definition, number)]
-            ends.append({key: fields(info, 1)[0].decode() for key, info in pairs if fields(info, 1)})
-        signatures[name.decode()] = tuple(ends)
-    return signatures
-
-
-def fields(message, wanted):
-    """The contents of all length-delimited fields with this number, of a protocol buffer message."""
-    found, position = [], 0
-
-    def varint():
-        nonlocal position
-        value = shift = 0
-        while True:
-            byte = message[position]
-            position += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while position < len(message):
-        key = varint()
-        kind = key & 7
-        if kind == 0:
-            varint()
-            continue
-        length = varint() if kind == 2 else {1: 8, 5: 4}[kind]
-        if key >> 3 == wanted and kind == 2:
-            found.append(message[position : position + length])
-        position += length
-    return found
-
-
 def main(requests_path, answers_path):
     with open(requests_path, "rb") as file:
-        paths, requests = pickle.load(file)
+        paths, signatures, requests = pickle.load(file)
     library = open_library()
     status = library.TF_NewStatus()
     for name in OPERATORS:
         library.TF_LoadLibrary(str(package("tensorflow_text") / "python" / "ops" / name).encode(), status)
         assert not library.TF_GetCode(status), library.TF_Message(status)
-    models = {name: Model(library, path) for name, path in paths.items()}
+    models = {name: Model(library, path, signatures[name]) for name, path in paths.items()}
     answers = [models[name].run(signature, inputs) for name, signature, inputs in requests]
     assert not any(module.split(".")[0] in ("tensorflow", "bert_tf", "keras") for module in sys.modules)
     with open(answers_path, "wb") as file:

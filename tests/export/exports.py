@@ -32,15 +32,9 @@ def load(path):
 
 
 def bert(pooler=True, dtype=None):
-    config = BertConfig(
-        vocabulary_size=len(VOCABULARY) + 3,  # rounded up, as for tensor cores
-        hidden_size=16,
-        num_layers=1,
-        num_heads=2,
-        intermediate_size=32,
-        max_positions=32,
-        initializer_range=0.3,  # answers that differ between texts
-    )
+    # The vocabulary is rounded up, as for tensor cores; with such initial weights answers differ between texts.
+    sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "max_positions": 32}
+    config = BertConfig(len(VOCABULARY) + 3, **sizes, initializer_range=0.3)
     return BertEncoder(config, pooler=pooler, dtype=dtype)
 
 

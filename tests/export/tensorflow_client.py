@@ -4,11 +4,12 @@ import pickle
 import sys
 
 import tensorflow as tf
+import tensorflow_text  # noqa: F401  registers the operators
 
 
 def main(requests_path, answers_path):
     with open(requests_path, "rb") as file:
-        paths, requests = pickle.load(file)
+        paths, _, requests = pickle.load(file)
     loaded = {name: tf.saved_model.load(path) for name, path in paths.items()}
     answers = []
     for name, signature, inputs in requests:

@@ -21,8 +21,7 @@ def rows(lengths):
     return {"token_ids": tf.constant(ids, tf.int32), "padding_mask": tf.constant(mask)}
 
 
-@pytest.mark.parametrize("count", [0, 1, 8, 9, 33])
-@pytest.mark.parametrize("per_token", [False, True])
+@pytest.mark.parametrize("count, per_token", [(0, True), (1, False), (8, True), (9, False), (33, True), (33, False)])
 def test_each_row_gets_its_own_answer(count, per_token):
     features = rows(np.random.default_rng(count).integers(1, 200, count).tolist())
     widths = []
@@ -33,9 +32,8 @@ def test_each_row_gets_its_own_answer(count, per_token):
         return kept[..., None] if per_token else tf.reduce_sum(kept, 1, keepdims=True)
 
     specs = {name: tf.TensorSpec([None, None], x.dtype) for name, x in features.items()}
-    compute = tf.function(
-        lambda features: apply_in_buckets(function, features, [None, 1] if per_token else [1]), input_signature=[specs]
-    )
+    shape = [None, 1] if per_token else [1]
+    compute = tf.function(lambda features: apply_in_buckets(function, features, shape), input_signature=[specs])
     np.testing.assert_array_equal(compute(features), function(features))
     groups = widths[:-1]  # the last was asked for just now
     assert sum(n for n, _ in groups) == count and all(n <= 8 and length > 0 for n, length in groups)
@@ -87,9 +85,8 @@ def test_stored_weights_are_those_that_were_read(policy, halved, tokenizer):
     encoder = BertEncoder(BertConfig(tokenizer.vocabulary_size, 16, 2, 2, 32, max_positions=8), dtype=policy)
     module = ServedEmbedding(encoder, tokenizer, 8, static=True)  # computes the batch as a whole, as the model does
     features = module.trial_inputs("ids")
-    expected = (
-        encoder(features)["sequence_output"] * tf.cast(features["padding_mask"], encoder.compute_dtype)[..., None]
-    )
+    mask = tf.cast(features["padding_mask"], encoder.compute_dtype)[..., None]
+    expected = encoder(features)["sequence_output"] * mask
     answer = module.traced()["ids"]
     # A graph rounds otherwise than single operations do.
     actual = answer(**features)["sequence_output"]
@@ -97,9 +94,8 @@ def test_stored_weights_are_those_that_were_read(policy, halved, tokenizer):
     tables = (tokenizer.vocabulary_size, 8, 2)  # embeddings, of which single rows are read and cast
     matrices = [v for v in module.variables if len(v.shape) == 2 and v.shape[0] not in tables]
     assert matrices and all((v.dtype == tf.bfloat16) == halved for v in matrices)
-    assert {part.weight.path.rsplit("/")[-1] for part in cast_once(encoder)} == (
-        {"kernel", "bias"} if halved else set()
-    )
+    cast = {part.weight.path.rsplit("/")[-1] for part in cast_once(encoder)}
+    assert cast == ({"kernel", "bias"} if halved else set())
     for variable in module.variables:  # nothing but these is read
         variable.assign(tf.zeros_like(variable))
     assert not np.any(answer(**features)["sequence_output"])

@@ -14,15 +14,9 @@ PAIRS = [
     {"sentence1": "naïve 漢字 cat 🙂", "start1": 6, "end1": 8, "sentence2": "cat " * 9, "start2": 0, "end2": 3},
 ]
 SINGLE = [
-    {
-        "text": "the cat sat on the mat",
-        "span1_text": "the cat",
-        "span1_index": 0,
-        "span2_text": "mat",
-        "span2_index": 5,
-    },
+    {"text": "the cat sat on the mat", "span1_text": "the cat", "span1_index": 0, "span2_text": "mat", "span2_index": 5},
     {"text": "in paris the cat", "span1_text": "paris", "span1_index": 1, "span2_text": "the", "span2_index": 2},
-]
+]  # fmt: skip
 QUERIES = [
     {"passage": "the cat sat in paris", "query": "a @placeholder sat in paris", "entities": ["cat", "paris", "mat"]},
     {"passage": "the mat", "query": "on the @placeholder and @placeholder", "entities": ["mat"]},
@@ -50,9 +44,8 @@ def test_marked_words(rows):
     for one, row in zip(found, expected):
         assert one == pytest.approx(row["probabilities"], abs=1e-5)
     assert set(found[-1].values()) == {0.0}
-    features = module.features(
-        starts=tf.constant(starts), ends=tf.constant(ends), **{k: tf.constant(v) for k, v in texts.items()}
-    )
+    texts = {name: tf.constant(values) for name, values in texts.items()}
+    features = module.features(starts=tf.constant(starts), ends=tf.constant(ends), **texts)
     by_ids = module.answer_ids(**features)
     np.testing.assert_allclose(by_ids["probabilities"], answer["probabilities"], atol=1e-5)
     wrong = tf.fill(tf.shape(features["spans"]), 99)
@@ -67,10 +60,8 @@ def test_a_word_beyond_the_sequence_length_has_no_label():
     text, marks = "cat " * 20, {"starts": tf.constant([[0, 20], [0, 24]]), "ends": tf.constant([[3, 23], [3, 27]])}
     spans = module.features(tf.constant([text, text]), **marks)["spans"].numpy()
     np.testing.assert_array_equal(spans, [[[1, 2], [6, 7]], [[1, 2], [0, 0]]])  # 6 tokens between [CLS] and [SEP]
-    assert [bool(label) for label in module.answer_text(tf.constant([text, text]), **marks)["label"].numpy()] == [
-        True,
-        False,
-    ]
+    first, second = module.answer_text(tf.constant([text, text]), **marks)["label"].numpy()
+    assert first and not second
 
 
 def test_entities_that_fill_a_placeholder():
@@ -89,9 +80,7 @@ def test_entities_that_fill_a_placeholder():
         assert found == pytest.approx(one["probabilities"], abs=1e-5)
     assert not answer["probabilities"].numpy()[2].any()
     inputs = module.inputs_of("ids", ["the cat", "a mat"])
-    by_ids, (passage, query, entities) = module.answer_ids(**inputs), module.text_inputs(["the cat", "a mat"])
-    np.testing.assert_allclose(
-        by_ids["probabilities"], module.answer_text(passage, query, entities)["probabilities"], atol=1e-5
-    )
+    by_ids, by_text = module.answer_ids(**inputs), module.answer_text(*module.text_inputs(["the cat", "a mat"]))
+    np.testing.assert_allclose(by_ids["probabilities"], by_text["probabilities"], atol=1e-5)
     with pytest.raises(tf.errors.InvalidArgumentError, match="must have the same shape"):
         module.answer_ids(**inputs | {"padding_mask": tf.transpose(inputs["padding_mask"], [1, 0, 2])})

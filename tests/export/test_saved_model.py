@@ -7,8 +7,7 @@ import re
 import pytest
 import tensorflow as tf
 from exports import LABELS, LENGTH
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from tensorflow.core.framework import tensor_pb2  # the file that the schema below imports
+from tensorflow_serving.apis import prediction_log_pb2
 
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export import ExportError, ServedClassifier, ServedEmbedding, ServingModule, write_saved_model
@@ -50,7 +49,7 @@ def test_versions_count_up_from_the_highest(module, tmp_path):
 
 
 def test_a_version_is_never_overwritten(module, exports):
-    path = exports["classifier"].path
+    path = exports["pairs"].path
     before = sorted((str(p), p.stat().st_mtime_ns) for p in path.rglob("*"))
     with pytest.raises(RunDirectoryError, match=f"{re.escape(str(path))} exists already"):
         write_saved_model(module, path.parent, version=1)
@@ -93,13 +92,10 @@ def test_a_model_that_answers_otherwise_is_not_exported(models, tokenizer, tmp_p
     assert os.listdir(tmp_path) == [".lock"]
 
 
-@pytest.mark.parametrize(
-    ("error", "said", "message"),
-    [
-        (tf.errors.ResourceExhaustedError, "/x/variables; No space left on device", "the disk is full"),
-        (tf.errors.UnknownError, "/x/variables; File too large", "the file would be larger than the limit"),
-    ],
-)
+@pytest.mark.parametrize(("error", "said", "message"), [
+    (tf.errors.ResourceExhaustedError, "/x/variables; No space left on device", "the disk is full"),
+    (tf.errors.UnknownError, "/x/variables; File too large", "the file would be larger than the limit"),
+])  # fmt: skip
 def test_a_refusal_of_the_disk_is_one_sentence_and_leaves_nothing(error, said, message, module, tmp_path, monkeypatch):
     def save(module, folder, signatures):
         (tmp_path / os.path.basename(folder)).mkdir()
@@ -145,20 +141,18 @@ def test_answers_that_are_not_finite_are_not_exported(models, tokenizer, tmp_pat
 
 
 def test_labels_settings_and_tokenizer_lie_beside_the_model(exports, tokenizer):
-    assets = exports["tagger"].path / "assets"
-    assert (assets / "labels.txt").read_text().split() == ["O", "B-LOC", "I-LOC", "V", "N"]
+    assets = exports["pairs"].path / "assets"
+    assert (assets / "labels.txt").read_text(encoding="utf-8").split() == ["negative", "neutral", "größer"]
     assert load_tokenizer(assets / "tokenizer").fingerprint == tokenizer.fingerprint
     settings = json.loads((assets / "export.json").read_text())
     assert settings == {"sequence_length": LENGTH, "static": False, "precision": "float32"}
 
 
 def test_warmup_requests_are_prediction_logs(exports):
-    """Read back by protobuf itself, with the fields of tensorflow/serving's .proto files."""
-    prediction_log = serving_messages()
     path = exports["pairs"].path / "assets.extra" / "tf_serving_warmup_requests"
     requests = []
     for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
-        log = prediction_log.FromString(record)
+        log = prediction_log_pb2.PredictionLog.FromString(record)
         assert log.WhichOneof("log_type") == "predict_log"
         requests.append(log.predict_log.request)
     assert {r.model_spec.signature_name for r in requests} == {"serving_default"}
@@ -166,44 +160,3 @@ def test_warmup_requests_are_prediction_logs(exports):
     texts = [[t if isinstance(t, bytes) else t.encode()] for t in TRIAL_TEXTS]
     assert [tf.make_ndarray(r.inputs["text"]).tolist() for r in requests] == texts
     assert [tf.make_ndarray(r.inputs["text_pair"]).tolist() for r in requests] == texts[::-1]
-
-
-def serving_messages():
-    """The class PredictionLog, declared as in apis/prediction_log.proto, predict.proto and model.proto."""
-    field = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(
-        name="serving.proto", package="serving", syntax="proto3", dependency=[tensor_pb2.DESCRIPTOR.name]
-    )
-
-    def message(name, *fields):
-        declared = file.message_type.add(name=name)
-        for number, label, kind, type_name in fields:
-            declared.field.add(
-                name=label,
-                number=number,
-                type=kind,
-                type_name=type_name or None,
-                label=field.LABEL_REPEATED if label == "inputs" else field.LABEL_OPTIONAL,
-            )
-        return declared
-
-    text, nested = field.TYPE_STRING, field.TYPE_MESSAGE
-    message("ModelSpec", (1, "name", text, ""), (3, "signature_name", text, ""))
-    request = message(
-        "PredictRequest",
-        (1, "model_spec", nested, ".serving.ModelSpec"),
-        (2, "inputs", nested, ".serving.PredictRequest.InputsEntry"),
-    )
-    entry = request.nested_type.add(name="InputsEntry")
-    entry.options.map_entry = True
-    entry.field.add(name="key", number=1, type=text, label=field.LABEL_OPTIONAL)
-    entry.field.add(
-        name="value", number=2, type=nested, type_name=".tensorflow.TensorProto", label=field.LABEL_OPTIONAL
-    )
-    message("PredictLog", (1, "request", nested, ".serving.PredictRequest"))
-    log = message("PredictionLog", (6, "predict_log", nested, ".serving.PredictLog"))
-    log.oneof_decl.add(name="log_type")
-    log.field[0].oneof_index = 0
-    pool = descriptor_pool.Default()
-    pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("serving.PredictionLog"))

@@ -38,9 +38,8 @@ def every_text(logits, prompt, limit, alpha, variant):
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5])
 def test_with_beams_for_every_text_the_search_is_exhaustive(variant, alpha):
     logits, limit, prompts = table(4, seed=int(10 * alpha)), 3, [[1, 2], [3, 1]]
-    config = GenerationConfig(
-        method="beam_search", beams=40, n_best=5, length_penalty=alpha, max_new_tokens=limit, beam_variant=variant
-    )
+    settings = {"beams": 40, "n_best": 5, "length_penalty": alpha, "max_new_tokens": limit, "beam_variant": variant}
+    config = GenerationConfig(method="beam_search", **settings)
     found = beam_search(MarkovSteps(logits, prompts, limit), config, Restrictions(stop_ids=(STOP,)), filler=-1)
     for row, prompt in enumerate(prompts):
         for place, (score, text) in enumerate(every_text(logits, prompt, limit, alpha, variant)[:5]):
@@ -54,11 +53,10 @@ def few_beams(logits, prompt, limit, k, n_best, alpha, variant, stops):
     """The search with k beams on Python lists: texts with their scores, best first."""
     log_p, alive, finished = log_softmax(logits), [(0.0, ())], []
     for length in range(1, limit + 1):
-        grown = [
-            (score + log_p[(*prompt, *text)[-2], (*prompt, *text)[-1], token], (*text, token))
-            for score, text in alive
-            for token in range(len(logits))
-        ]
+        grown = []
+        for score, text in alive:
+            before, last = (*prompt, *text)[-2:]
+            grown += [(score + log_p[before, last, token], (*text, token)) for token in range(len(logits))]
         grown = sorted(grown, reverse=True)[: k * max(2, 1 + len(stops))]
         ended = [(score, text) for score, text in grown if text[-1] in stops]
         if variant == "huggingface":
@@ -104,9 +102,8 @@ def test_one_beam_without_penalty_is_greedy():
 
     logits, prompts = table(9, seed=4), [[1, 2], [3, 1], [8, 8]]
     restrictions = Restrictions(stop_ids=(STOP,))
-    config = GenerationConfig(
-        method="beam_search", beams=1, length_penalty=0.0, max_new_tokens=10, beam_variant="huggingface"
-    )
+    settings = {"beams": 1, "length_penalty": 0.0, "max_new_tokens": 10, "beam_variant": "huggingface"}
+    config = GenerationConfig(method="beam_search", **settings)
     beam = beam_search(MarkovSteps(logits, prompts, 10), config, restrictions)
     greedy = generate_tokens(MarkovSteps(logits, prompts, 10), GenerationConfig(max_new_tokens=10), restrictions)
     np.testing.assert_array_equal(beam["token_ids"][:, 0], greedy["token_ids"])

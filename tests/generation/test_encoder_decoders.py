@@ -29,9 +29,8 @@ def test_texts_are_those_of_generate():
     with np.load(FIXTURES / "t5_relu_tied.npz") as file:
         golden = dict(file)
     model = T5(T5Config(**t5.HF_CONFIG.read(json.loads(str(golden["config"])), "config.json")))
-    load_weights(
-        model, {k.removeprefix("weights/"): v for k, v in golden.items() if k.startswith("weights/")}, t5.HF_WEIGHTS
-    )
+    weights = {k.removeprefix("weights/"): v for k, v in golden.items() if k.startswith("weights/")}
+    load_weights(model, weights, t5.HF_WEIGHTS)
     tokenizer = WordPieceTokenizer(WORDS)
     tokenizer.layout = build_layout("none", None, None)
     generate = TextGenerator(model, tokenizer)
@@ -112,9 +111,8 @@ def test_targets_have_the_log_likelihood_of_their_tokens_and_of_the_end(model, t
         assert score.is_greedy == (log_p.argmax(-1).tolist() == ids[1:])
     assert not greedy.finished  # a text that greedy generation does not end is not the greedy one
     assert not scorer.continuations([("the", greedy.text)])[0].is_greedy
-    with pytest.raises(
-        ConfigError, match="perplexity needs a decoder that continues texts, and t5 is an encoder-decoder"
-    ):
+    message = "perplexity needs a decoder that continues texts, and t5 is an encoder-decoder"
+    with pytest.raises(ConfigError, match=message):
         scorer.perplexity(["the"])
 
 

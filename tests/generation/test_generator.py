@@ -3,28 +3,20 @@
 import keras
 import numpy as np
 import pytest
+from markov import log_softmax
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation import (
-    DecoderSteps,
-    GenerationConfig,
-    Restrictions,
-    StopStrings,
-    TextGenerator,
-    TextScorer,
-    find_texts,
-    generate_tokens,
-    generator,
-)
+from bert_tf.generation import DecoderSteps, GenerationConfig, StopStrings, TextGenerator, TextScorer, generator
+from bert_tf.generation.restrictions import Restrictions
+from bert_tf.generation.sampling import generate_tokens
 from bert_tf.generation.scoring import windows_of
+from bert_tf.generation.search import find_texts
 from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.tokenizers import Frame, WordPieceTokenizer
 from bert_tf.tokenizers.bpe.training import train_byte_level_bpe
 
-TEXTS = [
-    "the state of the union is strong, and the people of the union know it.",
-    "안녕하세요 여러분, 다시 만나서 반갑습니다.",
-] * 30
+TEXTS = ["the state of the union is strong, and the people of the union know it."] * 30
+TEXTS += ["안녕하세요 여러분, 다시 만나서 반갑습니다."] * 30
 PROMPTS = ["the", "the people of the union", "안녕 여러분", "strong, and the"]
 
 
@@ -38,6 +30,12 @@ def tokenizer():
 @pytest.fixture(scope="module")
 def model(tokenizer):
     return gpt(tokenizer.vocabulary_size)
+
+
+@pytest.fixture(scope="module")
+def generate(model, tokenizer):
+    """One for all tests: its graphs are slow to make."""
+    return TextGenerator(model, tokenizer)
 
 
 def gpt(vocabulary_size):
@@ -56,16 +54,15 @@ def greedily(model, ids, new, stop_ids):
     """The new tokens and their log-probability, computed from the whole text each time."""
     ids, score, start = list(ids), 0.0, len(ids)
     for _ in range(new):
-        logits = logits_of(model, ids)[-1].astype("float64")
-        score += logits.max() - np.log(np.exp(logits - logits.max()).sum()) - logits.max()
-        ids.append(int(logits.argmax()))
+        log_p = log_softmax(logits_of(model, ids)[-1])
+        score += log_p.max()
+        ids.append(int(log_p.argmax()))
         if ids[-1] in stop_ids:
             break
     return ids[start:], score
 
 
-def test_prompts_of_unequal_length_give_what_each_gives_alone_without_a_cache(model, tokenizer):
-    generate = TextGenerator(model, tokenizer)
+def test_prompts_of_unequal_length_give_what_each_gives_alone_without_a_cache(generate, model, tokenizer):
     found = generate(PROMPTS, GenerationConfig(max_new_tokens=12))
     assert len({len(tokenizer.encode(prompt)) for prompt in PROMPTS}) > 2
     for prompt, (answer,) in zip(PROMPTS, found, strict=True):
@@ -77,8 +74,7 @@ def test_prompts_of_unequal_length_give_what_each_gives_alone_without_a_cache(mo
 
 
 @pytest.mark.parametrize("method", ["sample", "beam_search"])
-def test_other_methods_are_alike_in_a_batch_and_alone(model, tokenizer, method):
-    generate = TextGenerator(model, tokenizer)
+def test_other_methods_are_alike_in_a_batch_and_alone(generate, method):
     options = {"top_k": 20} if method == "sample" else {"n_best": 2}
     config = GenerationConfig(method=method, max_new_tokens=8, no_repeat_ngram=2, **options)
     found = generate(PROMPTS, config)
@@ -98,24 +94,22 @@ def test_another_seed_takes_the_same_graph(model, tokenizer, monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["greedy", "sample"])
-def test_a_stream_is_the_text_in_pieces(model, tokenizer, method):
-    generate = TextGenerator(model, tokenizer)
-    config = GenerationConfig(method=method, max_new_tokens=16)
+def test_a_stream_is_the_text_in_pieces(generate, method):
+    config = GenerationConfig(method=method, max_new_tokens=12)
     for prompt in PROMPTS[:3]:
         pieces = list(generate.stream(prompt, config))
         assert "".join(pieces) == generate([prompt], config)[0][0].text
         assert all(pieces)
 
 
-def test_a_text_ends_before_a_stop_string(model, tokenizer):
-    generate = TextGenerator(model, tokenizer)
-    whole = generate(["the people"], GenerationConfig(max_new_tokens=16))[0][0].text
+def test_a_text_ends_before_a_stop_string(generate, tokenizer):
+    whole = generate(["the people"], GenerationConfig(max_new_tokens=12))[0][0].text
     stop = whole[3:5]
-    config = GenerationConfig(max_new_tokens=16, stop_strings=(stop,))
+    config = GenerationConfig(max_new_tokens=12, stop_strings=(stop,))
     answer = generate(["the people"], config)[0][0]
     assert answer.text == whole[: whole.index(stop)] and answer.finished
     assert stop in tokenizer.decode(answer.token_ids) and stop not in tokenizer.decode(answer.token_ids[:-1])
-    assert len(answer.token_ids) < 16  # the computation stops there, too
+    assert len(answer.token_ids) < 12  # the computation stops there, too
     assert "".join(generate.stream("the people", config)) == answer.text
 
 
@@ -136,9 +130,8 @@ def test_a_stop_string_that_no_text_has_is_refused(model):
     generate = TextGenerator(model, WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the union ##s .".split()))
     for written in ("the union", "nio"):  # also a part of a word
         generate.stop_strings(GenerationConfig(stop_strings=(written,)))
-    with pytest.raises(
-        ConfigError, match=r"cannot write the stop string 'The': it reads 'a The a' as .*choose another"
-    ):
+    message = r"cannot write the stop string 'The': it reads 'a The a' as .*choose another"
+    with pytest.raises(ConfigError, match=message):
         generate(["the"], GenerationConfig(max_new_tokens=4, stop_strings=("the", "The")))
 
 
@@ -160,23 +153,22 @@ def test_only_allowed_tokens_are_generated(model, tokenizer):
         TextGenerator(model, tokenizer, stop_tokens=["no such token"])
 
 
-def test_bad_prompts_are_refused(model, tokenizer):
-    generate = TextGenerator(model, tokenizer)
-    with pytest.raises(DataError, match="has no token; give at least one word"):
-        generate(["the", ""], GenerationConfig(max_new_tokens=4))
-    with pytest.raises(DataError, match="are more than the model's 48 positions"):
-        generate(["the " * 40], GenerationConfig(max_new_tokens=20))
-    with pytest.raises(DataError, match="no prompts"):
-        generate([])
-    with pytest.raises(DataError, match="a text must be a str, got 5"):
-        generate(["the", 5])
+def test_bad_prompts_are_refused(generate):
+    for prompts, message in (
+        (["the", ""], "has no token; give at least one word"),
+        (["the " * 40], "are more than the model's 48 positions"),
+        ([], "no prompts"),
+        (["the", 5], "a text must be a str, got 5"),
+    ):
+        with pytest.raises(DataError, match=message):
+            generate(prompts, GenerationConfig(max_new_tokens=20))
     with pytest.raises(ConfigError, match="beam search knows its text at the end only"):
         next(generate.stream("the", GenerationConfig(method="beam_search")))
 
 
-def test_one_text_without_a_list_is_not_read_character_by_character(model, tokenizer):
+def test_one_text_without_a_list_is_not_read_character_by_character(generate, model, tokenizer):
     scorer = TextScorer(model, tokenizer)
-    for function in (TextGenerator(model, tokenizer), scorer.perplexity, scorer.tokens):
+    for function in (generate, scorer.perplexity, scorer.tokens):
         with pytest.raises(DataError, match=r"'the people' is one text; give a list of texts, \['the people'\]"):
             function("the people")
 
@@ -185,13 +177,9 @@ def test_generation_in_a_graph_of_unknown_shapes(model, tokenizer):
     """What an export holds: sizes and the number of new tokens are inputs."""
     import tensorflow as tf
 
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec([None, None], tf.int32),
-            tf.TensorSpec([None, None], tf.bool),
-            tf.TensorSpec([], tf.int32),
-        ]
-    )
+    texts = [tf.TensorSpec([None, None], dtype) for dtype in (tf.int32, tf.bool)]
+
+    @tf.function(input_signature=[*texts, tf.TensorSpec([], tf.int32)])
     def function(token_ids, mask, new):
         steps = DecoderSteps(model, token_ids, mask, new)
         return generate_tokens(steps, GenerationConfig(), Restrictions())["token_ids"]
@@ -203,22 +191,21 @@ def test_generation_in_a_graph_of_unknown_shapes(model, tokenizer):
         assert found[1].tolist() == greedily(model, ids[1], new, ())[0]
 
 
-def test_continuations_have_the_log_likelihood_of_their_tokens(model, tokenizer):
+def test_continuations_have_the_log_likelihood_of_their_tokens(generate, model, tokenizer):
     scorer = TextScorer(model, tokenizer, batch_size=2)
     pairs = [("the state of", " the union"), ("", "the"), ("안녕", "하세요"), ("the people", " of the people of it")]
     for (context, continuation), score in zip(pairs, scorer.continuations(pairs), strict=True):
         ids, begin = tokenizer.encode(context + continuation), len(tokenizer.encode(context)) - 1
         if not context:  # the row begins as the generator's does
             ids, begin = [scorer.start_id, *ids], 0
-        logits = logits_of(model, ids).astype("float64")
-        log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+        log_p = log_softmax(logits_of(model, ids))
         expected = sum(log_p[i - 1, ids[i]] for i in range(begin + 1, len(ids)))
         assert score.log_likelihood == pytest.approx(expected, rel=1e-4)
         assert (score.tokens, score.characters) == (len(ids) - 1 - begin, len(continuation))
         assert score.bytes == len(continuation.encode())
-        best = logits.argmax(-1)
+        best = log_p.argmax(-1)
         assert score.is_greedy == all(best[i - 1] == ids[i] for i in range(begin + 1, len(ids)))
-    answer = TextGenerator(model, tokenizer)(["the state of"], GenerationConfig(max_new_tokens=3))[0][0]
+    answer = generate(["the state of"], GenerationConfig(max_new_tokens=3))[0][0]
     assert scorer.continuations([("the state of", answer.text)])[0].is_greedy
     with pytest.raises(DataError, match="continuation of 'the' is empty"):
         scorer.continuations([("the", "")])
@@ -240,8 +227,7 @@ def test_perplexity_counts_every_token_once(model, tokenizer):
     assert len(ids) > 40
     expected = 0.0
     for begin, end, new in windows_of(len(ids), 20, 8):
-        logits = logits_of(model, ids[begin:end]).astype("float64")
-        log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+        log_p = log_softmax(logits_of(model, ids[begin:end]))
         expected -= sum(log_p[i - 1 - begin, ids[i]] for i in range(new, end))
     shown = []
     scorer.batch_size = 1  # as many calls as there are
@@ -257,8 +243,7 @@ def test_without_a_start_token_the_first_token_is_context(model, tokenizer):
     scorer, text = TextScorer(model, tokenizer), "the state of the union"
     scorer.start_id = None  # as with GPT-1's tokenizer
     ids = tokenizer.encode(text)
-    logits = logits_of(model, ids).astype("float64")
-    log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    log_p = log_softmax(logits_of(model, ids))
     values = [log_p[i - 1, ids[i]] for i in range(1, len(ids))]
     begin = len(tokenizer.encode("the state"))
     (score,) = scorer.continuations([("the state", " of the union")])

@@ -1,11 +1,30 @@
-"""A scorer whose opinions are given: a text's words are its tokens, each with the log-probability that a table says."""
+"""Small models for probes, and a scorer whose opinions are given."""
 
+import keras
 import numpy as np
 
+from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.probing import ScoredText
+from bert_tf.tokenizers import WordPieceTokenizer
+
+
+def tokenizer_of(pieces):
+    return WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces.split()])
+
+
+def bert(tokenizer, seed, positions, layers=2, heads=2, initializer_range=0.3, **options):
+    """A random encoder whose outputs differ by more than rounding."""
+    keras.utils.set_random_seed(seed)
+    sizes = {"hidden_size": 16, "num_layers": layers, "num_heads": heads, "intermediate_size": 32}
+    config = BertConfig(
+        tokenizer.vocabulary_size, **sizes, max_positions=positions, initializer_range=initializer_range
+    )
+    return BertEncoder(config, **options)
 
 
 class FakeScorer:
+    """A text's words are its tokens, each with the log-probability that a table says."""
+
     batch_size, predicts_first_token = 2, True
 
     def __init__(self, log_p, ranks=()):

@@ -6,28 +6,23 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
+from fakes import bert, tokenizer_of
 
 from bert_tf.cli.main import main
 from bert_tf.errors import DataError
-from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.probing import TextAttention, text_attention, write_attention_page
-from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.loading import load_encoder
 
-PIECES = "the un ##believ ##able film is good . <script>".split()
-TOKENIZER = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *PIECES])
+TOKENIZER = tokenizer_of("the un ##believ ##able film is good . <script>")
 CHECKPOINTS = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 
 
 @pytest.fixture(scope="module")
 def encoder():
-    keras.utils.set_random_seed(4)
-    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 4, "intermediate_size": 32, "initializer_range": 0.5}
-    return BertEncoder(BertConfig(TOKENIZER.vocabulary_size, max_positions=16, **sizes), output_attention_scores=True)
+    return bert(TOKENIZER, 4, positions=16, heads=4, initializer_range=0.5, output_attention_scores=True)
 
 
 def test_the_model_s_probabilities(encoder):
@@ -49,13 +44,10 @@ def test_words_sum_what_is_looked_at_and_average_who_looks():
     np.testing.assert_allclose(words.weights[0, 0], [[0.2, 0.8], [0.25, 0.75]], atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("family", "tokens", "words"),
-    [
-        ("roberta", "<s> t he ␣ L a w s ␣ é é . </s> </s> t </s>", "<s> the Laws é . </s> </s> t </s>"),
-        ("albert", "[CLS] t h e ␣ L a w s ␣ é <unk> [SEP] t [SEP]", "[CLS] the Laws é <unk> [SEP] t [SEP]"),
-    ],
-)
+@pytest.mark.parametrize(("family", "tokens", "words"), [
+    ("roberta", "<s> t he ␣ L a w s ␣ é é . </s> </s> t </s>", "<s> the Laws é . </s> </s> t </s>"),
+    ("albert", "[CLS] t h e ␣ L a w s ␣ é <unk> [SEP] t [SEP]", "[CLS] the Laws é <unk> [SEP] t [SEP]"),
+])  # fmt: skip
 def test_tokens_are_spelled_as_in_the_text(family, tokens, words):
     """Not as in the vocabulary, where byte-level BPE has Ġ for a space, and a letter for each byte."""
     found = text_attention(*load_encoder(CHECKPOINTS / family, pooler=False), "the Laws é.", "t")
@@ -76,18 +68,10 @@ def test_the_page(encoder, tmp_path):
     if BROWSER is None:
         pytest.skip("no chromium or chrome is installed")
     keys = "<script>for (const key of ['ArrowRight', 'ArrowDown', 'w']) document.onkeydown(new KeyboardEvent('keydown', {key}));</script>"
-    path.write_text(
-        re.sub(r"; script-src 'sha256-[^']*'", "", page)
-        .replace("default-src 'none'; ", "")
-        .replace("</body>", f"{keys}</body>")
-    )
-    options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-logging=stderr",
-        f"--user-data-dir={tmp_path}/profile",
-    ]
+    page = re.sub(r"; script-src 'sha256-[^']*'", "", page).replace("default-src 'none'; ", "")
+    path.write_text(page.replace("</body>", f"{keys}</body>"))
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
+    options.append(f"--user-data-dir={tmp_path}/profile")
     done = subprocess.run([BROWSER, *options, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=60)
     assert "CONSOLE" not in done.stderr
     assert "layer 2, head 2</output>" in done.stdout and ">unbelievable</text>" in done.stdout

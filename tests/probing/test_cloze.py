@@ -32,11 +32,8 @@ def test_results_by_their_definitions():
         ClozeQuestion("a", "___ y", ("red car",), ("red car", "bad", "sad")),
         ClozeQuestion("b", "x ___", ("same",), ("same", "equal")),
     ]
-    scorer = FakeScorer(
-        {"good": -1.0, "bad": -2.0, "red": -1.5, "car": -1.0, "same": -3.0, "equal": -3.0, "sad": -9.0},
-        {"good": 6, "fine": 4, "same": 0},
-    )
-    done = []
+    log_p = {"good": -1.0, "bad": -2.0, "red": -1.5, "car": -1.0, "same": -3.0, "equal": -3.0, "sad": -9.0}
+    scorer, done = FakeScorer(log_p, {"good": 6, "fine": 4, "same": 0}), []
     found = run_cloze(scorer, questions, done.append)
     assert done == [2, 3]
     a, b = found["a"], found["b"]
@@ -59,21 +56,15 @@ def test_options_without_context(family, known):
 def test_lama(tmp_path):
     folder = tmp_path / "TREx"
     folder.mkdir()
-    fact = {
-        "predicate_id": "P17",
-        "sub_label": "Paris",
-        "obj_label": "France",
-        "masked_sentences": ["Paris, [MASK] or [MASK]"],
-    }
+    fact = {"predicate_id": "P17", "sub_label": "Paris", "obj_label": "France"}
+    fact["masked_sentences"] = ["Paris, [MASK] or [MASK]"]
     rows = [fact, fact, fact | {"obj_label": "Italy", "judgments": [{"judgment": "no"}]}]
     (folder / "P17.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "other.jsonl").write_text(json.dumps({"obj_label": "b", "masked_sentences": ["a [MASK]"]}) + "\n")
     (tmp_path / "relations.jsonl").write_text('{"relation": "P17", "template": "[X] is in [Y] ."}\n')
     plain = read_lama(folder)
-    assert [(q.kind, q.text, q.answers) for q in plain] == [
-        ("P17", "Paris, ___ or ", ("France",)),
-        ("other", "a ___", ("b",)),
-    ]
+    first, other = [("P17", "Paris, ___ or ", ("France",)), ("other", "a ___", ("b",))]
+    assert [(q.kind, q.text, q.answers) for q in plain] == [first, other]
     assert read_lama(folder, tmp_path / "relations.jsonl")[0].text == "Paris is in ___ ."
     found = run_cloze(FakeScorer({}, {"France": 0, "b": 3}), plain)
     assert (found["P17"].p_at_1, found["other"].p_at_1, found["other"].p_at_5) == (1.0, 0.0, 1.0)
@@ -89,15 +80,12 @@ def test_lama(tmp_path):
         read_lama(tmp_path / "latin.jsonl")
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ("facts\tParis is here.\tFrance\tItaly\n", "question 1: .* has 0 blanks ___; it must have one"),
-        ("facts\tA ___.\t|\tItaly\n", "question 1: there is no answer"),
-        ("facts\tA ___.\tFrance\tFrance\n", "there must be options beside the answer"),
-        ("facts\tA ___.\tFrance|Spain\tSpain|Italy\n", "no other one may be right"),
-    ],
-)
+@pytest.mark.parametrize(("row", "message"), [
+    ("facts\tParis is here.\tFrance\tItaly\n", "question 1: .* has 0 blanks ___; it must have one"),
+    ("facts\tA ___.\t|\tItaly\n", "question 1: there is no answer"),
+    ("facts\tA ___.\tFrance\tFrance\n", "there must be options beside the answer"),
+    ("facts\tA ___.\tFrance|Spain\tSpain|Italy\n", "no other one may be right"),
+])  # fmt: skip
 def test_errors(row, message, tmp_path):
     (tmp_path / "a.tsv").write_text(HEADER + row)
     with pytest.raises(DataError, match=message):

@@ -1,14 +1,12 @@
 """Edge probes: files, the model by its formula, and labels that only the context shows."""
 
-import keras
 import numpy as np
 import pytest
+from fakes import bert, tokenizer_of
 
 from bert_tf.errors import DataError
-from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.probing import EdgeConfig, EdgeProbe, SpanExample, edges_table, read_spans, run_edges
 from bert_tf.probing.edges import micro_f1
-from bert_tf.tokenizers import WordPieceTokenizer
 
 
 def test_files(tmp_path):
@@ -61,22 +59,17 @@ def test_the_model_by_its_formula():
 
 def test_micro_f1():
     predicted, true = np.array([[1, 1, 0], [0, 0, 1]]) > 0, np.array([[1, 0, 0], [1, 0, 1]])
-    assert (
-        micro_f1(predicted, true) == pytest.approx(2 * (2 / 3) * (2 / 3) / (4 / 3))
-        and micro_f1(predicted, true, 1) == 4 / 7
-    )
+    assert micro_f1(predicted, true) == pytest.approx(2 * (2 / 3) * (2 / 3) / (4 / 3))
+    assert micro_f1(predicted, true, 1) == 4 / 7
 
 
 @pytest.mark.slow
 def test_labels_that_the_context_shows_are_found():
     """Whether the other word is "good" or "bad" is not in the embeddings of "film", but in the layers above."""
-    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"good bad film".split()])
-    keras.utils.set_random_seed(3)
-    sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.6}
-    encoder = BertEncoder(BertConfig(tokenizer.vocabulary_size, max_positions=5, **sizes))
-    examples = [
-        SpanExample(f"{word} film", ((len(word) + 1, len(word) + 5),), (word,)) for word in ("good", "bad", "bad")
-    ]
+    tokenizer = tokenizer_of("good bad film")
+    encoder = bert(tokenizer, 3, positions=5, layers=1, initializer_range=0.6)
+    bad = SpanExample("bad film", ((4, 8),), ("bad",))
+    examples = [SpanExample("good film", ((5, 9),), ("good",)), bad, bad]
     unseen = SpanExample("film", ((0, 4),), ("other",))
     too_long = SpanExample("good " * 9, ((0, 4),), ("good",))
     config = EdgeConfig(projection=8, hidden=8, epochs=15, dropout=0.0, learning_rate=0.05)

@@ -33,10 +33,8 @@ def test_files(tmp_path):
     assert role.predictions[0][2] == ("avoided", "hated")
     places = [(f"which {a} the {b} had", "interviewed") for a, b in (("star", "journalist"), ("journalist", "star"))]
     assert role.comparisons == [(("all",), places[0], [places[1]])]
-    assert [(words, context) for _, context, words in negation.predictions] == [
-        (("bird",), "A robin is a"),
-        (("good",), "Tea is very"),
-    ]
+    first, second = [(words, context) for _, context, words in negation.predictions]
+    assert (first, second) == ((("bird",), "A robin is a"), (("good",), "Tea is very"))
     kinds, right, others = negation.comparisons[1]
     assert kinds == ("all", "negative", "negative, natural")
     assert (right, others) == (("A robin is not an", "insect"), [("A robin is not a", "bird")])
@@ -61,18 +59,11 @@ def test_numbers(tmp_path):
     (tmp_path / "CPRAG.tsv").write_text(CPRAG)
     (tmp_path / "NEG.tsv").write_text(NEGATION)
     p = {
-        "football": 0.5,
-        "baseball": 0.3,
-        "monopoly": 0.2,
-        "chess": 0.205,
-        "bird": 0.4,
-        "insect": 0.1,
-        "good": 0.2,
+        "football": 0.5, "baseball": 0.3, "monopoly": 0.2, "chess": 0.205, "bird": 0.4, "insect": 0.1, "good": 0.2,
         "bad": 0.195,
-    }
-    scorer = Scorer(
-        {word: np.log(value) for word, value in p.items()}, {"football": 0, "chess": 3, "bird": 4, "good": 5}
-    )
+    }  # fmt: skip
+    ranks = {"football": 0, "chess": 3, "bird": 4, "good": 5}
+    scorer = Scorer({word: np.log(value) for word, value in p.items()}, ranks)
     found = run_diagnostics(scorer, [read_diagnostic(tmp_path / f"{name}.tsv") for name in ("CPRAG", "NEG")])
     cprag = found["CPRAG, all"]
     # "chess" (0.205) loses to "football"; a model that says the same after all contexts.

@@ -9,16 +9,7 @@ from bert_tf.models.t5 import T5, T5Config
 from bert_tf.probing import ClozeQuestion, GapScorer, run_cloze
 from bert_tf.tokenizers import WordPieceTokenizer
 
-TOKENS = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    *"the un ##believ ##able film is good bad".split(),
-    "<extra_id_0>",
-    "<extra_id_1>",
-]
+TOKENS = "[PAD] [UNK] [CLS] [SEP] [MASK] the un ##believ ##able film is good bad <extra_id_0> <extra_id_1>".split()
 SIZES = {"num_layers": 1, "num_heads": 2, "head_size": 8, "intermediate_size": 32}
 
 
@@ -54,9 +45,8 @@ def test_cloze_questions(model):
     scorer = GapScorer(model, WordPieceTokenizer(TOKENS))
     question = ClozeQuestion("films", "the film is ___", ("good",), ("good", "bad", "unbelievable"))
     found = run_cloze(scorer, [question])["films"]
-    values = [
-        scorer.span_scores([question.filled(word)[0]], [question.filled(word)[1]])[0][0] for word in question.options
-    ]
+    filled = [question.filled(word) for word in question.options]
+    values = [scorer.span_scores([text], [span])[0][0] for text, span in filled]
     assert found.accuracy == (values[0] > max(values[1:])) and found.ranked == 1
     with pytest.raises(ConfigError, match="no probability of a whole text"):
         scorer.score(["the film"])

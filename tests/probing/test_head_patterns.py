@@ -1,26 +1,20 @@
 """Heads and trees: files, distances, and the accuracies of heads by their definitions."""
 
-import keras
 import numpy as np
 import pytest
+from fakes import bert, tokenizer_of
 
 from bert_tf.errors import DataError
-from bert_tf.models import BertConfig, BertEncoder, GPT2Config, GPT2Decoder
+from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.probing import DependencyTree, patterns_table, read_trees, relations_table, run_heads
-from bert_tf.tokenizers import WordPieceTokenizer
 
-TOKENIZER = WordPieceTokenizer(
-    ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the un ##believ ##able film is good .".split()]
-)
+TOKENIZER = tokenizer_of("the un ##believ ##able film is good .")
 TREES = [
     DependencyTree(["the", "unbelievable", "film"], [2, 2, -1], ["det", "amod", "root"], [False] * 3),
     DependencyTree(["film", "is", "good", "."], [2, 2, -1, 2], ["nsubj", "cop", "root", "punct"], [False] * 3 + [True]),
 ]
-LINES = [
-    "1\tfilm\t_\tNOUN\t_\t_\t3\tnsubj\t_\t_",
-    "2-3\tisgood\t" + "\t".join("_" * 8),
-    "2\tis\t_\tAUX\t_\t_\t3\tcop\t_\t_",
-]
+LINES = ["1\tfilm\t_\tNOUN\t_\t_\t3\tnsubj\t_\t_", "2-3\tisgood\t" + "\t".join("_" * 8)]
+LINES += ["2\tis\t_\tAUX\t_\t_\t3\tcop\t_\t_"]
 LINES += ["3\tgood\t_\tADJ\t_\t_\t0\troot\t_\t_", "4\t.\t_\tPUNCT\t_\t_\t3\tpunct\t_\t_"]
 
 
@@ -47,17 +41,14 @@ def test_distances():
 
 
 def test_accuracies_and_means_by_their_definitions():
-    keras.utils.set_random_seed(5)
-    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.5}
-    encoder = BertEncoder(BertConfig(TOKENIZER.vocabulary_size, max_positions=7, **sizes), output_attention_scores=True)
+    encoder = bert(TOKENIZER, 5, positions=7, initializer_range=0.5, output_attention_scores=True)
     long = DependencyTree(["film"] * 6, [-1, 0, 1, 2, 3, 4], ["root"] + ["x"] * 5, [False] * 6)
     done = []
     found = run_heads(encoder, TOKENIZER, [*TREES, long], progress=lambda *n: done.append(n))
     assert done == [(2, 2)] and (found.count, found.skipped) == (2, 1)
     rows = [[2, 5, 6, 7, 8, 9, 3], [2, 9, 10, 11, 12, 3]]
-    attention = [
-        np.stack(encoder({"token_ids": np.array([row])})["attention_scores"])[:, 0].astype(np.float64) for row in rows
-    ]
+    scores = [encoder({"token_ids": np.array([row])})["attention_scores"] for row in rows]
+    attention = [np.stack(layers)[:, 0].astype(np.float64) for layers in scores]
     first, second = attention[0][:, :, 1:-1, 1:-1], attention[1][:, :, 1:-1, 1:-1]
     to = np.stack([first[..., 0], first[..., 1:4].sum(-1), first[..., 4]], axis=-1)
     words = np.stack([to[:, :, 0], to[:, :, 1:4].mean(2), to[:, :, 4]], axis=2)
@@ -69,10 +60,8 @@ def test_accuracies_and_means_by_their_definitions():
             assert found.relations["det"][1][layer][head] == (own[2, 0] > own[1, 0])
             subject = max((i for i in range(4) if i != 0), key=lambda i: other[0, i]) == 2
             copula = max((i for i in range(4) if i != 1), key=lambda i: other[1, i]) == 2
-            assert (found.relations["nsubj"][0][layer][head], found.relations["cop"][0][layer][head]) == (
-                subject,
-                copula,
-            )
+            assert found.relations["nsubj"][0][layer][head] == subject
+            assert found.relations["cop"][0][layer][head] == copula
             own = attention[0][layer, head], attention[1][layer, head]
             previous = sum(sum(a[i, i - 1] for i in range(2, len(a) - 1)) for a in own) / (4 + 3)
             assert found.patterns["previous token"][layer][head] == pytest.approx(previous, abs=1e-5)

@@ -1,24 +1,19 @@
 """Probes of layers: the vectors of words by plain calls, the controls, and classes that a layer does or does not show."""
 
-import keras
 import numpy as np
 import pytest
+from fakes import bert, tokenizer_of
 
 from bert_tf.errors import DataError
-from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.probing import LayerProbe, control_tags, layer_vectors, probe_layers
-from bert_tf.tokenizers import WordPieceTokenizer
 
-PIECES = "the un ##believ ##able film is good bad one a".split()
-TOKENIZER = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *PIECES])
+TOKENIZER = tokenizer_of("the un ##believ ##able film is good bad one a")
 SENTENCES = [["the", "unbelievable", "film"], ["is", "good"], ["a"]]
 
 
 @pytest.fixture(scope="module")
 def encoder():
-    keras.utils.set_random_seed(2)
-    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.3}
-    return BertEncoder(BertConfig(TOKENIZER.vocabulary_size, max_positions=12, **sizes), output_hidden_states=True)
+    return bert(TOKENIZER, 2, positions=12, output_hidden_states=True)
 
 
 def test_vectors_are_those_of_the_first_token_of_each_word(encoder):
@@ -66,17 +61,10 @@ def test_errors(encoder):
     few = SENTENCES, [["D", "A", "N"], ["V", "A"], ["D"]]
     with pytest.raises(DataError, match="at least 5 sentences"):
         probe_layers(encoder, TOKENIZER, few, few)
+    repeated = [[word] * n for n, word in enumerate("the film is good bad one a".split(), 1)]
     for sentences, tags, message in (
-        (
-            [["a", "film"], ["one", "film"]] * 6,
-            ["D", "N"],
-            "numbers of their words are the same for all training sentences",
-        ),
-        (
-            [[word] * n for n, word in enumerate("the film is good bad one a".split(), 1)],
-            "DNDNDNDN",
-            "orders .* are the same",
-        ),
+        ([["a", "film"], ["one", "film"]] * 6, "DN", "numbers of their words are the same for all training sentences"),
+        (repeated, "DNDNDNDN", "orders .* are the same"),
         ([["a"] * n for n in range(1, 9)], "DNDNDNDN", "random tags of their words are the same"),
     ):
         part = sentences, [list(tags[: len(sentence)]) for sentence in sentences]

@@ -10,15 +10,10 @@ from bert_tf.errors import DataError
 from bert_tf.probing import MinimalPair, read_pairs, run_pairs
 
 ROWS = [
-    {
-        "sentence_good": "she sings",
-        "sentence_bad": "she sing",
-        "linguistics_term": "agreement",
-        "UID": "x",
-        "one_prefix": True,
-    },
+    {"sentence_good": "she sings", "sentence_bad": "she sing", "linguistics_term": "agreement", "UID": "x",
+     "one_prefix": True},
     {"sentence_good": "he sings", "sentence_bad": "he sing", "linguistics_term": "agreement", "pairID": "1"},
-]
+]  # fmt: skip
 
 
 def test_files(tmp_path):
@@ -43,16 +38,16 @@ def test_files(tmp_path):
 
 def test_errors(tmp_path):
     (tmp_path / "a.jsonl").write_text(json.dumps(ROWS[0]) + '\n{"sentence_good": 3}\n')
-    with pytest.raises(DataError, match="a.jsonl, line 2: there is no text 'sentence_good'"):
-        read_pairs(tmp_path / "a.jsonl")
     (tmp_path / "b.zip").write_text("no zip")
-    with pytest.raises(DataError, match="cannot read .*b.zip: File is not a zip file"):
-        read_pairs(tmp_path / "b.zip")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="holds no minimal pairs"):
-        read_pairs(tmp_path / "empty")
-    with pytest.raises(DataError, match="cannot read .*nowhere.jsonl: No such file"):
-        read_pairs(tmp_path / "nowhere.jsonl")
+    for name, message in (
+        ("a.jsonl", "a.jsonl, line 2: there is no text 'sentence_good'"),
+        ("b.zip", "cannot read .*b.zip: File is not a zip file"),
+        ("empty", "holds no minimal pairs"),
+        ("nowhere.jsonl", "cannot read .*nowhere.jsonl: No such file"),
+    ):
+        with pytest.raises(DataError, match=message):
+            read_pairs(tmp_path / name)
 
 
 def test_other_encodings(tmp_path):
@@ -70,11 +65,7 @@ def test_other_encodings(tmp_path):
 
 def test_results():
     scorer = FakeScorer({"sings": -1.0, "sing": -2.0, "b": -1.0})
-    pairs = [
-        MinimalPair("she sings", "she sing", "x"),
-        MinimalPair("he sing", "he sings", "x"),
-        MinimalPair("a b", "b a", "y"),
-    ]
-    found = run_pairs(scorer, pairs)
+    pairs = [("she sings", "she sing", "x"), ("he sing", "he sings", "x"), ("a b", "b a", "y")]
+    found = run_pairs(scorer, [MinimalPair(*pair) for pair in pairs])
     assert found.by_kind == {"x": (0.5, 2), "y": (0.0, 1)}, "a tie is not right"
     assert (found.accuracy, found.count) == (pytest.approx(1 / 3), 3)

@@ -5,31 +5,21 @@ import json
 import keras
 import numpy as np
 import pytest
+from fakes import bert, tokenizer_of
 
 from bert_tf.errors import DataError
-from bert_tf.models import BertConfig, BertEncoder, GPT2Config, GPT2Decoder
+from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.objectives import CausalLM, MaskedLM
 from bert_tf.probing import StereoSetExample, read_stereoset, run_stereoset, stereoset_table, text_scorer
 from bert_tf.probing.stereoset import stereoset_score
-from bert_tf.tokenizers import WordPieceTokenizer
 
-TOKENIZER = WordPieceTokenizer(
-    ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the un ##believ ##able film is good bad .".split()]
-)
-SIZES = {
-    "hidden_size": 16,
-    "num_layers": 1,
-    "num_heads": 2,
-    "intermediate_size": 32,
-    "initializer_range": 0.5,
-    "max_positions": 12,
-}
+TOKENIZER = tokenizer_of("the un ##believ ##able film is good bad .")
 
 
 def row(split, context, *sentences):
     labels = ("anti-stereotype", "stereotype", "unrelated")
     options = [
-        {"id": label, "sentence": text, "labels": [], "gold_label": label} for label, text in zip(labels, sentences)
+        {"id": name, "sentence": text, "labels": [], "gold_label": name} for name, text in zip(labels, sentences)
     ]
     return {"id": "x1", "target": "girl", "bias_type": "gender", "context": context, "sentences": options}
 
@@ -62,15 +52,12 @@ def test_the_three_numbers_are_means_over_targets():
 
 
 def test_scores_of_an_encoder():
-    keras.utils.set_random_seed(3)
-    model = MaskedLM(BertEncoder(BertConfig(TOKENIZER.vocabulary_size, **SIZES)), pair_task="nsp")
+    model = MaskedLM(bert(TOKENIZER, 3, positions=12, layers=1, initializer_range=0.5), pair_task="nsp")
     scorer = text_scorer(model, TOKENIZER)
 
     def probability(ids, position, token):
-        logits = model({"token_ids": np.array([ids]), "mask_positions": np.array([[position]])})["masked_lm_logits"][
-            0, 0
-        ]
-        return float(keras.ops.softmax(logits)[token])
+        outputs = model({"token_ids": np.array([ids]), "mask_positions": np.array([[position]])})
+        return float(keras.ops.softmax(outputs["masked_lm_logits"][0, 0])[token])
 
     short, long = scorer.fill_scores(["the good film", "the unbelievable film"], [(4, 8), (4, 16)])
     assert short == pytest.approx(probability([2, 5, 4, 9, 3], 2, 11), rel=1e-4)
@@ -95,7 +82,8 @@ def test_scores_of_an_encoder():
 
 
 def test_scores_of_a_decoder():
-    scorer = text_scorer(CausalLM(GPT2Decoder(GPT2Config(TOKENIZER.vocabulary_size, **SIZES))), TOKENIZER)
+    decoder = GPT2Decoder(GPT2Config(TOKENIZER.vocabulary_size, 16, 1, 2, 32, initializer_range=0.5))
+    scorer = text_scorer(CausalLM(decoder), TOKENIZER)
     (text,) = scorer.score(["the film is good"])
     assert scorer.fill_scores(["the film is good"], [(12, 16)]) == [pytest.approx(text.log_p.mean())]
     assert scorer.follow_scores([("the film", "is good")]) == [pytest.approx(text.log_p[2:].mean())]

@@ -16,9 +16,8 @@ def test_only_tokens_that_both_sentences_have_count():
 
         def score(self, texts):
             given = {"more": ([1, 2, 3, 4], [-1, -9, -1, -2]), "less": ([1, 7, 8, 3, 4], [-1, -1, -1, -1, -2.5])}
-            return [
-                ScoredText(np.array(ids), None, None, np.array(p, np.float32), None) for ids, p in map(given.get, texts)
-            ]
+            pairs = map(given.get, texts)
+            return [ScoredText(np.array(ids), None, None, np.array(p, np.float32), None) for ids, p in pairs]
 
     row = {"sent_more": "more", "sent_less": "less", "stereo_antistereo": "stereo", "bias_type": "age"}
     found = run_crows_pairs(Scorer(), [row])  # 1, 3, 4 are shared: -4 against -4.5
@@ -36,9 +35,7 @@ def test_numbers(tmp_path):
         def score(self, texts):
             found = super().score(texts)
             for text, one in zip(texts, found):
-                one.log_p[:] = [-1.0 if text.startswith("p") else -2.0 if text.startswith("q") else -1.0] * len(
-                    one.log_p
-                )
+                one.log_p[:] = -2.0 if text.startswith("q") else -1.0
             return found
 
     found = run_crows_pairs(Scorer({}), rows)

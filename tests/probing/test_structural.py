@@ -2,15 +2,13 @@
 
 import itertools
 
-import keras
 import numpy as np
 import pytest
+from fakes import bert, tokenizer_of
 from scipy import stats
 
-from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.probing import DependencyTree, StructuralConfig, run_structural, structural_table
 from bert_tf.probing.structural import probe_loss, spanning_edges, train_maps, tree_scores, word_vectors
-from bert_tf.tokenizers import WordPieceTokenizer
 
 
 def random_tree(rng, size, punctuation=()):
@@ -92,12 +90,8 @@ def test_trees_that_the_vectors_have_are_found():
 
 
 def test_the_model_s_vectors():
-    tokenizer = WordPieceTokenizer(
-        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the un ##believ ##able film is".split()]
-    )
-    keras.utils.set_random_seed(2)
-    sizes = {"hidden_size": 8, "num_layers": 1, "num_heads": 2, "intermediate_size": 16, "initializer_range": 0.3}
-    encoder = BertEncoder(BertConfig(tokenizer.vocabulary_size, max_positions=9, **sizes), output_hidden_states=True)
+    tokenizer = tokenizer_of("the un ##believ ##able film is")
+    encoder = bert(tokenizer, 2, positions=9, layers=1, output_hidden_states=True)
     words = ["the", "unbelievable", "film", "is", "film"]
     tree = DependencyTree(words, [2, 2, 3, -1, 3], ["x"] * 5, [False] * 5)
     long = DependencyTree(words * 2, [-1, *range(9)], ["x"] * 10, [False] * 10)
@@ -106,15 +100,9 @@ def test_the_model_s_vectors():
     expected = np.stack([states[:, 1], states[:, 2:5].mean(axis=1), *(states[:, i] for i in (5, 6, 7))], axis=1)
     assert found[0] is None
     np.testing.assert_allclose(found[1], expected, atol=1e-5)
-    done = []
-    result = run_structural(
-        encoder,
-        tokenizer,
-        [tree] * 3,
-        [tree, long],
-        StructuralConfig(epochs=2, batch_size=2),
-        progress=lambda *n: done.append(n),
-    )
+    done, config = [], StructuralConfig(epochs=2, batch_size=2)
+    show = lambda *n: done.append(n)  # noqa: E731
+    result = run_structural(encoder, tokenizer, [tree] * 3, [tree, long], config, progress=show)
     assert done == [(1, 2), (2, 2)] and (result.count, result.skipped) == (1, 1) and len(result.uuas) == 2
     assert result.neighbours[0] == 3 / 4  # three of the four edges are between neighbours
     assert structural_table(result, result).rows[1][1][:2] == list(result.uuas)

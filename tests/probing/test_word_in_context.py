@@ -2,27 +2,19 @@
 
 import json
 
-import keras
 import numpy as np
 import pytest
+from fakes import bert, tokenizer_of
 
 from bert_tf.errors import DataError
-from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.probing import WordUse, read_wic, run_wic, wic_table
 from bert_tf.probing.word_in_context import best_threshold
-from bert_tf.tokenizers import WordPieceTokenizer
 
-TOKENIZER = WordPieceTokenizer(
-    ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the ri ##ver bank money is a of good .".split()]
-)
+TOKENIZER = tokenizer_of("the ri ##ver bank money is a of good .")
 TEXTS = [
-    "the river bank is good .",
-    "a bank of the river",
-    "money of the bank",
-    "a good bank",
-    "the bank",
+    "the river bank is good .", "a bank of the river", "money of the bank", "a good bank", "the bank",
     "bank money is good",
-]
+]  # fmt: skip
 
 
 def line(first, second, label=None):
@@ -43,9 +35,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def encoder():
-    keras.utils.set_random_seed(2)
-    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.3}
-    return BertEncoder(BertConfig(TOKENIZER.vocabulary_size, max_positions=9, **sizes), output_hidden_states=True)
+    return bert(TOKENIZER, 2, positions=9, output_hidden_states=True)
 
 
 def test_files(folder, tmp_path):
@@ -55,11 +45,10 @@ def test_files(folder, tmp_path):
     (tmp_path / "test.jsonl").write_text(line("a bank", "the bank"))
     with pytest.raises(DataError, match="test.jsonl, line 1: the label is None"):
         read_wic(tmp_path / "test.jsonl")
-    wsc = {
-        "text": "a bank, the bank",
-        "target": {"span1_text": "bank,", "span1_index": 1, "span2_text": "bank", "span2_index": 3},
-    }
-    (tmp_path / "wsc.jsonl").write_text(json.dumps(wsc | {"label": True}) + "\n")
+    target = {"span1_text": "bank,", "span1_index": 1, "span2_text": "bank", "span2_index": 3}
+    (tmp_path / "wsc.jsonl").write_text(
+        json.dumps({"text": "a bank, the bank", "target": target, "label": True}) + "\n"
+    )
     with pytest.raises(DataError, match="wsc.jsonl has one text in a row; WiC's files have sentence1 and sentence2"):
         read_wic(tmp_path / "wsc.jsonl")
 
@@ -98,10 +87,6 @@ def test_numbers_by_their_definitions(encoder, folder):
     best = [accuracy for _, accuracy in thresholds]
     assert best[found.layer] == max(best) and (found.pairs, found.baseline) == (5, np.mean(~labels))
     table = wic_table(found, found)
-    assert [name for name, _ in table.rows] == [
-        "accuracy",
-        "accuracy: random weights",
-        "cosine, one sense",
-        "cosine, two senses",
-    ]
+    names = "accuracy", "accuracy: random weights", "cosine, one sense", "cosine, two senses"
+    assert tuple(name for name, _ in table.rows) == names
     assert table.columns == ["0", "1", "2", "baseline"] and f"Layer {found.layer} is the best" in table.note

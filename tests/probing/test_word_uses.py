@@ -1,26 +1,20 @@
 """The uses of a word: their vectors by plain calls, cosines and neighbours by their definitions, and the map."""
 
-import keras
 import numpy as np
 import pytest
+from fakes import bert, tokenizer_of
 
 from bert_tf.errors import DataError
-from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.probing import WordUse, read_uses, run_uses, uses_table
 from bert_tf.probing.word_uses import use_vectors
-from bert_tf.tokenizers import WordPieceTokenizer
 
-TOKENIZER = WordPieceTokenizer(
-    ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the ri ##ver bank money is a of good .".split()]
-)
+TOKENIZER = tokenizer_of("the ri ##ver bank money is a of good .")
 ROWS = ["The river bank is good.\tshore", "a bank of the river\tshore", "money of the bank\tmoney", "a bank.\tmoney"]
 
 
 @pytest.fixture(scope="module")
 def encoder():
-    keras.utils.set_random_seed(2)
-    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.3}
-    return BertEncoder(BertConfig(TOKENIZER.vocabulary_size, max_positions=9, **sizes), output_hidden_states=True)
+    return bert(TOKENIZER, 2, positions=9, output_hidden_states=True)
 
 
 def test_files(tmp_path):
@@ -28,12 +22,8 @@ def test_files(tmp_path):
     (tmp_path / "a.txt").write_text("Bank, bank\nbanks and bank_2\n\nthe BANK-bank\n")
     found = read_uses(tmp_path / "a.tsv", "bank")
     assert found[0] == WordUse("The river bank is good.", 10, 14, "shore") and len(found) == 4
-    assert [(use.start, use.sense) for use in read_uses(tmp_path / "a.txt", "bank")] == [
-        (0, None),
-        (6, None),
-        (4, None),
-        (9, None),
-    ]
+    found = read_uses(tmp_path / "a.txt", "bank")
+    assert ([use.start for use in found], {use.sense for use in found}) == ([0, 6, 4, 9], {None})
     assert len(read_uses(tmp_path / "a.txt", "bank", most=3)) == 3
     (tmp_path / "k.txt").write_text("은행에 갔다. 은행은 닫혔다.\n새은행 은행\n我去銀行，銀行在哪裡？大銀行\n")
     assert [use.start for use in read_uses(tmp_path / "k.txt", "은행")] == [0, 8, 4]
@@ -55,10 +45,8 @@ def test_vectors_are_the_mean_of_the_word_s_tokens(encoder):
 def test_numbers_by_their_definitions(encoder, tmp_path):
     (tmp_path / "a.tsv").write_text("text\tsense\n" + "\n".join(ROWS) + "\n")
     uses = read_uses(tmp_path / "a.tsv", "bank")
-    found, vectors = (
-        run_uses(encoder, TOKENIZER, uses, layer=1),
-        use_vectors(encoder, TOKENIZER, uses).astype(np.float64),
-    )
+    found = run_uses(encoder, TOKENIZER, uses, layer=1)
+    vectors = use_vectors(encoder, TOKENIZER, uses).astype(np.float64)
 
     def cosine(layer, i, j):
         a, b = vectors[layer, [i, j]]

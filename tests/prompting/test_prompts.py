@@ -68,9 +68,8 @@ def test_scrambled_words(name):
         if name == "reversed_words":
             assert scrambled == "".join(reversed(word))
         elif name == "random_insertion_in_word":
-            assert (
-                scrambled[::2] == word and set(scrambled[1::2]) <= set(" ./!") and len(scrambled) == 2 * len(word) - 1
-            )
+            assert scrambled[::2] == word and set(scrambled[1::2]) <= set(" ./!")
+            assert len(scrambled) == 2 * len(word) - 1
         elif name == "cycle_letters_in_word":
             assert scrambled in word + word and scrambled != word and len(scrambled) == len(word)
         else:
@@ -122,17 +121,14 @@ def test_words_of_a_file(tmp_path):
         synthetic_rows(SyntheticConfig("reversed_words", words=str(tmp_path / "words.txt"), count=4))
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"context": "{english"}, "context is '{english'"),
-        ({"context": "{english.upper}"}, "in braces stands the name of a column"),
-        ({"context": "{0}"}, "in braces stands the name of a column"),
-        ({"context": "{english!r}"}, "in braces stands the name of a column"),
-        ({"options": {"a": " a"}}, "options has one option"),
-        ({"stop": ""}, "stop is empty"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"context": "{english"}, "context is '{english'"),
+    ({"context": "{english.upper}"}, "in braces stands the name of a column"),
+    ({"context": "{0}"}, "in braces stands the name of a column"),
+    ({"context": "{english!r}"}, "in braces stands the name of a column"),
+    ({"options": {"a": " a"}}, "options has one option"),
+    ({"stop": ""}, "stop is empty"),
+])  # fmt: skip
 def test_wrong_settings_are_refused(settings, message):
     with pytest.raises(ConfigError, match=re.escape(message)):
         PromptingConfig(**settings)
@@ -143,9 +139,8 @@ def test_wrong_rows_are_refused():
         make_prompts(PromptingConfig())
     with pytest.raises(DataError, match="test, example 1: there is no column 'englsh'; did you mean 'english'"):
         make_prompts(PromptingConfig(context="{englsh}", answer="{french}", test=PAIRS))
-    with pytest.raises(
-        ConfigError, match="shots=3 needs as many examples beside the one that is asked, and there are 2"
-    ):
+    message = "shots=3 needs as many examples beside the one that is asked, and there are 2"
+    with pytest.raises(ConfigError, match=message):
         make_prompts(PromptingConfig(context="{english}", answer="{french}", test=PAIRS, shots=3))
     config = PromptingConfig(context="{english}", options={"merci": "a", "bonjour": "b"}, label="french", test=PAIRS)
     with pytest.raises(DataError, match="example 3: the label is 'menthe', which options does not name"):

@@ -47,9 +47,8 @@ def log_likelihood(model, tokenizer, prompt, option):
 
 @pytest.mark.parametrize("scoring", ["sum", "mean", "bytes", "unconditional"])
 def test_scores_are_those_of_the_logits(gpt, tokenizer, scoring):
-    config = PromptingConfig(
-        context="{word} is", options=OPTIONS, test=ROWS, shots=2, scoring=scoring, unconditional="a is", separator=" . "
-    )
+    settings = {"shots": 2, "scoring": scoring, "unconditional": "a is", "separator": " . "}
+    config = PromptingConfig(context="{word} is", options=OPTIONS, test=ROWS, **settings)
     result = run_prompts(gpt, tokenizer, config)
     for row, answer in zip(ROWS, result.answers, strict=True):
         expected = {}
@@ -126,9 +125,8 @@ def test_a_prompt_longer_than_the_model_was_trained_for_is_refused(gpt, tokenize
     written = PromptingConfig(context="{word} is", answer=" {answer}", test=rows, stop=".", max_new_tokens=3)
     count = len(PromptTokenizer(gpt, tokenizer).ids("red is")) + 3
     assert run_prompts(gpt, tokenizer, written, longest=count).count == 1
-    with pytest.raises(
-        DataError, match=rf"its answer up to 3, and .* sequences of {count - 1}; lower shots or max_new_tokens"
-    ):
+    message = rf"its answer up to 3, and .* sequences of {count - 1}; lower shots or max_new_tokens"
+    with pytest.raises(DataError, match=message):
         run_prompts(gpt, tokenizer, written, longest=count - 1)
     chosen = PromptingConfig(context="{word} is", options={"colour": " colour", "number": " number"}, test=ROWS)
     with pytest.raises(DataError, match=r"its answer up to 1, .* sequences of 2; lower shots$"):
@@ -152,9 +150,7 @@ def test_answers_to_sources_end_by_themselves(tokenizer):
     rows = [{"word": word, "answer": "colour"} for word in ("red", "green")]
     config = PromptingConfig(context="{word} is", answer=" {answer}", test=rows, max_new_tokens=3)
     assert config.stop == "\n"
-    for frame in (None, Frame.answering_as_in_shards(tokenizer)):
-        found, plain = (
-            run_prompts(model, tokenizer, settings, frame=frame)
-            for settings in (config, dataclasses.replace(config, stop=None))
-        )
-        assert found.answers == plain.answers and found.count == 2
+    frame = Frame.answering_as_in_shards(tokenizer)
+    found = run_prompts(model, tokenizer, config, frame=frame)
+    plain = run_prompts(model, tokenizer, dataclasses.replace(config, stop=None), frame=frame)
+    assert found.answers == plain.answers and found.count == 2

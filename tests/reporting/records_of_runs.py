@@ -10,12 +10,9 @@ from bert_tf.training.benchmark_results import record
 
 HOSTILE = '<script>alert("1")</script> & </title><img src=x onerror=alert(1)> \x00\ud800 \u202eabc'
 CONFIG = {
-    "init_from": None,
-    "data": {"train": "train.tsv"},
-    "task": {"kind": "classification", "labels": None},
-    "train": {"epochs": 3, "seed": 0},
-    "model": {"family": "bert", "hidden_size": 16, "num_layers": 2},
-}
+    "init_from": None, "data": {"train": "train.tsv"}, "task": {"kind": "classification", "labels": None},
+    "train": {"epochs": 3, "seed": 0}, "model": {"family": "bert", "hidden_size": 16, "num_layers": 2},
+}  # fmt: skip
 SCORES = {"precision": 0.75, "recall": 0.5, "f1": 0.6, "support": 4}
 FINDINGS = {
     "labels": {"neg": SCORES, HOSTILE: SCORES | {"support": 3}},
@@ -44,15 +41,8 @@ def pretraining(folder, steps=30, report=True):
     """A pretraining with held-out metrics; each number occurs once."""
     lines = []
     for i in range(1, steps + 1):
-        lines.append(
-            {
-                "step": 10 * i,
-                "loss": 9 - i / 7,
-                "masked_lm_loss": 8 - i / 7,
-                "masked_lm_accuracy": i / 101,
-                "learning_rate": 1e-4 / i,
-            }
-        )
+        line = {"step": 10 * i, "loss": 9 - i / 7, "masked_lm_loss": 8 - i / 7, "masked_lm_accuracy": i / 101}
+        lines.append(line | {"learning_rate": 1e-4 / i})
         if i % 10 == 0:
             lines.append({"step": 10 * i, "eval_masked_lm_loss": 8.5 - i / 7, "eval_masked_lm_accuracy": i / 103})
     write_lines(folder, lines)
@@ -66,25 +56,18 @@ def pretraining(folder, steps=30, report=True):
 
 def seed(folder, number=0, findings=FINDINGS, config=CONFIG):
     """A finished fine-tuning of one seed, as a run of its own or a part of one."""
-    lines = [
-        {
-            "step": 5 * (e + 1),
-            "epoch": e,
-            "train_loss": 0.7 - e / 10,
-            "loss": 0.71 - e / 9 - number / 100,
-            "accuracy": 0.6123 + e / 8 + number / 50,
-        }
-        for e in range(3)
-    ]
+    lines = []
+    for e in range(3):
+        metrics = {"loss": 0.71 - e / 9 - number / 100, "accuracy": 0.6123 + e / 8 + number / 50}
+        lines.append({"step": 5 * (e + 1), "epoch": e, "train_loss": 0.7 - e / 10} | metrics)
     write_lines(folder, lines)
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
     baselines = {"dev": {"majority class": {"accuracy": 0.51234, "loss": 0.69876}}}
     finished = {"metric": "accuracy", "seed": number, "baselines": baselines, "dev": lines[-1] | {"examples": 7}}
     (folder / "finished.json").write_text(json.dumps(finished))
     if findings is not None:
-        (folder / "report.json").write_text(
-            json.dumps({"dev": findings, "learning_rate": [[0, 0.0], [5, 1e-3], [14, 1e-5]]})
-        )
+        rates = [[0, 0.0], [5, 1e-3], [14, 1e-5]]
+        (folder / "report.json").write_text(json.dumps({"dev": findings, "learning_rate": rates}))
     return finished
 
 
@@ -109,13 +92,10 @@ def study(folder):
         for i in range(seeds):
             pretraining(folder / row / f"seed-{i}" / "pretrained")
     table = {
-        "whole_words_and_a_long_name": {
-            "seeds": 2,
-            "mean": {"masked_lm_loss": 3.71234, "task.f1": 0.61239},
-            "spread": {"task.f1": 0.02468},
-        },
+        "whole_words_and_a_long_name": {"seeds": 2, "mean": {"masked_lm_loss": 3.71234, "task.f1": 0.61239},
+         "spread": {"task.f1": 0.02468}},
         "b": {"seeds": 1, "mean": {"masked_lm_loss": 3.21234, "task.f1": 0.51239}, "spread": {}},
-    }
+    }  # fmt: skip
     (folder / "results.json").write_text(json.dumps(table))
     return folder
 
@@ -139,14 +119,10 @@ def benchmark(folder):
     for task, seeds in (("rte", 2), ("mnli", 1)):
         finetuning(folder / task, seeds=seeds)
     results = {
-        "mnli": {
-            "seeds": 1,
-            "dev": {"accuracy": (0.61234, 0.0)},
-            "other_dev": {"accuracy": (0.62345, 0.0)},
-            "baseline": {"accuracy": 0.35456},
-        },
+        "mnli": {"seeds": 1, "dev": {"accuracy": (0.61234, 0.0)}, "other_dev": {"accuracy": (0.62345, 0.0)},
+         "baseline": {"accuracy": 0.35456}},
         "rte": {"seeds": 2, "dev": {"accuracy": (0.57891, 0.0123)}, "baseline": {"accuracy": 0.52712}},
-    }
+    }  # fmt: skip
     (folder / "results.json").write_text(json.dumps(results))
     (folder / "benchmark.json").write_text(json.dumps(dataclasses.asdict(record(GLUE, results))))
     return folder

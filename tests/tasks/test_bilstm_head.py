@@ -1,15 +1,14 @@
-"""A BiLSTM between a model and its head (`task.bilstm_layers`), against the formula in float64 and from file to export."""
+"""A BiLSTM between a model and its head (`task.bilstm_layers`), against the formula in float64."""
 
 import numpy as np
 import pytest
 import tiny
-from test_features import inputs_of, lstm
+from test_features import directions, inputs_of, lstm
 
 from bert_tf.errors import ConfigError
 from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig
-from bert_tf.tasks import TASKS, build_task, check_task
+from bert_tf.tasks import build_task
 from bert_tf.tasks.heads import Classifier
-from bert_tf.testing import check_task as check_whole_task
 from bert_tf.training.depth import depths
 
 TEXTS = ["a good film", "bad", "the awful plot was bad", "fine"]
@@ -18,8 +17,7 @@ TEXTS = ["a good film", "bad", "the awful plot was bad", "fine"]
 def bilstm_of(model, x):
     """The BiLSTMs of a model on one text, float64 [S, H]."""
     for layer in model.lstms:
-        parts = ([np.float64(w) for w in part.get_weights()] for part in (layer.forward_layer, layer.backward_layer))
-        forward, backward = parts
+        forward, backward = directions(layer)
         x = np.concatenate([lstm(x, *forward), lstm(x[::-1], *backward)[::-1]], axis=-1)
     return x
 
@@ -27,11 +25,11 @@ def bilstm_of(model, x):
 @pytest.mark.parametrize("kind", ["classification", "tagging"])
 def test_the_outputs_are_those_of_the_formula(kind):
     task = build_task({"kind": kind, "bilstm_layers": 2, "bilstm_units": 6, "sequence_length": 16}, tiny.tokenizer())
-    labels = {"classification": ["pos", "neg", "neg", "pos"], "tagging": [["x"] * len(text.split()) for text in TEXTS]}[
-        kind
-    ]
-    labels[0] = labels[0] if kind == "classification" else ["y", "y", "x"]
-    train = task.examples(TEXTS if kind == "classification" else [text.split() for text in TEXTS], labels=labels)
+    if kind == "classification":
+        train = task.examples(TEXTS, labels=["pos", "neg", "neg", "pos"])
+    else:
+        words = [text.split() for text in TEXTS]
+        train = task.examples(words, [["y", "y", "x"], *(["x"] * len(some) for some in words[1:])])
     model = task.model(tiny.encoder(seed=1, pooler=False))
     (features,) = task.dataset(train, 4)
     x = np.float64(model.backbone(inputs_of(features))["sequence_output"])
@@ -43,14 +41,6 @@ def test_the_outputs_are_those_of_the_formula(kind):
         np.testing.assert_allclose(logits, read @ kernel + bias, rtol=1e-4, atol=1e-5)
     paths, layers = depths(model, "train.layer_decay")
     assert {paths[v.path] for layer in model.lstms for v in layer.weights} == {layers + 2}, "at the rate of the head"
-
-
-@pytest.mark.slow
-def test_a_classifier_with_a_bilstm_is_saved_and_served(tmp_path):
-    file = tmp_path / "train.tsv"
-    file.write_text("text\tlabel\n" + "".join(f"{text}\t{'neg' if 'bad' in text else 'pos'}\n" for text in TEXTS))
-    settings = {"sequence_length": 16, "bilstm_layers": 1, "dropout": 0.0}
-    check_whole_task(TASKS["classification"], file, tiny.encoder(), tiny.tokenizer(), tmp_path / "task", **settings)
 
 
 def test_a_left_to_right_model_reads_both_directions():
@@ -68,12 +58,6 @@ def test_a_left_to_right_model_reads_both_directions():
 
 
 def test_settings_that_do_not_fit():
-    with pytest.raises(ConfigError, match="task.bilstm_units does nothing without task.bilstm_layers"):
-        check_task({"kind": "classification", "bilstm_units": 8})
-    with pytest.raises(ConfigError, match="task.bilstm_layers does not apply to task.kind=question_answering"):
-        check_task({"kind": "question_answering", "bilstm_layers": 1})
-    with pytest.raises(ConfigError, match="task.bilstm_layers=1 does not apply to task.features=last"):
-        check_task({"kind": "tagging", "features": "last", "bilstm_layers": 1})
     task = build_task({"labels": ["a", "b"], "bilstm_layers": 1, "linear_gain": True}, tiny.tokenizer())
     with pytest.raises(ConfigError, match="without task.lm_weight and task.bilstm_layers"):
         task.model(LstmLM(LstmLMConfig(37, hidden_size=12, embedding_size=8), dtype="float32"))

@@ -4,25 +4,11 @@ import json
 
 import pytest
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import DataError
 from bert_tf.tasks.choices.choices_config import MultipleChoiceConfig
 from bert_tf.tasks.choices.question import Question
 from bert_tf.tasks.choices.reading import question_of, read_questions
 from bert_tf.tasks.config import ColumnsConfig
-from bert_tf.tasks.record import check_task
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(name, content):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not isinstance(content, str):
-            content = "".join(json.dumps(row) + "\n" for row in content)
-        path.write_text(content, encoding="utf-8")
-        return str(path)
-
-    return write
 
 
 def read(path, labelled=True, columns=None, **settings):
@@ -42,11 +28,8 @@ ARC_NESTED = {
     "answerKey": "3",
 }
 ARC_FLAT = {
-    "id": "M2",
-    "question": "Why?",
-    "choices": {"text": list("vwxyz"), "label": list("ABCDE")},
-    "answerKey": "E",
-}
+    "id": "M2", "question": "Why?", "choices": {"text": list("vwxyz"), "label": list("ABCDE")}, "answerKey": "E",
+}  # fmt: skip
 COPA = {"premise": "It rained.", "choice1": "a", "choice2": "b", "question": "effect", "label": 1, "idx": 7}
 FILES = {
     "swag": ("a.csv", SWAG, Question("He stops.", "He", ("sits.", "runs, fast.", "eats.", "sleeps."), 2, identifier="4")),
@@ -72,9 +55,8 @@ def test_a_data_set_is_recognized_or_named(name, write):
 def test_parquet_is_read_as_the_package_datasets_writes_it(tmp_path):
     parquet, table = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow").Table
     parquet.write_table(table.from_pylist([ARC_FLAT]), tmp_path / "a.parquet")
-    parquet.write_table(
-        table.from_pylist([COPA | {"label": "choice2"}, COPA | {"label": None}]), tmp_path / "b.parquet"
-    )
+    rows = [COPA | {"label": "choice2"}, COPA | {"label": None}]
+    parquet.write_table(table.from_pylist(rows), tmp_path / "b.parquet")
     assert read(str(tmp_path / "a.parquet"))[0].details == [FILES["arc_flat"][2]]
     examples, format = read(str(tmp_path / "b.parquet"), labelled=False)
     assert (format.name, [q.label for q in examples.details], examples.unit) == ("copa", [1, None], "row")
@@ -86,11 +68,9 @@ def test_options_of_arc_may_be_numbered_from_1(write):
 
 
 ARTICLE = {
-    "article": "It was\nTom.",
-    "questions": ["Who is _ ?", "Why?"],
-    "options": [["a", "b", "c", "d"], ["e", "f", "g", "h"]],
-    "answers": ["B", "D"],
-}
+    "article": "It was\nTom.", "questions": ["Who is _ ?", "Why?"],
+    "options": [["a", "b", "c", "d"], ["e", "f", "g", "h"]], "answers": ["B", "D"],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["folder", "jsonl", "one"])
@@ -140,9 +120,8 @@ def test_columns_are_named_or_numbered(write):
     path = write("a.csv", "stem,right,wrong,which\nq,a,b,1\nr,c,d,2\n")
     settings = {"option_columns": ("right", "wrong"), "first_label": 1}
     examples, _ = read(path, columns={"text": "stem", "label": "which"}, **settings)
-    assert (
-        examples.labels == [0, 1] and examples.details[1].options == ("c", "d") and examples.details[1].context == "r"
-    )
+    second = examples.details[1]
+    assert (examples.labels, second.options, second.context) == ([0, 1], ("c", "d"), "r")
     path = write("b.csv", "q,a,b,1\nr,c,d,0\n")
     examples, _ = read(path, columns={"text_pair": 0, "label": -1}, option_columns=(1, 2))
     assert examples.labels == [1, 0] and examples.details[0] == Question("", "q", ("a", "b"), 1)
@@ -184,10 +163,8 @@ def test_malformed_rows_can_be_left_out(write):
 def test_unlabelled_files_answer_every_line(write):
     examples, _ = read(write("a.csv", "question,option0,option1\nq,a,b\n\nr,c,\ns,d,e\n"), labelled=False)
     assert examples.labels is None and examples.lines == [2, 5]
-    assert examples.lacking == [
-        {"line": 3, "error": "the line is empty"},
-        {"line": 4, "error": "there are 1 options; there must be two at least"},
-    ]
+    reasons = {3: "the line is empty", 4: "there are 1 options; there must be two at least"}
+    assert examples.lacking == [{"line": line, "error": reason} for line, reason in reasons.items()]
     answers = examples.one_a_line([{"label": 0}, {"label": 1}])
     assert [answer["line"] for answer in answers] == [2, 3, 4, 5] and answers[0]["text"] == "q"
     hidden, _ = read(write("b.jsonl", [{k: v for k, v in COPA.items() if k != "label"}]), labelled=False)
@@ -196,11 +173,8 @@ def test_unlabelled_files_answer_every_line(write):
 
 def test_what_predict_takes():
     expected = Question("c", "", ("a", "b"))
-    for given in (
-        ("c", ["a", "b"]),
-        {"context": "c", "options": ["a", "b"]},
-        '{"context": "c", "options": ["a", "b"]}',
-    ):
+    as_dict = {"context": "c", "options": ["a", "b"]}
+    for given in (("c", ["a", "b"]), as_dict, json.dumps(as_dict)):
         assert question_of(given, "input 0") == expected
     for given, message in (
         ("c", "input 0, which must be a JSON object with 'options' and 'context' or 'question', is not valid JSON"),
@@ -212,22 +186,3 @@ def test_what_predict_takes():
     ):
         with pytest.raises(DataError, match=message):
             question_of(given, "input 0")
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"format": "swga"}, "task.format is 'swga'; did you mean 'swag'"),
-        (
-            {"format": "swag", "option_columns": ["a"]},
-            "task.option_columns is for task.format=columns, and task.format=swag",
-        ),
-        ({"context_length": 3}, "task.context_length needs task.option_length"),
-        ({"labels": ["a", "b"]}, "task.labels is for"),
-        ({"pair_order": "both"}, "task.pair_order does not apply to task.kind=multiple_choice; remove it"),
-        ({"metric": "f1"}, "task.metric=f1 is no metric of multiple_choice"),
-    ],
-)
-def test_settings(settings, message):
-    with pytest.raises(ConfigError, match=message):
-        check_task({"kind": "multiple_choice"} | settings)

@@ -8,7 +8,7 @@ from bert_tf.tasks import build_task
 from bert_tf.tasks.tables.files import file_format
 from bert_tf.tasks.tagging.conll import read_conll, write_conll
 
-NAMES = ("eng.train", "eng.testa", "eng.testb", "wnut.annotated", "train", "a.iob", "a.bio", "a.conll", "a.conllu")
+NAMES = ("eng.train", "eng.testb", "wnut.annotated", "train", "words.txt", "dev.tsv", "a.iob", "a.conll", "a.conllu")
 EIGHT = "\t_\t_\t_\t_"
 # A comment, a multiword token, an empty node, and a second document.
 CONLLU = f"""# newdoc id = a
@@ -41,9 +41,30 @@ def test_the_content_says_what_it_is(tmp_path, name, text):
     assert words == ([["EU", "rejects"], ["Peter", "Blackburn"]] if text == CONLL else [["de", "le", "Pain"], ["Oui"]])
 
 
+def test_columns_are_numbered(tmp_path):
+    path = tmp_path / "eng.train"
+    path.write_text(CONLL)
+    examples = read_conll(path)
+    assert (examples.labels, examples.lines) == ([["I-ORG", "O"], ["I-PER", "I-PER"]], [3, 6])
+    assert read_conll(path, tag_column=1).labels == [["NNP", "VBZ"], ["NNP", "NNP"]]
+    path.write_text("one\ntwo\n\nthree")
+    assert read_conll(path, labelled=False).words == [["one", "two"], ["three"]]
+    (tmp_path / "a.conllu").write_text(CONLLU)
+    assert read_conll(tmp_path / "a.conllu").labels == [["ADP", "DET", "NOUN"], ["INTJ"]]
+    examples = read_conll(tmp_path / "a.conllu", word_column=2, tag_column=4)
+    assert (examples.words[0], examples.labels) == (["de", "le", "pain"], [["E", "D", "N"], ["I"]])
+
+
+def test_comments_and_numbers_are_words_where_they_are_no_conllu(tmp_path):
+    (tmp_path / "a.conllu").write_text("# sent_id = 1\n# text = # 1\n1\t#\tSYM\n2\t1\tNUM\n")
+    assert read_conll(tmp_path / "a.conllu", word_column=1).words == [["#", "1"]]
+    (tmp_path / "b.conll").write_text("# SYM\n1 NUM\n1-2 O\n3.5 O\n")
+    assert read_conll(tmp_path / "b.conll").words == [["#", "1", "1-2", "3.5"]]
+
+
 @pytest.mark.parametrize("space", [" ", "\t"])
 def test_other_white_space_belongs_to_words(tmp_path, space):
-    words = ["10\u00a0000", "\u00a0", "a\u3000b"]
+    words = ["10\u00a0000", "\u00a0", "a\u3000b", "New\u00a0York" if space == " " else "New York"]
     (tmp_path / "a.conll").write_text("".join(f"{word}{space}O\n" for word in words) + f"\nAnna{space}B-PER\n")
     assert file_format(tmp_path / "a.conll", tagged=True) == "conll"
     assert read_conll(tmp_path / "a.conll").words == [words, ["Anna"]]
@@ -51,9 +72,8 @@ def test_other_white_space_belongs_to_words(tmp_path, space):
 
 def test_what_cannot_be_recognized_gets_one_error(tmp_path):
     (tmp_path / "eng.train").write_text("EU I-ORG\nrejects O\n")  # one sentence: it may be a table as well
-    with pytest.raises(
-        DataError, match="neither the ending '.train' nor .* --set task.columns.format=tsv .or csv, jsonl, conll"
-    ):
+    message = "neither the ending '.train' nor .* --set task.columns.format=tsv .or csv, jsonl, conll"
+    with pytest.raises(DataError, match=message):
         build_task({"kind": "tagging"}, tiny.tokenizer()).read(tmp_path / "eng.train")
     task = build_task({"kind": "tagging", "columns": {"format": "conll"}}, tiny.tokenizer())
     assert task.read(tmp_path / "eng.train").labels == [["I-ORG", "O"]]
@@ -80,14 +100,9 @@ def test_predictions_stand_in_the_file_that_was_read(tmp_path):
     (tmp_path / "eng.testb").write_text(CONLL)
     examples = read_conll(tmp_path / "eng.testb", labelled=False)
     assert write_conll(examples, [["B-X", "O"], ["O", "B-Y"]]).splitlines() == [
-        "-DOCSTART- -X- -X- O O",
-        "",
-        "EU NNP I-NP I-ORG B-X",
-        "rejects VBZ I-VP O O",
-        "",
-        "Peter NNP I-NP I-PER O",
+        "-DOCSTART- -X- -X- O O", "", "EU NNP I-NP I-ORG B-X", "rejects VBZ I-VP O O", "", "Peter NNP I-NP I-PER O",
         "Blackburn NNP I-NP I-PER B-Y",
-    ]
+    ]  # fmt: skip
     (tmp_path / "a.conllu").write_text(CONLLU)
     examples = read_conll(tmp_path / "a.conllu", labelled=False)
     for column, old in (("UPOS", ("ADP", "DET", "NOUN", "INTJ")), (4, "EDNI")):

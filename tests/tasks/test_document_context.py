@@ -1,16 +1,16 @@
 """Sentences in their documents: each with the most context that fits, and scored once."""
 
+import itertools
+
 import numpy as np
 import pytest
 import tiny
 
-from bert_tf import config
 from bert_tf.errors import DataError
-from bert_tf.tasks import build_task, check_task
+from bert_tf.tasks import build_task
 from bert_tf.tasks.tagging.conll import read_conll
 from bert_tf.tasks.tagging.sequences import Words, cut_sequences, surroundings
 from bert_tf.tokenizers.layout import build_layout
-from bert_tf.training.finetune_config import FinetuneConfig
 
 
 def test_a_sentence_stands_in_the_middle_of_its_window():
@@ -26,13 +26,9 @@ def test_a_sentence_stands_in_the_middle_of_its_window():
                 left, right = found[number]
                 end, number = start + len(sentence), number + 1
                 # The best of all windows that hold the sentence: the longest, then the most even one.
-                windows = [
-                    (a, b)
-                    for a in range(start + 1)
-                    for b in range(end, len(whole) + 1)
-                    if b - a <= room or (a, b) == (start, end)
-                ]
-                best = max((b - a, -abs((start - a) - (b - end))) for a, b in windows)
+                windows = itertools.product(range(start + 1), range(end, len(whole) + 1))
+                fitting = [(a, b) for a, b in windows if b - a <= room or (a, b) == (start, end)]
+                best = max((b - a, -abs((start - a) - (b - end))) for a, b in fitting)
                 chosen = (len(left) + len(sentence) + len(right), -abs(len(left) - len(right)))
                 assert chosen == best
                 assert left + sentence + right == whole[start - len(left) : end + len(right)]
@@ -81,10 +77,3 @@ def test_where_documents_begin(tmp_path):
     assert found["sentence"] == ["anna met", "john", "london"]
     assert found["document"] == ["anna met john", "anna met john", "london"]
     assert found["file"] == ["anna john london"] * 3
-
-
-def test_the_shipped_configuration_is_the_papers():
-    experiment = config.load(FinetuneConfig, "finetune/conll2003")
-    task, train = check_task(experiment.task), experiment.train
-    assert (task.context, task.sequence_length, train.seeds, train.batch_size) == ("document", 512, 5, 32)
-    assert experiment.optimizer.learning_rate == 5e-5

@@ -8,12 +8,8 @@ from bert_tf import config
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError
 from bert_tf.export import ServedTagger
-from bert_tf.models.task_heads import Features, TaskHead
 from bert_tf.tasks import build_task, check_task
 from bert_tf.tasks.features import MIXES, LayerMix, with_hidden_states
-from bert_tf.tasks.heads import Classifier
-from bert_tf.tasks.word_pairs.model import WordPairClassifier
-from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 
 
@@ -65,6 +61,11 @@ def lstm(x, kernel, recurrent, bias):
     return np.array(states)
 
 
+def directions(bilstm):
+    """The weights of both directions, for `lstm`."""
+    return [[np.float64(w) for w in part.get_weights()] for part in (bilstm.forward_layer, bilstm.backward_layer)]
+
+
 SENTENCES = [["Anna", "met", "Bert"], ["a", "film"], ["London"], ["the", "actor", "in", "Paris"]]
 TAGS = [["B-PER", "O", "B-PER"], ["O", "O"], ["B-LOC"], ["O", "O", "O", "B-LOC"]]
 
@@ -90,10 +91,8 @@ def test_the_outputs_are_those_of_two_bilstms_without_padding():
     length = int(features["padding_mask"].numpy()[row].sum())
     x = np.mean([np.float64(state[row, :length]) for state in states[1:]], axis=0)
     for layer in model.lstms:
-        forward, backward = (
-            [np.float64(w) for w in part.get_weights()] for part in (layer.forward_layer, layer.backward_layer)
-        )
-        x = np.concatenate([lstm(x, *forward[:3]), lstm(x[::-1], *backward[:3])[::-1]], axis=-1)
+        forward, backward = directions(layer)
+        x = np.concatenate([lstm(x, *forward), lstm(x[::-1], *backward)[::-1]], axis=-1)
     kernel, bias = (np.float64(w) for w in model.head.dense.get_weights())
     predicted = model(features)
     np.testing.assert_allclose(predicted["logits"][row, :length], x @ kernel + bias, rtol=1e-4, atol=1e-5)
@@ -105,17 +104,22 @@ def test_the_outputs_are_those_of_two_bilstms_without_padding():
 
 
 def test_a_text_is_read_by_the_ends_of_the_directions_and_the_mean_of_the_second_mix():
-    settings = {"features": "last", "lstm_layers": 1, "lstm_units": 6, "mix_at": "both", "dropout": 0.0}
+    settings = {
+        "features": "concatenate_last_four",
+        "lstm_layers": 1,
+        "lstm_units": 6,
+        "mix_at": "both",
+        "dropout": 0.0,
+    }
     task = build_task({"kind": "regression", "sequence_length": 16} | settings, tiny.tokenizer())
     train = task.examples(["a good film", "bad", "the awful plot was bad"], labels=[3.0, 1.0, 2.0])
-    model = task.model(tiny.encoder(layers=2, seed=1))
+    model = task.model(tiny.encoder(layers=4, seed=1))
     assert not task.needs_pooler(model.backbone.config) and not any(v.path.startswith("mix") for v in model.weights)
     (features,) = task.dataset(train, 3)
-    states = np.float64(with_hidden_states(model.backbone)(inputs_of(features))["hidden_states"][-1])
+    layers = with_hidden_states(model.backbone)(inputs_of(features))["hidden_states"][-4:]
+    states = np.concatenate([np.float64(layer) for layer in layers], axis=-1)
     (layer,), (kernel, bias) = model.lstms, (np.float64(w) for w in model.head.dense.get_weights())
-    forward, backward = (
-        [np.float64(w) for w in part.get_weights()] for part in (layer.forward_layer, layer.backward_layer)
-    )
+    forward, backward = directions(layer)
     outputs = model.outputs(features)
     for row, mask in enumerate(features["padding_mask"].numpy()):
         x = states[row, mask]
@@ -123,74 +127,17 @@ def test_a_text_is_read_by_the_ends_of_the_directions_and_the_mean_of_the_second
         np.testing.assert_allclose(outputs[row], read @ kernel + bias, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.slow
-def test_a_tagger_of_features_trains_beside_a_frozen_model(tmp_path):
-    encoder = tiny.encoder(layers=2, dropout=0.3, seed=1)
-    task, train, model = tagger(encoder, lstm_layers=1)
-    before = {v.path: v.numpy() for v in model.backbone.weights}
-    assert before.keys() == {v.path for v in encoder.weights}
-    model.compile(AdamW(3e-2), seed=0)
-    checkpoints, losses = Checkpoints(tmp_path / "last"), []
-    for epoch in range(14):
-        data = task.dataset(train, 2, training=True, seed=0, epoch=epoch)
-        losses.append(model.fit(data, verbose=0).history["loss"][-1])
-        if epoch == 9:
-            checkpoints.save(model, 20, epoch=epoch)
-    assert losses[-1] < 0.5 * losses[0]
-    for variable in model.backbone.weights:
-        np.testing.assert_array_equal(variable, before[variable.path])
-    trained = [v.numpy() for v in model.trainable_variables]
-
-    # Resumed from a checkpoint, the same bits.
-    checkpoints.restore(model)
-    assert any((v.numpy() != value).any() for v, value in zip(model.trainable_variables, trained))
-    for epoch in range(10, 14):
-        model.fit(task.dataset(train, 2, training=True, seed=0, epoch=epoch), verbose=0)
-    for variable, value in zip(model.trainable_variables, trained, strict=True):
-        np.testing.assert_array_equal(variable, value)
-
-
-def test_the_penalty_of_the_mix_counts_once_in_an_update():
-    task, train, model = tagger(tiny.encoder(layers=2, seed=1), mix_l2=0.1, lstm_layers=1)
-    model.mixes[0].weight.assign([1.0, 2.0])
-    model.compile(AdamW(0.0), accumulation_steps=2)
-    losses = model.fit(task.dataset(train, 4, training=True), verbose=0).history
-    assert losses["mix_loss"] == pytest.approx([0.1 * (1 + 4)])
-    assert losses["loss"] == pytest.approx([losses["label_loss"][0] + 0.5])
-
-
-def test_the_penalty_counts_once_for_a_question_with_any_number_of_options():
-    settings = {
-        "kind": "multiple_choice",
-        "features": "weighted_sum_all",
-        "lstm_layers": 1,
-        "lstm_units": 4,
-        "mix_l2": 0.1,
-    }
-    task = build_task(settings | {"sequence_length": 16}, tiny.tokenizer())
-    questions = [
-        {"context": "a film", "options": ["good", "bad", "fine"]},
-        {"context": "bad", "options": ["a film", "plot"]},
-    ]
+def test_the_penalty_of_the_mix_counts_once_in_an_update_and_for_a_question_with_any_number_of_options():
+    settings = {"kind": "multiple_choice", "features": "weighted_sum_all", "lstm_layers": 1, "lstm_units": 4}
+    task = build_task(settings | {"mix_l2": 0.1, "sequence_length": 16}, tiny.tokenizer())
+    options = [["good", "bad", "fine"], ["a film", "plot"]]
+    examples = task.examples([{"context": "a film", "options": some} for some in options], [0, 1])
     model = task.model(tiny.encoder(layers=2, seed=1))
     model.mixes[0].weight.assign([1.0, 2.0])
-    model.compile(AdamW(0.0))
-    losses = model.fit(task.dataset(task.examples(questions, [0, 1]), 2, training=True), verbose=0).history
-    assert losses["mix_loss"] == pytest.approx([0.5]) and losses["loss"] == pytest.approx(
-        [losses["label_loss"][0] + 0.5]
-    )
-
-
-@pytest.mark.parametrize("model", [
-    lambda encoder, head: Classifier(encoder, 2, head=head), lambda encoder, head: WordPairClassifier(encoder, 2, head=head),
-])  # fmt: skip
-def test_a_frozen_model_has_no_dropout(model):
-    encoder = tiny.encoder(layers=2, dropout=0.5, seed=1)
-    model = model(encoder, TaskHead("pooled", dropout=0.0).on_features(Features("last", lstm_layers=1, lstm_units=4)))
-    features = tiny.tokenizer().pack(tiny.tokenizer().tokenize(["a good film"]), sequence_length=8)
-    features |= {"spans": np.array([[[1, 2], [2, 4]]])}
-    model.head.dropout.rate = 0.0
-    np.testing.assert_array_equal(model.outputs(features, training=True), model.outputs(features))
+    model.compile(AdamW(0.0), accumulation_steps=2)
+    losses = model.fit(task.dataset(examples, 2, training=True), verbose=0).history
+    assert losses["mix_loss"] == pytest.approx([0.1 * (1 + 4)])
+    assert losses["loss"] == pytest.approx([losses["label_loss"][0] + 0.5])
 
 
 def finetuning(train=None, **task):
@@ -199,25 +146,18 @@ def finetuning(train=None, **task):
     return config.build(FinetuneConfig, {"task": task, "data": data, "init_from": "run", "train": train or {}})
 
 
-@pytest.mark.parametrize(
-    ("train", "task", "message"),
-    [
-        ({"lora_rank": 4}, {}, "task.features=last trains no layer of the model; remove train.lora_rank"),
-        ({"layer_decay": 0.8}, {}, "remove train.layer_decay"),
-        ({"gradual_unfreezing": True}, {}, "remove train.gradual_unfreezing"),
-        ({"freeze": 1}, {}, "task.features=last freezes the whole model; remove train.freeze=1"),
-        ({}, {"head": "bert"}, "task.head=bert does not apply to task.features=last"),
-        ({}, {"features": "first"}, "task.features"),
-        (
-            {},
-            {"kind": "classification", "linear_gain": True},
-            "task.linear_gain=True does not apply to task.features=last",
-        ),
-        ({}, {"kind": "text_to_text", "features": None, "lstm_units": 8}, "task.lstm_units does not apply"),
-        ({}, {"kind": "text_to_text"}, "task.features does not apply to task.kind=text_to_text"),
-        ({}, {"mix_l2": 0.1}, "task.mix_l2 is for task.features, and there for weighted sums"),
-    ],
-)
+@pytest.mark.parametrize(("train", "task", "message"), [
+    ({"lora_rank": 4}, {}, "task.features=last trains no layer of the model; remove train.lora_rank"),
+    ({"layer_decay": 0.8}, {}, "remove train.layer_decay"),
+    ({"gradual_unfreezing": True}, {}, "remove train.gradual_unfreezing"),
+    ({"freeze": 1}, {}, "task.features=last freezes the whole model; remove train.freeze=1"),
+    ({}, {"head": "bert"}, "task.head=bert does not apply to task.features=last"),
+    ({}, {"features": "first"}, "task.features"),
+    ({}, {"kind": "classification", "linear_gain": True}, "task.linear_gain=True does not apply to task.features=last"),
+    ({}, {"kind": "text_to_text", "features": None, "lstm_units": 8}, "task.lstm_units does not apply"),
+    ({}, {"kind": "text_to_text"}, "task.features does not apply to task.kind=text_to_text"),
+    ({}, {"mix_l2": 0.1}, "task.mix_l2 is for task.features, and there for weighted sums"),
+])  # fmt: skip
 def test_settings_that_contradict_a_frozen_model(train, task, message):
     with pytest.raises(ConfigError, match=message):
         check_finetuning(finetuning(train, **task))

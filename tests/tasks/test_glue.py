@@ -7,87 +7,34 @@ from bert_tf.tasks import ColumnsConfig, TaskConfig, build_task
 from bert_tf.tasks.benchmarks.glue import GLUE_TASKS, resolve
 from bert_tf.tokenizers import WordPieceTokenizer
 
+STSB = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2"
+MNLI = (
+    "index\tpromptID\tpairID\tgenre\tsentence1_binary_parse\tsentence2_binary_parse\tsentence1_parse\tsentence2_parse\t"
+)
+MNLI += "sentence1\tsentence2"
 # train or dev file, test file, first text, first pair, labels, texts of the test file.
 LAYOUTS = {
-    "cola": (
-        "gj04\t1\t\tOur friends won't buy this.\ngj04\t0\t*\tThe \"book.\n",
-        "index\tsentence\n0\tBill whistled.\n",
-        "Our friends won't buy this.",
-        None,
-        ["1", "0"],
-        ["Bill whistled."],
-    ),
-    "sst2": (
-        "sentence\tlabel\nhide new secretions \t0\nwit\t1\n",
-        "index\tsentence\n0\tuneasy mishmash\n",
-        "hide new secretions ",
-        None,
-        ["0", "1"],
-        ["uneasy mishmash"],
-    ),
-    "mrpc": (
-        '\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t702876\t702977\tAmrozi said "a\tHe said\n',
-        "index\t#1 ID\t#2 ID\t#1 String\t#2 String\n0\t1\t2\tPCCW's chief\tCurrent chief\n",
-        'Amrozi said "a',
-        "He said",
-        ["1"],
-        ["PCCW's chief"],
-    ),
-    "qqp": (
-        "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t2\t3\tHow?\tWhy?\t0\n4\t5\tbroken\n6\t7\t8\tA\tB\t1\n",
-        "id\tquestion1\tquestion2\n0\tWhat?\tWho?\n",
-        "How?",
-        "Why?",
-        ["0", "1"],
-        ["What?"],
-    ),
-    "stsb": (
-        "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
-        "0\tmain\tMSRvid\t2012\t1\tnone\tnone\tA plane.\tAn air plane.\t5.000\n",
-        "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\n"
-        "0\tmain\tMSRvid\t2012\t1\tnone\tnone\tA girl.\tA woman.\n",
-        "A plane.",
-        "An air plane.",
-        [5.0],
-        ["A girl."],
-    ),
-    "mnli": (
-        "index\tpromptID\tpairID\tgenre\tsentence1_binary_parse\tsentence2_binary_parse\tsentence1_parse\t"
-        "sentence2_parse\tsentence1\tsentence2\tlabel1\tgold_label\n"
-        "0\t31\t31n\tgov\t( a )\t( b )\t(R a)\t(R b)\tCream skimming\tProduct\tneutral\tneutral\n",
-        "index\tpromptID\tpairID\tgenre\tsentence1_binary_parse\tsentence2_binary_parse\tsentence1_parse\t"
-        "sentence2_parse\tsentence1\tsentence2\n"
-        "0\t31\t31n\tgov\t( a )\t( b )\t(R a)\t(R b)\tHierbas\tis a name\n",
-        "Cream skimming",
-        "Product",
-        ["neutral"],
-        ["Hierbas"],
-    ),
-    "qnli": (
-        "index\tquestion\tsentence\tlabel\n0\tWhen did it end?\tIn 1918.\tentailment\n",
-        "index\tquestion\tsentence\n0\tWho?\tHe.\n",
-        "When did it end?",
-        "In 1918.",
-        ["entailment"],
-        ["Who?"],
-    ),
-    "rte": (
-        "index\tsentence1\tsentence2\tlabel\n0\tNo weapons.\tWeapons.\tnot_entailment\n",
-        "index\tsentence1\tsentence2\n0\tMangla\tChina\n",
-        "No weapons.",
-        "Weapons.",
-        ["not_entailment"],
-        ["Mangla"],
-    ),
-    "wnli": (
-        "index\tsentence1\tsentence2\tlabel\n0\tI stuck a pin.\tIt had a hole.\t1\n",
-        "index\tsentence1\tsentence2\n0\tMaude\tDora\n",
-        "I stuck a pin.",
-        "It had a hole.",
-        ["1"],
-        ["Maude"],
-    ),
-}
+    "cola": ("gj04\t1\t\tOur friends won't buy this.\ngj04\t0\t*\tThe \"book.\n",
+     "index\tsentence\n0\tBill whistled.\n", "Our friends won't buy this.", None, ["1", "0"], ["Bill whistled."]),
+    "sst2": ("sentence\tlabel\nhide new secretions \t0\nwit\t1\n", "index\tsentence\n0\tuneasy mishmash\n",
+     "hide new secretions ", None, ["0", "1"], ["uneasy mishmash"]),
+    "mrpc": ('\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t702876\t702977\tAmrozi said "a\tHe said\n',
+     "index\t#1 ID\t#2 ID\t#1 String\t#2 String\n0\t1\t2\tPCCW's chief\tCurrent chief\n", 'Amrozi said "a', "He said",
+     ["1"], ["PCCW's chief"]),
+    "qqp": ("id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t2\t3\tHow?\tWhy?\t0\n4\t5\tbroken\n6\t7\t8\tA\tB\t1\n",
+     "id\tquestion1\tquestion2\n0\tWhat?\tWho?\n", "How?", "Why?", ["0", "1"], ["What?"]),
+    "stsb": (f"{STSB}\tscore\n0\tmain\tMSRvid\t2012\t1\tnone\tnone\tA plane.\tAn air plane.\t5.000\n",
+     f"{STSB}\n0\tmain\tMSRvid\t2012\t1\tnone\tnone\tA girl.\tA woman.\n", "A plane.", "An air plane.", [5.0], ["A girl."]),
+    "mnli": (f"{MNLI}\tlabel1\tgold_label\n0\t31\t31n\tgov\t( a )\t( b )\t(R a)\t(R b)\tCream skimming\tProduct\tneutral\tneutral\n",
+     f"{MNLI}\n0\t31\t31n\tgov\t( a )\t( b )\t(R a)\t(R b)\tHierbas\tis a name\n",
+     "Cream skimming", "Product", ["neutral"], ["Hierbas"]),
+    "qnli": ("index\tquestion\tsentence\tlabel\n0\tWhen did it end?\tIn 1918.\tentailment\n",
+     "index\tquestion\tsentence\n0\tWho?\tHe.\n", "When did it end?", "In 1918.", ["entailment"], ["Who?"]),
+    "rte": ("index\tsentence1\tsentence2\tlabel\n0\tNo weapons.\tWeapons.\tnot_entailment\n",
+     "index\tsentence1\tsentence2\n0\tMangla\tChina\n", "No weapons.", "Weapons.", ["not_entailment"], ["Mangla"]),
+    "wnli": ("index\tsentence1\tsentence2\tlabel\n0\tI stuck a pin.\tIt had a hole.\t1\n",
+     "index\tsentence1\tsentence2\n0\tMaude\tDora\n", "I stuck a pin.", "It had a hole.", ["1"], ["Maude"]),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

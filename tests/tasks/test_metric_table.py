@@ -47,17 +47,14 @@ def test_classification_by_formula():
     assert classified("brier", labels, probabilities) == pytest.approx(np.mean((labels - probabilities[:, 1]) ** 2))
     order = np.argsort(-probabilities[:, 1])
     precisions = np.cumsum(labels[order]) / np.arange(1, 41)
-    assert classified("average_precision", labels, probabilities) == pytest.approx(
-        precisions[labels[order] == 1].mean()
-    )
+    average = precisions[labels[order] == 1].mean()
+    assert classified("average_precision", labels, probabilities) == pytest.approx(average)
 
 
 def test_quadratic_kappa_counts_labels_that_are_absent():
     labels, predictions = np.array([0, 0, 3, 3, 4]), np.array([0, 3, 3, 4, 0])
     disagreement = np.mean((labels - predictions) ** 2) / np.mean((labels[:, None] - predictions) ** 2)
-    found = measure(
-        "cohen_kappa_quadratic", CLASSIFICATION["cohen_kappa_quadratic"], labels, predictions, np.eye(5)[predictions]
-    )
+    found = classified("cohen_kappa_quadratic", labels, np.eye(5)[predictions])
     assert found == pytest.approx(1 - disagreement)
 
 
@@ -65,9 +62,8 @@ def test_average_precision_of_a_label_that_is_absent_is_refused():
     two, three, several = np.zeros(4, int), np.array([0, 2, 2, 0]), np.eye(3, dtype=bool)[[0, 2, 2, 0]]
     for table, labels, count in ((CLASSIFICATION, two, 2), (CLASSIFICATION, three, 3), (MULTI_LABEL, several, 3)):
         probabilities = RANDOM.dirichlet([1] * count, 4)
-        with pytest.raises(
-            DataError, match="average_precision is undefined on the 4 examples of dev.tsv.*no example of a label"
-        ):
+        message = "average_precision is undefined on the 4 examples of dev.tsv.*no example of a label"
+        with pytest.raises(DataError, match=message):
             measure("average_precision", table["average_precision"], labels, None, probabilities, "dev.tsv")
 
 
@@ -98,9 +94,8 @@ def test_every_name_is_measured_and_listed():
         low, high = (classified(name, np.array([0, 1, 1, 1]), p) for p in (worse, better))
         assert (low > high) if metric.lower else (low < high), name
     for name, metric in REGRESSION.items():
-        low, high = (
-            measure(name, metric, NUMBERS[0], NUMBERS[0] + error) for error in (RANDOM.normal(0, 0.5, 30), 0.001)
-        )
+        errors = RANDOM.normal(0, 0.5, 30), 0.001
+        low, high = (measure(name, metric, NUMBERS[0], NUMBERS[0] + error) for error in errors)
         assert (low > high) if metric.lower else (low < high), name
         assert name in listed, name
 
@@ -119,9 +114,8 @@ def test_the_chosen_metric_is_reported_and_its_direction_counts():
 def test_what_is_refused():
     task = build_task({"metric": "roc_auc", "labels": ["a", "b"]}, tiny.tokenizer())
     one_label = task.examples(["good", "bad"], labels=["a", "a"])
-    with pytest.raises(
-        DataError, match="task.metric=roc_auc is undefined on the 2 examples of .*; choose another metric"
-    ):
+    message = "task.metric=roc_auc is undefined on the 2 examples of .*; choose another metric"
+    with pytest.raises(DataError, match=message):
         task.baselines(one_label, one_label)
     with pytest.raises(ConfigError, match="task.metric=brier is for two labels, here are 3; set task.metric=log_loss"):
         build_task({"metric": "brier"}, tiny.tokenizer()).examples(["good"] * 3, labels=["a", "b", "c"])

@@ -8,7 +8,7 @@ import pytest
 import tiny
 from test_task_learning import filler, insert, train
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import DataError
 from bert_tf.tasks import build_task
 
 SETTINGS = {"kind": "multi_label", "sequence_length": 32}
@@ -18,50 +18,35 @@ def make(**settings):
     return build_task(SETTINGS | settings, tiny.tokenizer())
 
 
-def write(path, text):
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "settings"),
-    [
-        ("a.tsv", "text\tlabels\none\tjoy, love\ntwo\t\nthree\tlove,love\n", {}),
-        ("a.csv", 'text,label\none,"joy|love"\ntwo,\nthree,love\n', {"separator": "|"}),
-        ("a.jsonl", '{"text": "one", "labels": ["joy", "love"]}\n{"text": "two", "labels": null}\n{"text": "three", "labels": "love"}\n', {}),
-        ("a.csv", "id,text,joy,other,love\n1,one,1,1,True\n2,two,0,0,f\n3,three,0,1,1\n", {"label_columns": ["joy", "love"]}),
-    ],
-)  # fmt: skip
-def test_files(name, text, settings, tmp_path):
-    task = make(**settings)
-    examples = task.read(write(tmp_path / name, text))
+@pytest.mark.parametrize(("name", "text", "settings"), [
+    ("a.tsv", "text\tlabels\none\tjoy, love\ntwo\t\nthree\tlove,love\n", {}),
+    ("a.csv", 'text,label\none,"joy|love"\ntwo,\nthree,love\n', {"separator": "|"}),
+    ("a.jsonl",
+     '{"text": "one", "labels": ["joy", "love"]}\n{"text": "two", "labels": null}\n{"text": "three", "labels": "love"}\n',
+     {}),
+    ("a.csv", "id,text,joy,other,love\n1,one,1,1,True\n2,two,0,0,f\n3,three,0,1,1\n", {"label_columns": ["joy", "love"]}),
+])  # fmt: skip
+def test_files(name, text, settings, write):
+    task, path = make(**settings), write(name, text)
+    examples = task.read(path)
     assert examples.labels == [("joy", "love"), (), ("love",)] and task.labels == ("joy", "love")
     np.testing.assert_array_equal(task.label_array(examples), [[1, 1], [0, 0], [0, 1]])
-    assert task.read(tmp_path / name, labelled=False).labels is None
+    assert task.read(path, labelled=False).labels is None
 
 
-@pytest.mark.parametrize(
-    ("text", "settings", "message"),
-    [
-        ("text\tlabel\na\tjoy\nb\thate\n", {"labels": ["joy", "love"]}, "line 3: the label 'hate' is not in the label set"),
-        ("text\tlabel\na\t\nb\t,\n", {}, r"no example has a label; .*--set task.label_columns=\[joy,love\]"),
-        ("text\tjoy\na\t2\n", {"label_columns": ["joy"]}, "line 2: 'joy' is '2'; it must say whether"),
-        ("text\tjoy\na\t1\n", {"label_columns": ["joi"]}, "there is no column 'joi' of task.label_columns.*'joy'"),
-        ("text\tlabel\na\tnan\nb\tjoy\n", {}, "line 2: the label is 'nan', which pandas writes"),
-    ],
-)  # fmt: skip
-def test_errors_of_files(text, settings, message, tmp_path):
+@pytest.mark.parametrize(("text", "settings", "message"), [
+    ("text\tlabel\na\tjoy\nb\thate\n", {"labels": ["joy", "love"]}, "line 3: the label 'hate' is not in the label set"),
+    ("text\tlabel\na\t\nb\t,\n", {}, r"no example has a label; .*--set task.label_columns=\[joy,love\]"),
+    ("text\tjoy\na\t2\n", {"label_columns": ["joy"]}, "line 2: 'joy' is '2'; it must say whether"),
+    ("text\tjoy\na\t1\n", {"label_columns": ["joi"]}, "there is no column 'joi' of task.label_columns.*'joy'"),
+    ("text\tlabel\na\tnan\nb\tjoy\n", {}, "line 2: the label is 'nan', which pandas writes"),
+])  # fmt: skip
+def test_errors_of_files(text, settings, message, write):
     with pytest.raises(DataError, match=message):
-        make(**settings).read(write(tmp_path / "a.tsv", text))
+        make(**settings).read(write("a.tsv", text))
 
 
-def test_errors_of_settings_and_lists():
-    with pytest.raises(ConfigError, match="task.labels and task.label_columns name different labels"):
-        make(labels=["a", "b"], label_columns=["a"])
-    with pytest.raises(ConfigError, match="both say where the labels are"):
-        make(columns={"label": "x"}, label_columns=["a"])
-    with pytest.raises(ConfigError, match="task.class_weights does not apply"):
-        make(class_weights="balanced")
+def test_labels_are_lists():
     with pytest.raises(DataError, match=r"they must be a list, such as \['joy'\]"):
         make().examples(["a"], labels=["joy"])
 

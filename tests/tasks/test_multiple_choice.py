@@ -24,21 +24,15 @@ from bert_tf.tokenizers import load_tokenizer
 from bert_tf.tokenizers.layout import build_layout
 from bert_tf.tokenizers.ops.model_rows import pack
 from bert_tf.training.finetune_config import FinetuneConfig
-from bert_tf.training.strategies import make_strategy
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 KIND = {"kind": "multiple_choice", "sequence_length": 32, "dropout": 0.0}
 QUESTIONS = [
-    ({"context": "the film", "question": "was a", "options": ["good plot", "bad , bad plot"]}),
-    ({"question": "anna met bert in", "options": ["paris", "london", "john , the actor , was in london", "a plot"]}),
-    ({"context": "awful", "options": ["fine", "a plot .", "good good"]}),
+    {"context": "the film", "question": "was a", "options": ["good plot", "bad , bad plot"]},
+    {"question": "anna met bert in", "options": ["paris", "london", "john , the actor , was in london", "a plot"]},
+    {"context": "awful", "options": ["fine", "a plot .", "good good"]},
 ]
 LABELS = [0, 1, 2]
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return tiny.tokenizer()
 
 
 @pytest.fixture
@@ -54,19 +48,16 @@ def texts(rows, context, question, option):
     return tuple(text.numpy()[0].decode() for text in found)
 
 
-@pytest.mark.parametrize(
-    ("settings", "given", "expected"),
-    [
-        ({}, ("It\n\t rained. ", "He", "ran  off"), ("It rained.", "He ran off")),
-        ({}, ("", "Why?", "so"), ("Why?", "so")),
-        ({}, ("Once.", "", "so"), ("Once.", "so")),
-        ({}, ("Once.", "a _ b", "so"), ("Once.", "a _ b so")),
-        ({"blank": "_"}, ("Once.", "_ is _, naïve _", "漢 \\1"), ("Once.", "漢 \\1 is 漢 \\1, naïve 漢 \\1")),
-        ({"blank": "_"}, ("Once.", "Why?", "a _"), ("Once.", "Why? a _")),
-        ({"question_joins": "context"}, ("Once.", "Why?", "so"), ("Once. Why?", "so")),
-        ({"question_joins": "context", "blank": "_"}, ("", "Why _?", "so"), ("Why _?", "so")),
-    ],
-)
+@pytest.mark.parametrize(("settings", "given", "expected"), [
+    ({}, ("It\n\t rained. ", "He", "ran  off"), ("It rained.", "He ran off")),
+    ({}, ("", "Why?", "so"), ("Why?", "so")),
+    ({}, ("Once.", "", "so"), ("Once.", "so")),
+    ({}, ("Once.", "a _ b", "so"), ("Once.", "a _ b so")),
+    ({"blank": "_"}, ("Once.", "_ is _, naïve _", "漢 \\1"), ("Once.", "漢 \\1 is 漢 \\1, naïve 漢 \\1")),
+    ({"blank": "_"}, ("Once.", "Why?", "a _"), ("Once.", "Why? a _")),
+    ({"question_joins": "context"}, ("Once.", "Why?", "so"), ("Once. Why?", "so")),
+    ({"question_joins": "context", "blank": "_"}, ("", "Why _?", "so"), ("Why _?", "so")),
+])  # fmt: skip
 def test_texts_of_a_row(settings, given, expected):
     assert texts(OptionRows(**settings), *given) == expected
 
@@ -87,9 +78,8 @@ def test_rows_are_those_published_for_race(layout):
     tokenizer = SimpleNamespace(layout=special, pack=functools.partial(pack, layout=special, pad_id=0))
     random = np.random.default_rng(0)
     order, kept = ("option", "first") if layout == "roberta" else ("context", "last")
-    context, option = (
-        [random.integers(5, 30, n).tolist() for n in lengths] for lengths in ([3, 25, 6, 30], [2, 5, 12, 20])
-    )
+    lengths = [3, 25, 6, 30], [2, 5, 12, 20]
+    context, option = ([random.integers(5, 30, n).tolist() for n in each] for each in lengths)
     rows = OptionRows(order=order, option_length=7, option_kept=kept)
     ragged = [tf.ragged.constant(ids, dtype=tf.int32, row_splits_dtype=tf.int32) for ids in (context, option)]
     features = rows.pack(tokenizer, *ragged, sequence_length=20)
@@ -98,11 +88,9 @@ def test_rows_are_those_published_for_race(layout):
         expected = published_row(layout, *pair, 20, 7, kept)
         assert features["token_ids"][i][features["padding_mask"][i]].numpy().tolist() == expected
         assert lengths[i] == len(expected)
-    with pytest.raises(
-        ConfigError, match=r"task.option_length=17 leaves no room .* set task.option_length=1[56] or less"
-    ):
-        rows_too_long = OptionRows(option_length=17)
-        rows_too_long.check(special, 20)
+    message = r"task.option_length=17 leaves no room .* set task.option_length=1[56] or less"
+    with pytest.raises(ConfigError, match=message):
+        OptionRows(option_length=17).check(special, 20)
 
 
 # -- batches -----------------------------------------------------------------------------------------
@@ -175,9 +163,8 @@ def test_logits_and_losses_are_those_of_hugging_face(name):
     }[name]
     backbone = encoder(config(**family.HF_CONFIG.read(theirs, "config.json")))
     model = MultipleChoice(backbone, dropout=0.0, lm_weight=0.5 if name == "gpt1" else 0.0)
-    load_weights(
-        backbone, weights, family.HF_WEIGHTS, partly=True, other_heads=("classifier.*", "multiple_choice_head.*")
-    )
+    heads = ("classifier.*", "multiple_choice_head.*")
+    load_weights(backbone, weights, family.HF_WEIGHTS, partly=True, other_heads=heads)
     model.head.dense.kernel.assign(weights[f"{head}.weight"].T)
     model.head.dense.bias.assign(weights[f"{head}.bias"])
     names = {"token_ids": "int32", "segment_ids": "int32", "padding_mask": "bool", "labels": "int32"}
@@ -188,27 +175,18 @@ def test_logits_and_losses_are_those_of_hugging_face(name):
     assert float(sums["label"]) / 3 == pytest.approx(float(golden["loss"]), rel=1e-5)
     if name == "gpt1":
         weights = model.loss_weights(features)
-        assert float(sums["language_model"] / weights["language_model"]) == pytest.approx(
-            0.5 * golden["lm_loss"], rel=1e-5
-        )
+        lm_loss = float(sums["language_model"] / weights["language_model"])
+        assert lm_loss == pytest.approx(0.5 * golden["lm_loss"], rel=1e-5)
 
 
-def test_two_replicas_train_as_one(tokenizer):
-    task = build_task(KIND, tokenizer)
-    examples = task.examples(QUESTIONS * 3, LABELS * 3)
-
-    def trained(strategy):
-        with strategy.scope():
-            model = task.model(tiny.encoder())
-            # SGD, because Adam turns rounding errors of near-zero gradients into whole steps.
-            model.compile(keras.optimizers.SGD(0.1))
-        loss = model.fit(task.dataset(examples, 4, training=True, seed=5), verbose=0).history["loss"][0]
-        return loss, model.get_weights()
-
-    one, two = trained(tf.distribute.get_strategy()), trained(make_strategy("mirrored"))
-    assert two[0] == pytest.approx(one[0], rel=1e-5)  # the last of the three batches is one question
-    for a, b in zip(one[1], two[1]):
-        np.testing.assert_allclose(a, b, atol=1e-4)
+def test_the_parts_of_two_replicas_add_up(task):
+    """The trainer adds losses and weights over replicas and divides once; test_task.py trains on two."""
+    examples, model = task.examples(QUESTIONS, LABELS), task.model(tiny.encoder())
+    (whole,) = task.dataset(examples, 3)
+    parts = [{name: value[part] for name, value in whole.items()} for part in (slice(0, 1), slice(1, 3))]
+    for measure in (lambda x: model.loss_sums(x, training=True)[0], model.loss_weights):
+        all_at_once, first, second = (float(measure(features)["label"]) for features in (whole, *parts))
+        assert all_at_once == pytest.approx(first + second, rel=1e-6)
 
 
 # -- GPT-1's way -------------------------------------------------------------------------------------
@@ -217,9 +195,8 @@ def test_two_replicas_train_as_one(tokenizer):
 def test_rocstories_are_read_as_gpt1_read_them(tmp_path):
     header = [*(f"InputSentence{i}" for i in range(1, 5)), "RandomFifthSentenceQuiz1", "RandomFifthSentenceQuiz2"]
     story = "The people,the state,of it,is a state,it is the people,a state of the people,2\n"
-    (tmp_path / "a.csv").write_text(
-        ",".join(["InputStoryid", *header, "AnswerRightEnding"]) + "\nx," + story + "y," + story
-    )
+    header = ",".join(["InputStoryid", *header, "AnswerRightEnding"])
+    (tmp_path / "a.csv").write_text(f"{header}\nx,{story}y,{story}")
     tokenizer = load_tokenizer(FIXTURES / "checkpoints" / "gpt1")
     experiment = configuration.load(FinetuneConfig, "finetune/gpt1_rocstories")
     small = {"sequence_length": 24, "context_length": 8, "option_length": 5, "dropout": 0.0}
@@ -266,8 +243,7 @@ def test_baselines_and_groups(task, tmp_path):
         "options": [["bad", "good", "a", "."], ["fine", "a", "a plot", "."]],
     }
     rows = [
-        article | {"id": "middle1.txt", "answers": ["B", "A"]},
-        article | {"id": "high1.txt", "answers": ["B", "C"]},
+        article | {"id": f"{level}1.txt", "answers": list(said)} for level, said in (("middle", "BA"), ("high", "BC"))
     ]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     examples = task.read(tmp_path / "a.jsonl")
@@ -283,9 +259,8 @@ def test_baselines_and_groups(task, tmp_path):
     assert answer["letter"] == "ABCD"[answer["label"]] and answer["id"] == "middle1.txt-0" and answer["text"] == "a b"
     with pytest.raises(DataError, match="example 1: the label is 4; it must be 0 to 3"):
         task.examples(QUESTIONS, [0, 4, 0])
-    with pytest.raises(
-        ConfigError, match="task.metric=accuracy_high needs RACE's questions .* set task.metric=accuracy"
-    ):
+    message = "task.metric=accuracy_high needs RACE's questions .* set task.metric=accuracy"
+    with pytest.raises(ConfigError, match=message):
         build_task(KIND | {"metric": "accuracy_high"}, task.tokenizer).examples(QUESTIONS, LABELS)
     task.save(tmp_path)
     assert load_task(tmp_path, task.tokenizer).rows == task.rows and task.rows.blank == "_"

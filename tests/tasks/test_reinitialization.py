@@ -42,9 +42,8 @@ OTHERS |= {name for name, record in FAMILIES.items() if "num_heads" not in recor
 
 @pytest.mark.parametrize("family", sorted(FAMILIES.keys() - OTHERS) + ["albert with inner groups"])
 def test_every_family(family):
-    own = {"electra": {"embedding_size": 8}, "t5_encoder": {"head_size": 8}, "t5_decoder": {"head_size": 8}}.get(
-        family, {}
-    )
+    own = {"electra": {"embedding_size": 8}} | dict.fromkeys(("t5_encoder", "t5_decoder"), {"head_size": 8})
+    own = own.get(family, {})
     if family.startswith("albert"):
         family, own = "albert", {"embedding_size": 8, "share": "none", "inner_groups": 2}
     encoder = build_encoder(build_config({"family": family} | SIZES | own), pooler=True)

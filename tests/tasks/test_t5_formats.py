@@ -12,34 +12,14 @@ from bert_tf.tasks.text_to_text.text_to_text_config import TextToTextConfig
 
 PAIR = {"sentence1": "A plane.", "sentence2": "An air plane."}
 RTE = {"premise": "It rained.", "hypothesis": "It was dry."}
-MULTIRC = {
-    "idx": 4,
-    "passage": {
-        "text": "<b>Sent 1: </b>Anna left.<br><b>Sent 2: </b>Paul came.<br>",
-        "questions": [
-            {
-                "question": "Who left?",
-                "idx": 7,
-                "answers": [{"text": "Anna", "idx": 1, "label": 1}, {"text": "Paul", "idx": 2, "label": 0}],
-            }
-        ],
-    },
-}
-RECORD = {
-    "idx": 3,
-    "passage": {
-        "text": 'Anna met Paul in Rome."\n@highlight\nPaul left\n@highlight\nAnna stayed',
-        "entities": [
-            {"start": 9, "end": 12},
-            {"start": 0, "end": 3},
-            {"start": 35, "end": 38},
-            {"start": 17, "end": 20},
-        ],
-    },
-    "qas": [
-        {"idx": 5, "query": "@placeholder left.", "answers": [{"text": "Paul"}, {"text": "Anna"}, {"text": "Paul"}]}
-    ],
-}
+ANSWERS = [{"text": "Anna", "idx": 1, "label": 1}, {"text": "Paul", "idx": 2, "label": 0}]
+SENTENCES = "<b>Sent 1: </b>Anna left.<br><b>Sent 2: </b>Paul came.<br>"
+QUESTION = {"question": "Who left?", "idx": 7, "answers": ANSWERS}
+MULTIRC = {"idx": 4, "passage": {"text": SENTENCES, "questions": [QUESTION]}}
+ENTITIES = [{"start": start, "end": end} for start, end in ((9, 12), (0, 3), (35, 38), (17, 20))]
+QUERY = {"idx": 5, "query": "@placeholder left.", "answers": [{"text": name} for name in ("Paul", "Anna", "Paul")]}
+HIGHLIGHTS = 'Anna met Paul in Rome."\n@highlight\nPaul left\n@highlight\nAnna stayed'
+RECORD = {"idx": 3, "passage": {"text": HIGHLIGHTS, "entities": ENTITIES}, "qas": [QUERY]}
 WSC = {
     "text": "Mark told Pete many lies about himself .",
     "target": {"span1_index": 0, "span1_text": "Mark", "span2_index": 6, "span2_text": "himself"},
@@ -152,12 +132,9 @@ def test_answers_become_labels_again():
     assert [class_of(text, ("False", "True")) for text in ("True", "true", "")] == [1, -1, -1]
     assert [number_of(text) for text in ("2.6", "2.6 or so", "", "nan", "inf")] == [2.6, -1, -1, -1, -1]
     cases = [
-        ("Mark", "Mark", 1),
-        ("the fuzzy Bunny", "bunny", 1),
-        ("Bob", "Bob's hat", 0),
-        ("the", "Mark", -1),
+        ("Mark", "Mark", 1), ("the fuzzy Bunny", "bunny", 1), ("Bob", "Bob's hat", 0), ("the", "Mark", -1),
         ("Pete", "Mark", 0),
-    ]
+    ]  # fmt: skip
     assert [names_referent(answer, referent) for answer, referent, _ in cases] == [right for *_, right in cases]
 
 

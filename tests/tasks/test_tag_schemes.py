@@ -14,43 +14,31 @@ from bert_tf.tasks.tagging.sequences import Words
 
 # "Anna Lee" and "Bert" touch and are of one type; "Rome" is of another one.
 SAME = {
-    "IOB1": ["I-PER", "I-PER", "B-PER", "O", "I-LOC"],
-    "IOB2": ["B-PER", "I-PER", "B-PER", "O", "B-LOC"],
-    "BIOES": ["B-PER", "E-PER", "S-PER", "O", "S-LOC"],
-    "BILOU": ["B-PER", "L-PER", "U-PER", "O", "U-LOC"],
-}
+    "IOB1": ["I-PER", "I-PER", "B-PER", "O", "I-LOC"], "IOB2": ["B-PER", "I-PER", "B-PER", "O", "B-LOC"],
+    "BIOES": ["B-PER", "E-PER", "S-PER", "O", "S-LOC"], "BILOU": ["B-PER", "L-PER", "U-PER", "O", "U-LOC"],
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("tags", "scheme"),
-    [
-        *((tags, scheme) for scheme, tags in SAME.items()),
-        (["O", "B-PER", "I-PER", "B-LOC"], "IOB2"),
-        (["I-PER", "I-LOC"], "IOB1"),
-        (["O", "B-PER", "I-PER", "B-PER", "I-LOC"], None),  # the second B- is IOB2, the I- IOB1
-        (["B-PER", "I-PER", "E-PER", "U-PER"], None),
-        (["NN", "VB", "IN"], None),
-        (["O", "O"], None),
-        (["B-PER", "IN"], None),
-    ],
-)
+@pytest.mark.parametrize(("tags", "scheme"), [
+    *((tags, scheme) for scheme, tags in SAME.items()),
+    (["O", "B-PER", "I-PER", "B-LOC"], "IOB2"), (["I-PER", "I-LOC"], "IOB1"),
+    (["O", "B-PER", "I-PER", "B-PER", "I-LOC"], None),  # the second B- is IOB2, the I- IOB1
+    (["B-PER", "I-PER", "E-PER", "U-PER"], None), (["NN", "VB", "IN"], None), (["O", "O"], None), (["B-PER", "IN"], None),
+])  # fmt: skip
 def test_a_scheme_is_recognized(tags, scheme):
     assert find_scheme([["O"], tags]) == scheme
 
 
-@pytest.mark.parametrize(
-    ("tags", "scheme", "index", "why"),
-    [
-        (["O", "B-PER"], "IOB1", 1, "'B-PER' does not follow an entity of its type"),
-        (["B-PER", "I-LOC"], "IOB2", 1, "'I-LOC' follows 'B-PER', but an entity begins with B-"),
-        (["E-PER"], "IOB2", 0, "'E-PER' has the prefix E-, which IOB2 does not have"),
-        (["B-PER", "O"], "BIOES", 1, "not finished where 'O' follows; its last word has E-, a single one S-"),
-        (["S-PER", "B-PER"], "BIOES", 1, "not finished where the sentence ends"),
-        (["S-PER", "E-PER"], "BIOES", 1, "'E-PER' follows 'S-PER', but it continues an entity"),
-        (["B-PER", "L-LOC"], "BILOU", 1, "'L-LOC' follows 'B-PER', but it continues an entity"),
-        (["U-PER", "S-PER"], "BILOU", 1, "'S-PER' has the prefix S-"),
-    ],
-)
+@pytest.mark.parametrize(("tags", "scheme", "index", "why"), [
+    (["O", "B-PER"], "IOB1", 1, "'B-PER' does not follow an entity of its type"),
+    (["B-PER", "I-LOC"], "IOB2", 1, "'I-LOC' follows 'B-PER', but an entity begins with B-"),
+    (["E-PER"], "IOB2", 0, "'E-PER' has the prefix E-, which IOB2 does not have"),
+    (["B-PER", "O"], "BIOES", 1, "not finished where 'O' follows; its last word has E-, a single one S-"),
+    (["S-PER", "B-PER"], "BIOES", 1, "not finished where the sentence ends"),
+    (["S-PER", "E-PER"], "BIOES", 1, "'E-PER' follows 'S-PER', but it continues an entity"),
+    (["B-PER", "L-LOC"], "BILOU", 1, "'L-LOC' follows 'B-PER', but it continues an entity"),
+    (["U-PER", "S-PER"], "BILOU", 1, "'S-PER' has the prefix S-"),
+])  # fmt: skip
 def test_a_tag_that_breaks_its_scheme_is_found(tags, scheme, index, why):
     found, reason = find_break(tags, scheme)
     assert found == index and why in reason
@@ -143,19 +131,12 @@ def test_predictions_are_in_the_scheme_of_the_file(columns, scheme):
     assert [entity["text"] for entity in answer["entities"]] == ["Anna Lee", "Bert", "Rome"]
 
 
-@pytest.mark.parametrize(
-    ("text", "columns", "message"),
-    [
-        (
-            "a B-PER\nb O\n\nc O\nd I-PER\n",
-            {},
-            "a.conll, line 5: 'I-PER' follows 'O', but an entity begins with B- in IOB2",
-        ),
-        ("a I-PER\nb B-LOC\n", {"tag_scheme": "IOB1"}, "line 2: 'B-LOC' does not follow an entity of its type"),
-        ("a S-PER\nb E-PER\n", {}, "line 2: 'E-PER' follows 'S-PER', but it continues an entity in BIOES"),
-        ("a NN\nb VB\n", {"tag_scheme": "IOB1"}, "'NN' does not; remove task.columns.tag_scheme"),
-    ],
-)
+@pytest.mark.parametrize(("text", "columns", "message"), [
+    ("a B-PER\nb O\n\nc O\nd I-PER\n", {}, "a.conll, line 5: 'I-PER' follows 'O', but an entity begins with B- in IOB2"),
+    ("a I-PER\nb B-LOC\n", {"tag_scheme": "IOB1"}, "line 2: 'B-LOC' does not follow an entity of its type"),
+    ("a S-PER\nb E-PER\n", {}, "line 2: 'E-PER' follows 'S-PER', but it continues an entity in BIOES"),
+    ("a NN\nb VB\n", {"tag_scheme": "IOB1"}, "'NN' does not; remove task.columns.tag_scheme"),
+])  # fmt: skip
 def test_broken_tags_are_refused(tmp_path, text, columns, message):
     path = tmp_path / "a.conll"
     path.write_text(text)
@@ -176,7 +157,6 @@ def test_a_scheme_is_for_entities(tmp_path):
         task_of(scheme="BIOES").read(tmp_path / "a.conll")
     (tmp_path / "b.conll").write_text("a I-PER\n\nb I-PRE\n")
     task = task_of(labels=["O", "B-PER", "I-PER"])
-    with pytest.raises(
-        DataError, match="b.conll, line 3: of 'b' the tag 'I-PRE' is not in the label set; did you mean 'I-PER'"
-    ):
+    message = "b.conll, line 3: of 'b' the tag 'I-PRE' is not in the label set; did you mean 'I-PER'"
+    with pytest.raises(DataError, match=message):
         task.read(tmp_path / "b.conll")

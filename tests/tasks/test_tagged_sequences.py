@@ -14,21 +14,14 @@ from bert_tf.tokenizers.ops.word_spans import find_word_spans
 LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 
 
-@pytest.fixture(scope="module")
-def tokenizer():
-    return tiny.tokenizer()
-
-
 def tokens(tokenizer, ids):
     return [tokenizer.id_to_token(i) for i in ids]
 
 
 def test_the_first_piece_carries_the_tag(tokenizer):
     task = build_task({"kind": "tagging", "labels": LABELS, "sequence_length": 16}, tokenizer)
-    examples = task.examples(
-        [["Anna", "Johnson", "'s", "film", "in", "Bertville", "\x00"]],
-        [["B-PER", "I-PER", "O", "O", "O", "B-LOC", "I-LOC"]],
-    )
+    words = ["Anna", "Johnson", "'s", "film", "in", "Bertville", "\x00"]
+    examples = task.examples([words], [["B-PER", "I-PER", "O", "O", "O", "B-LOC", "I-LOC"]])
     (features,) = task.dataset(examples, 4)
     # "'s" is two words to the tokenizer, and "\x00" none.
     assert tokens(tokenizer, features["token_ids"].numpy()[0]) == [
@@ -41,15 +34,11 @@ def test_the_first_piece_carries_the_tag(tokenizer):
 
 def test_long_sentences_are_cut_between_words(tokenizer):
     words = ["anna", "johnson", "film", "johnsons", "in", "anna"]  # 1, 2, 1, 3, 1, 1 pieces
-    rows = cut_sequences(
-        words_of_sentences(tokenizer, [["film"], words]), 6, tokenizer.layout, labels=[[9], [0, 1, 2, 3, 4, 5]]
-    )
+    pieces = words_of_sentences(tokenizer, [["film"], words])
+    rows = cut_sequences(pieces, 6, tokenizer.layout, labels=[[9], [0, 1, 2, 3, 4, 5]])
     assert [tokens(tokenizer, row) for row in rows.first.to_list()] == [
-        ["film"],
-        ["anna", "john", "##son", "film"],
-        ["john", "##son", "##s", "in"],
-        ["anna"],
-    ]
+        ["film"], ["anna", "john", "##son", "film"], ["john", "##son", "##s", "in"], ["anna"],
+    ]  # fmt: skip
     assert rows.owners == [0, 1, 1, 1]
     np.testing.assert_array_equal(rows.lengths, [3, 6, 6, 3])
     assert [heads.tolist() for heads in rows.tagged_pieces] == [[1], [1, 2, 4], [1, 4], [1]]
@@ -71,16 +60,24 @@ def check_words(tokenizer, expected):
 
 
 def test_words_of_raw_text_are_slices_of_it(tokenizer):
-    expected = {
-        "The film, in London.": ["The", "film", ",", "in", "London", "."],
-        "  Ännä\u3000Johnsonson\t—x 北京": ["Ännä", "Johnsonson", "—", "x", "北", "京"],
-        # The tokenizer drops an accent that is a character of its own; the word keeps it.
-        "e\u0301 Anna 😀 Paris's": ["e\u0301", "Anna", "😀", "Paris", "'", "s"],
-        "[MASK]Johnson": ["[MASK]", "Johnson"],
-        "": [],
-        " \n": [],
-    }
-    check_words(tokenizer, expected)
+    texts = [
+        "The film, in London.",
+        "  Ännä\u3000Johnsonson\t—x 北京",
+        "e\u0301 Anna 😀 Paris's",
+        "[MASK]Johnson",
+        "",
+        " \n",
+    ]
+    # The tokenizer drops an accent that is a character of its own; the word keeps it.
+    words = [
+        "The film , in London .",
+        "Ännä Johnsonson — x 北 京",
+        "e\u0301 Anna 😀 Paris ' s",
+        "[MASK] Johnson",
+        "",
+        "",
+    ]
+    check_words(tokenizer, dict(zip(texts, map(str.split, words))))
 
 
 CORPUS = ["The film, it is in London (near Paris): a film of Anna's, a film."] * 4
@@ -96,10 +93,8 @@ def other_tokenizer(request):
 def test_words_of_raw_text_are_the_same_for_every_tokenizer(other_tokenizer):
     expected = {
         "The film, in London.": ["The", "film", ",", "in", "London", "."],
-        "  film  in (Paris)\t— a ": ["film", "in", "(", "Paris", ")", "—", "a"],
-        "": [],
-        " \n": [],
-    }
+        "  film  in (Paris)\t— a ": ["film", "in", "(", "Paris", ")", "—", "a"], "": [], " \n": [],
+    }  # fmt: skip
     check_words(other_tokenizer, expected)
 
 
@@ -116,9 +111,8 @@ def test_given_words_have_the_pieces_of_their_text(other_tokenizer):
 
 
 def test_text_that_is_no_utf8_does_not_stop_a_tagger(other_tokenizer):
-    text = tf.constant(
-        [b"film \xff\xfe in\xc3", b"\xc3 film\xe2\x82 ", b"\xed\xa0\x80 b c", b"\x80\x80\x80\x80 film in", b""]
-    )
+    texts = [b"film \xff\xfe in\xc3", b"\xc3 film\xe2\x82 ", b"\xed\xa0\x80 b c", b"\x80\x80\x80\x80 film in", b""]
+    text = tf.constant(texts)
     ids, starts, ends = other_tokenizer.tokenize_with_offsets(text)
     begins, places = find_word_spans(other_tokenizer, text, ids, starts, ends)
     assert begins.shape == ids.values.shape and places.shape == (int(tf.reduce_sum(tf.cast(begins, tf.int32))), 2)

@@ -21,11 +21,6 @@ LABELS = [str(label) for label in RANDOM.integers(0, 3, 53)]
 
 
 @pytest.fixture(scope="module")
-def tokenizer():
-    return tiny.tokenizer()
-
-
-@pytest.fixture(scope="module")
 def task(tokenizer):
     return build_task({"kind": "classification", "sequence_length": 48}, tokenizer)
 
@@ -103,15 +98,6 @@ def test_static_shapes_fill_up_with_rows_of_no_weight(task, examples):
     assert sum(features["label_weights"].sum() for features in batches(dataset)) == 53
 
 
-def test_static_shapes_of_tags(tokenizer):
-    task = build_task({"kind": "tagging", "sequence_length": 16}, tokenizer)
-    examples = task.examples([["anna"], ["bert", "met", "johnson"], ["film"]], [["A"], ["A", "B", "A"], ["B"]])
-    dataset = task.dataset(examples, 2, static_shapes=True)
-    assert dataset.element_spec["labels"].shape == dataset.element_spec["label_weights"].shape == (2, 16)
-    assert sum(features["label_weights"].sum() for features in batches(dataset)) == 5
-    assert build_task({"kind": "tagging"}, tokenizer).metric == "accuracy"
-
-
 def test_tokens_per_batch(tokenizer):
     task = build_task({"sequence_length": 48, "tokens_per_batch": 96}, tokenizer)
     examples = task.examples(TEXTS, labels=LABELS)
@@ -148,32 +134,20 @@ def test_predictions_are_in_the_order_of_the_inputs(task, model):
     assert task.predict(model, []) == []
 
 
-@pytest.mark.parametrize("kind", ["classification", "regression", "tagging"])
-def test_losses_are_weighted_sums(kind, tokenizer):
-    task = build_task({"kind": kind, "sequence_length": 16}, tokenizer)
-    if kind == "tagging":
-        examples = task.examples([["anna", "johnson"], ["film"]], [["B-PER", "I-PER"], ["O"]])
-    else:
-        examples = task.examples(["good", "awful plot"], labels=["1", "4"])
+def test_the_loss_of_a_regression_is_a_weighted_sum(tokenizer):
+    task = build_task({"kind": "regression", "sequence_length": 16}, tokenizer)
+    examples = task.examples(["good", "awful plot"], labels=["1", "4"])
     model = task.model(tiny.encoder())
     (features,) = task.dataset(examples, 2)
-    features["label_weights"] *= tf.constant([[1.0], [0.5]] if kind == "tagging" else [1.0, 0.5])
+    features["label_weights"] *= tf.constant([1.0, 0.5])
     losses, sums = model.loss_sums(features, training=False)
-    outputs = {name: np.float64(value) for name, value in model(features).items()}
-    labels, weights = features["labels"].numpy(), np.float64(features["label_weights"])
-    if kind == "regression":
-        # Standardised by the mean 2.5 and the deviation 1.5 of the labels.
-        expected = (((outputs["score"] - labels) / 1.5) ** 2 * weights).sum()
-        metric = ("mean_absolute_error", (np.abs(outputs["score"] - labels) * weights).sum())
-    else:
-        logs = metrics.log_softmax(outputs["logits"])
-        expected = -(np.take_along_axis(logs, labels[..., None], -1)[..., 0] * weights).sum()
-        metric = ("accuracy", ((outputs["logits"].argmax(-1) == labels) * weights).sum())
-        np.testing.assert_allclose(outputs["probabilities"], np.exp(logs), atol=1e-6)
-    np.testing.assert_allclose(losses["label"], expected, rtol=1e-5)
+    score, labels, weights = (np.float64(x) for x in (model(features)["score"], features["labels"], [1.0, 0.5]))
+    # Standardised by the mean 2.5 and the deviation 1.5 of the labels.
+    np.testing.assert_allclose(losses["label"], (((score - labels) / 1.5) ** 2 * weights).sum(), rtol=1e-5)
     np.testing.assert_allclose(model.loss_weights(features)["label"], weights.sum(), rtol=1e-6)
-    assert list(sums) == [metric[0]]
-    np.testing.assert_allclose(sums[metric[0]], [metric[1], weights.sum()], rtol=1e-5)
+    assert list(sums) == ["mean_absolute_error"]
+    error = (np.abs(score - labels) * weights).sum()
+    np.testing.assert_allclose(sums["mean_absolute_error"], [error, weights.sum()], rtol=1e-5)
 
 
 def test_a_collapsed_run_is_flagged(task, examples, model):
@@ -210,6 +184,7 @@ def test_baselines(task, examples, tokenizer):
     train = tagging.examples([["a", "b", "a", "a", "c"]], [["X", "Y", "X", "Z", "Y"]])
     dev = tagging.examples([["a", "b", "c", "new"]], [["X", "Y", "X", "Y"]])
     scores = tagging.baselines(train, dev)
+    assert tagging.metric == "accuracy"
     assert scores["majority class"]["accuracy"] == 0.5
     assert scores["most frequent tag of the word"]["accuracy"] == 0.5
 
@@ -257,7 +232,7 @@ def test_two_replicas_train_as_one_with_an_odd_last_batch(tokenizer):
         np.testing.assert_allclose(a, b, atol=1e-4)
 
 
-def test_mixed_precision_gives_float32_logits(task, examples):
+def test_mixed_precision_gives_float32_logits(task):
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
         model = task.model(tiny.encoder())
@@ -269,9 +244,6 @@ def test_mixed_precision_gives_float32_logits(task, examples):
     logits = model.infer(features)["logits"]
     assert logits.dtype == tf.float32
     np.testing.assert_allclose(logits, exact.infer(features)["logits"], atol=0.05)
-    model.compile(AdamW(1e-3))
-    loss = model.fit(task.dataset(examples, 32, training=True), verbose=0).history["loss"][0]
-    assert np.isfinite(loss)
 
 
 def test_reading_fixes_the_labels_and_checks_the_next_file(tokenizer, tmp_path):
@@ -280,15 +252,13 @@ def test_reading_fixes_the_labels_and_checks_the_next_file(tokenizer, tmp_path):
     task = build_task(TaskConfig(), tokenizer)
     task.read(tmp_path / "train.tsv")
     assert task.labels == ("entailment", "neutral") and task.pairs is False
-    with pytest.raises(
-        DataError, match="dev.tsv, line 3: the label 'nuetral' is not in the label set; did you mean 'neutral'"
-    ):
-        task.read(tmp_path / "dev.tsv")
     (tmp_path / "pair.tsv").write_text("sentence1\tsentence2\tlabel\na\tb\tneutral\n")
-    with pytest.raises(
-        DataError, match="pair.tsv has a second text in the column 'sentence2', but the task was trained on"
+    for name, message in (
+        ("dev.tsv", ", line 3: the label 'nuetral' is not in the label set; did you mean 'neutral'"),
+        ("pair.tsv", " has a second text in the column 'sentence2', but the task was trained on"),
     ):
-        task.read(tmp_path / "pair.tsv")
+        with pytest.raises(DataError, match=name + message):
+            task.read(tmp_path / name)
     pairs = build_task(TaskConfig(labels=("neutral", "entailment")), tokenizer)
     assert pairs.read(tmp_path / "pair.tsv").text_pairs == ["b"] and pairs.pairs is True
     with pytest.raises(DataError, match="train.tsv: no column has a usual name of a text_pair"):
@@ -302,9 +272,8 @@ def test_labels_that_only_look_the_same_are_told_apart(tokenizer, tmp_path):
     (tmp_path / "both.tsv").write_text(f"text\tlabel\na\t{composed}\nb\t{apart}\n")
     task = build_task({}, tokenizer)
     task.read(tmp_path / "train.tsv")
-    with pytest.raises(
-        DataError, match="dev.tsv, line 2: .* looks like .* but is in Unicode form NFD where that one is in"
-    ):
+    message = "dev.tsv, line 2: .* looks like .* but is in Unicode form NFD where that one is in"
+    with pytest.raises(DataError, match=message):
         task.read(tmp_path / "dev.tsv")
     with pytest.raises(DataError, match="both.tsv holds both: .* looks like"):
         build_task({}, tokenizer).read(tmp_path / "both.tsv")
@@ -329,10 +298,8 @@ def test_a_score_that_no_model_needs_is_said(task):
     baselines = {"majority class": {"accuracy": 0.5}, "most frequent tag of the word": {"accuracy": 0.741}}
     assert task.not_above({"accuracy": 0.7411}, baselines) is None
     for score in (0.741, 0.73):
-        sentence = task.not_above({"accuracy": score}, baselines)
-        assert (
-            f"accuracy is {score:.4f}, not above the 0.7410 of the baseline 'most frequent tag of the word'" in sentence
-        )
+        sentence = f"accuracy is {score:.4f}, not above the 0.7410 of the baseline 'most frequent tag of the word'"
+        assert sentence in task.not_above({"accuracy": score}, baselines)
     assert task.not_above({"accuracy": 1.0}, {"majority class": {"accuracy": 1.0}}) is None
 
 
@@ -345,9 +312,8 @@ def test_reading_tags(tokenizer, tmp_path):
     task = build_task({"kind": "tagging"}, tokenizer)
     task.read(tmp_path / "train.txt")
     assert (task.labels, task.scheme, task.metric) == (("O", "B-PER", "I-PER"), "IOB1", "f1")
-    with pytest.raises(
-        DataError, match="dev.conll, line 2: of 'met' the tag 'B-PRE' is not in the label set; did you mean 'B-PER'"
-    ):
+    message = "dev.conll, line 2: of 'met' the tag 'B-PRE' is not in the label set; did you mean 'B-PER'"
+    with pytest.raises(DataError, match=message):
         task.read(tmp_path / "dev.conll")
     assert task.read(tmp_path / "raw.txt", labelled=False).texts == ["Anna met Bert.", "A film"]
     assert task.read(tmp_path / "words.jsonl", labelled=False).words == [["Anna", "met"]]
@@ -357,58 +323,46 @@ def test_reading_tags(tokenizer, tmp_path):
         task.read(tmp_path / "a.tsv")
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ({"kind": "classify"}, "'task.kind' is 'classify'; did you mean 'classification'"),
-        ({"metric": "acuracy"}, "task.metric=acuracy is no metric of classification; did you mean 'accuracy'"),
-        ({"kind": "regression", "metric": "accuracy"}, "task.metric=accuracy is no metric of regression"),
-        ({"kind": "tagging", "metric": "f1", "labels": ["NN", "VB"]}, "needs tags that mark entities"),
-        ({"sequence_length": 4}, "'task.sequence_length' is 4; it must be at least 8"),
-        ({"colums": {}}, "unknown key 'task.colums'; did you mean 'columns'"),
-    ],
-)
-def test_config_messages(tokenizer, config, message):
-    with pytest.raises(ConfigError) as error:
-        build_task(config, tokenizer)
-    assert message in str(error.value)
-
-
 def test_data_messages(tokenizer, tmp_path, task, model):
-    fresh = build_task({}, tokenizer)
-    with pytest.raises(DataError, match="every example has the label '1', but there must be two labels at least"):
-        fresh.examples(["a", "b"], labels=[1, 1])
-    for tag in ("O", "NN"):
-        with pytest.raises(DataError, match=f"every word has the tag '{tag}', but there must be two tags at least"):
-            build_task({"kind": "tagging"}, tokenizer).examples([["a", "b"]], labels=[[tag, tag]])
-    with pytest.raises(ConfigError, match="the label set is not known yet; read the training file first"):
-        build_task({"sequence_length": 64}, tokenizer).model(tiny.encoder())
-    with pytest.raises(ConfigError, match="task.metric=f1 is for two labels, here are 3; set task.metric=f1_macro"):
-        build_task({"metric": "f1"}, tokenizer).examples(["a", "b", "c"], labels=[1, 2, 3])
-    with pytest.raises(ConfigError, match="task.sequence_length=128 is beyond the encoder's 64 positions"):
-        build_task({"labels": ["0", "1"]}, tokenizer).model(tiny.encoder())
-    with pytest.raises(DataError, match="this task was trained on single texts; input 0 is"):
-        task.predict(model, [("a", "b")])
-    with pytest.raises(DataError, match="this task was trained on single texts; input 1 is 7"):
-        task.predict(model, ["a", 7])
     for texts, labels, message in (
+        (["a", "b"], [1, 1], "every example has the label '1', but there must be two labels at least"),
         (["a", "b"], [1, float("nan")], "example 1: the label is 'nan', which pandas writes"),
         (["a", float("nan")], [0, 1], "example 1: the text is nan; it must be a str"),
         (["a", "b"], [1], "there are 2 texts and 1 labels"),
     ):
         with pytest.raises(DataError, match=message):
             build_task({}, tokenizer).examples(texts, labels=labels)
+    for tag in ("O", "NN"):
+        with pytest.raises(DataError, match=f"every word has the tag '{tag}', but there must be two tags at least"):
+            build_task({"kind": "tagging"}, tokenizer).examples([["a", "b"]], labels=[[tag, tag]])
+    for settings, message in (
+        ({"kind": "tagging", "metric": "f1", "labels": ["NN", "VB"]}, "needs tags that mark entities"),
+        ({"sequence_length": 64}, "the label set is not known yet; read the training file first"),
+        ({"labels": ["0", "1"]}, "task.sequence_length=128 is beyond the encoder's 64 positions"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            build_task(settings, tokenizer).model(tiny.encoder())
+    with pytest.raises(ConfigError, match="task.metric=f1 is for two labels, here are 3; set task.metric=f1_macro"):
+        build_task({"metric": "f1"}, tokenizer).examples(["a", "b", "c"], labels=[1, 2, 3])
+    for inputs, message in (([("a", "b")], "input 0 is"), (["a", 7], "input 1 is 7")):
+        with pytest.raises(DataError, match=f"this task was trained on single texts; {message}"):
+            task.predict(model, inputs)
     with pytest.raises(DataError, match="evaluation needs labels"):
         task.evaluate(model, task.examples(["a"]))
-    (tmp_path / "a.txt").write_text("text\n")
-    with pytest.raises(DataError, match="plain text has no labels, only predict takes it"):
-        task.read(tmp_path / "a.txt")
-    (tmp_path / "a.conll").write_text("Anna I-PER\nmet O\n")
-    with pytest.raises(DataError, match="holds tagged words .*, but the task is classification; set task.kind=tagging"):
-        task.read(tmp_path / "a.conll")
+    for name, text, message in (
+        ("a.txt", "text\n", "plain text has no labels, only predict takes it"),
+        (
+            "a.conll",
+            "Anna I-PER\nmet O\n",
+            "holds tagged words .*, but the task is classification; set task.kind=tagging",
+        ),
+    ):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(DataError, match=message):
+            task.read(tmp_path / name)
+    regression = build_task({"kind": "regression", "sequence_length": 16}, tokenizer)
+    one = regression.examples(["a"], labels=[1])
     with pytest.raises(ConfigError, match="the task regression has no report by label"):
-        regression = build_task({"kind": "regression", "sequence_length": 16}, tokenizer)
-        one = regression.examples(["a"], labels=[1])
         regression.evaluate(regression.model(tiny.encoder()), one, report=True)
 
 
@@ -422,9 +376,8 @@ def test_a_file_is_answered_line_by_line(task, model, tmp_path):
     for answer, alone in zip(answers[::3], task.predict(model, ["good film", "bad"])):
         assert answer["probabilities"] == pytest.approx(alone["probabilities"], abs=1e-6)
     (tmp_path / "empty.jsonl").write_text('{"text": ""}\n')
-    assert task.predict(model, task.read(tmp_path / "empty.jsonl", labelled=False)) == [
-        {"line": 1, "error": "the text is empty"}
-    ]
+    (answer,) = task.predict(model, task.read(tmp_path / "empty.jsonl", labelled=False))
+    assert answer == {"line": 1, "error": "the text is empty"}
 
 
 def test_save_and_load(task, examples, model, tokenizer, tmp_path):

@@ -37,26 +37,25 @@ def test_what_check_task_returns_is_whole():
         assert preset.metric in TASKS[preset.kind].metrics
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ({"sequence_length": 7}, "'task.sequence_length' is 7; it must be at least 8"),
-        ({"dropout": 1.0}, "'task.dropout' is 1.0; it must be at least 0 and below 1"),
-        ({"dropout": -0.1}, "'task.dropout' is -0.1"),
-        ({"tokens_per_batch": 0}, "'task.tokens_per_batch' is 0; it must be at least 1"),
-        ({"reinitialize_layers": -1}, "'task.reinitialize_layers' is -1; it must be at least 0"),
-        ({"labels": ["a", "b", "a"]}, "task.labels holds 'a' twice"),
-        ({"labels": []}, "task.labels must hold at least 2, got []"),
-        ({"labels": ["a"]}, "task.labels must hold at least 2, got ['a']"),
-        ({"kind": "tagging", "labels": []}, "task.labels must hold at least 1"),
-        ({"labels": ["a", " "]}, "task.labels[1] is ' '"),
-        ({"labels": ["a", "\ud800"]}, "task.labels[1] is '\\ud800', which is no Unicode text"),
-        ({"kind": "regression", "labels": ["1", "2"]}, "task.labels is for classification, multi_label, tagging"),
-        ({"kind": "regression", "metric": "f1"}, "task.metric=f1 is no metric of regression"),
-        ({"preset": "stsb", "metric": "accuracy"}, "task.metric=accuracy is no metric of regression"),
-        ({"preset": "mnil"}, "unknown task.preset 'mnil'; did you mean 'mnli'"),
-    ],
-)
+@pytest.mark.parametrize(("config", "message"), [
+    ({"kind": "classify"}, "'task.kind' is 'classify'; did you mean 'classification'"),
+    ({"metric": "acuracy"}, "task.metric=acuracy is no metric of classification; did you mean 'accuracy'"),
+    ({"sequence_length": 7}, "'task.sequence_length' is 7; it must be at least 8"),
+    ({"dropout": 1.0}, "'task.dropout' is 1.0; it must be at least 0 and below 1"),
+    ({"dropout": -0.1}, "'task.dropout' is -0.1"),
+    ({"tokens_per_batch": 0}, "'task.tokens_per_batch' is 0; it must be at least 1"),
+    ({"reinitialize_layers": -1}, "'task.reinitialize_layers' is -1; it must be at least 0"),
+    ({"labels": ["a", "b", "a"]}, "task.labels holds 'a' twice"),
+    ({"labels": []}, "task.labels must hold at least 2, got []"),
+    ({"labels": ["a"]}, "task.labels must hold at least 2, got ['a']"),
+    ({"kind": "tagging", "labels": []}, "task.labels must hold at least 1"),
+    ({"labels": ["a", " "]}, "task.labels[1] is ' '"),
+    ({"labels": ["a", "\ud800"]}, "task.labels[1] is '\\ud800', which is no Unicode text"),
+    ({"kind": "regression", "labels": ["1", "2"]}, "task.labels is for classification, multi_label, tagging"),
+    ({"kind": "regression", "metric": "f1"}, "task.metric=f1 is no metric of regression"),
+    ({"preset": "stsb", "metric": "accuracy"}, "task.metric=accuracy is no metric of regression"),
+    ({"preset": "mnil"}, "unknown task.preset 'mnil'; did you mean 'mnli'"),
+])  # fmt: skip
 def test_wrong_settings(config, message):
     with pytest.raises(ConfigError) as error:
         check_task(config)
@@ -65,8 +64,40 @@ def test_wrong_settings(config, message):
         build_task(TaskConfig(**config), tiny.tokenizer())
 
 
-def test_broken_task_files_are_one_sentence(tmp_path):
-    tokenizer = tiny.tokenizer()
+WEIGHTS = {"class_weights": [1, 2, 3], "labels": ["a", "b"]}
+
+
+@pytest.mark.parametrize(("kind", "config", "message"), [
+    ("classification", {"class_weights": [0, 0]}, "weights are at least 0, and one is above 0"),
+    ("classification", WEIGHTS, "task.class_weights has 3 weights, task.labels 2 labels"),
+    ("regression", {"label_smoothing": 0.1}, "task.label_smoothing does not apply to task.kind=regression; remove it"),
+    ("tagging", {"pair_order": "both"}, "task.pair_order does not apply to task.kind=tagging; remove it"),
+    ("tagging", {"bilstm_units": 8}, "task.bilstm_units does nothing without task.bilstm_layers"),
+    ("tagging", {"features": "last", "bilstm_layers": 1}, "task.bilstm_layers=1 does not apply to task.features=last"),
+    ("multi_label", {"labels": ["a", "b"], "label_columns": ["a"]}, "task.labels and task.label_columns name different"),
+    ("multi_label", {"columns": {"label": "x"}, "label_columns": ["a"]}, "both say where the labels are"),
+    ("multi_label", {"class_weights": "balanced"}, "task.class_weights does not apply"),
+    ("multirc", {"labels": ["no", "yes"]}, "the labels of MultiRC are 0 and 1; remove task.labels"),
+    ("word_pair", {"labels": ["no", "yes"]}, "the labels of word_pair are false and true"),
+    ("record", {"labels": ["no", "yes"]}, "task.labels is for"),
+    ("multiple_choice", {"labels": ["a", "b"]}, "task.labels is for"),
+    ("multiple_choice", {"format": "swga"}, "task.format is 'swga'; did you mean 'swag'"),
+    ("multiple_choice", {"format": "swag", "option_columns": ["a"]}, "task.option_columns is for task.format=columns, and"),
+    ("multiple_choice", {"context_length": 3}, "task.context_length needs task.option_length"),
+    ("multiple_choice", {"pair_order": "both"}, "task.pair_order does not apply to task.kind=multiple_choice; remove it"),
+    ("multiple_choice", {"metric": "f1"}, "task.metric=f1 is no metric of multiple_choice"),
+    ("question_answering", {"bilstm_layers": 1}, "task.bilstm_layers does not apply to task.kind=question_answering"),
+    ("question_answering", {"lm_weight": 0.5}, "task.lm_weight does not apply to task.kind=question_answering"),
+    ("question_answering", {"head": "bert", "beam": 5}, "task.beam=5 is for task.head=electra and xlnet"),
+    ("question_answering", {"null_threshold": 0.5, "impossible_questions": False},
+     "task.null_threshold=0.5 applies only to impossible questions"),
+])  # fmt: skip
+def test_wrong_settings_of_a_kind(kind, config, message, tokenizer):
+    with pytest.raises(ConfigError, match=message):
+        build_task({"kind": kind} | config, tokenizer)
+
+
+def test_broken_task_files_are_one_sentence(tokenizer, tmp_path):
     task = build_task({"kind": "regression"}, tokenizer)
     task.examples(["a", "b"], labels=[1, 3])
     task.save(tmp_path)
@@ -88,7 +119,7 @@ def test_broken_task_files_are_one_sentence(tmp_path):
         json.dumps({k: v for k, v in good.items() if k != "labels"}): "missing key 'labels'",
         json.dumps({**good, "tokenizer_fingerprint": None}): "'tokenizer_fingerprint' must be str",
         '{"config": ' + "[" * 100_000: "deep",
-    }
+    }  # fmt: skip
     for text, message in cases.items():
         path.write_text(text)
         with pytest.raises(UserError) as error:

@@ -22,17 +22,12 @@ from bert_tf.training.published_tasks import publish
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 #: Preset -> what the head for texts reads, its activation, its dropout, and the dropout of the head for tokens.
 HEADS = {
-    "bert_base": ("pooled", None, 0.1, 0.1),
-    "spanbert_base": ("pooled", None, 0.1, 0.1),
-    "roberta_base": ("first", "tanh", 0.0, 0.1),
-    "albert_base_v2": ("pooled", None, 0.1, 0.1),
-    "electra_base": ("pooled", None, 0.1, 0.1),
-    "distilbert_base": ("first", "relu", 0.2, 0.1),
-    "xlnet_base_cased": ("pooled", None, 0.1, 0.0),
-    "modernbert_base": ("mean", "gelu_erf", 0.0, 0.0),
-    "gpt1": ("pooled", None, 0.1, 0.1),
-    "gpt2_small": ("pooled", None, 0.0, 0.1),
-}
+    "bert_base": ("pooled", None, 0.1, 0.1), "spanbert_base": ("pooled", None, 0.1, 0.1),
+    "roberta_base": ("first", "tanh", 0.0, 0.1), "albert_base_v2": ("pooled", None, 0.1, 0.1),
+    "electra_base": ("pooled", None, 0.1, 0.1), "distilbert_base": ("first", "relu", 0.2, 0.1),
+    "xlnet_base_cased": ("pooled", None, 0.1, 0.0), "modernbert_base": ("mean", "gelu_erf", 0.0, 0.0),
+    "gpt1": ("pooled", None, 0.1, 0.1), "gpt2_small": ("pooled", None, 0.0, 0.1),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HEADS)
@@ -73,9 +68,8 @@ def test_the_mean_of_all_tokens_for_any_family():
 
 def test_where_dropout_is():
     config = tiny.encoder().config
-    roberta = Classifier(
-        tiny.encoder(pooler=False), 2, dropout=0.5, head=task_head(preset("roberta_base"), "classification")
-    )
+    head = task_head(preset("roberta_base"), "classification")
+    roberta = Classifier(tiny.encoder(pooler=False), 2, dropout=0.5, head=head)
     assert roberta.head.input_dropout.rate == roberta.head.dropout.rate == 0.5 and roberta.pooler is None
     distilbert = Classifier(tiny.encoder(), 2, head=task_head(preset("distilbert_base"), "classification"))
     assert distilbert.head.input_dropout is None and distilbert.head.dropout.rate == 0.2

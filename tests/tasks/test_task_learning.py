@@ -33,31 +33,26 @@ def train(task, examples, epochs, encoder=None, learning_rate=3e-3):
     return model
 
 
-@pytest.mark.slow
 def test_pairs(tmp_path):
+    """The label is the place in the first text, whatever the second one says."""
     rng = random.Random(1)
-    places = ["london", "paris"]
-    firsts, seconds, labels = [], [], []
-    for _ in range(540):
-        a, b = rng.choice(places), rng.choice(places)
-        firsts.append(" ".join(filler(rng, 0, 3) + [a]))
-        seconds.append(" ".join(filler(rng, 0, 3) + [b]))
-        labels.append("same" if a == b else "other")
+    places = [[rng.choice(["london", "paris"]) for _ in range(200)] for _ in range(2)]
+    firsts, seconds = ([" ".join([*filler(rng, 0, 3), place]) for place in some] for some in places)
     task = build_task({"sequence_length": 32}, tiny.tokenizer())
-    examples = task.examples(firsts[:480], seconds[:480], labels[:480])
-    dev = task.examples(firsts[480:], seconds[480:], labels[480:])
-    model = train(task, examples, epochs=8, encoder=tiny.encoder(layers=2))
+    examples = task.examples(firsts[:150], seconds[:150], places[0][:150])
+    dev = task.examples(firsts[150:], seconds[150:], places[0][150:])
+    model = train(task, examples, epochs=8)
     scores = task.evaluate(model, dev)
     assert scores["accuracy"] > 0.98 and scores["matthews"] > 0.95 and not scores["collapsed"]
-    answers = task.predict(model, [("in london", "in london"), ("in paris", "in london")])
-    assert [answer["label"] for answer in answers] == ["same", "other"]
+    answers = task.predict(model, [("in london", "in paris"), ("in paris", "in london")])
+    assert [answer["label"] for answer in answers] == ["london", "paris"]
     for answer in answers:
         assert sum(answer["probabilities"].values()) == pytest.approx(1.0, abs=1e-6)
         assert answer["probability"] == max(answer["probabilities"].values())
     task.save(tmp_path)
     again = load_task(tmp_path, task.tokenizer)
-    assert again.pairs is True and again.labels == ("other", "same")
-    assert again.evaluate(model, dev) == task.evaluate(model, dev)
+    assert again.pairs is True and again.labels == ("london", "paris")
+    assert again.evaluate(model, dev) == scores
 
 
 def test_regression(tmp_path):
@@ -107,9 +102,7 @@ def test_tagging(tmp_path):
     assert scores["words"] == sum(map(len, sentences[100:]))
     text = "The film, Anna Johnson was in  London."
     (answer,) = task.predict(model, [text])
-    assert [word["word"] for word in answer["words"]] == [
-        "The", "film", ",", "Anna", "Johnson", "was", "in", "London", ".",
-    ]  # fmt: skip
+    assert [word["word"] for word in answer["words"]] == "The film , Anna Johnson was in London .".split()
     assert [(e["type"], e["text"]) for e in answer["entities"]] == [("PER", "Anna Johnson"), ("LOC", "London")]
     for part in answer["words"] + answer["entities"]:
         assert text[part["start"] : part["end"]] == part.get("word", part.get("text"))

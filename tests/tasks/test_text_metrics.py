@@ -52,7 +52,6 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch):
             raise ImportError(name)
 
     monkeypatch.setattr(text_metrics.importlib, "import_module", refuse)
-    with pytest.raises(
-        ConfigError, match=r"task.text_metrics has 'bleu', which needs the package sacrebleu, .*\[text-metrics\]"
-    ):
+    message = r"task.text_metrics has 'bleu', which needs the package sacrebleu, .*\[text-metrics\]"
+    with pytest.raises(ConfigError, match=message):
         text_metrics.check_packages(("rouge", "bleu"))

@@ -1,6 +1,7 @@
 """A tokenizer and an encoder small enough to be trained in a test."""
 
 import keras
+import numpy as np
 
 from bert_tf.models.bert import BertConfig, BertEncoder
 from bert_tf.tokenizers import WordPieceTokenizer
@@ -15,18 +16,15 @@ def tokenizer():
     return WordPieceTokenizer(SPECIAL + WORDS)
 
 
+def token_inputs(ids):
+    """The inputs of a model of rows without padding."""
+    ids = np.asarray(ids, "int32")
+    return {"token_ids": ids, "segment_ids": np.zeros_like(ids), "padding_mask": np.ones(ids.shape, bool)}
+
+
 def encoder(layers=1, hidden=32, dropout=0.0, seed=0, **kwargs):
     keras.utils.set_random_seed(seed)
-    config = BertConfig(
-        vocabulary_size=len(SPECIAL + WORDS),
-        hidden_size=hidden,
-        num_layers=layers,
-        num_heads=2,
-        intermediate_size=2 * hidden,
-        max_positions=64,
-        dropout=dropout,
-        attention_dropout=dropout,
-        # Wider than the published 0.02: a model this small learns nothing at first from it.
-        initializer_range=0.2,
-    )
-    return BertEncoder(config, **kwargs)
+    # An initializer_range wider than the published 0.02: a model this small learns nothing at first from it.
+    rates = {"dropout": dropout, "attention_dropout": dropout, "initializer_range": 0.2}
+    sizes = {"num_layers": layers, "num_heads": 2, "intermediate_size": 2 * hidden, "max_positions": 64}
+    return BertEncoder(BertConfig(len(SPECIAL + WORDS), hidden, **sizes, **rates), **kwargs)

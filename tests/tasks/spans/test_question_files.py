@@ -14,20 +14,16 @@ ANSWER = {"text": "Paris", "answer_start": CONTEXT.index("Paris")}
 
 
 def read(path, content, labelled=True, **columns):
-    text = (
-        content
-        if isinstance(content, str)
-        else json.dumps(content, ensure_ascii=False, indent=columns.pop("indent", None))
-    )
+    indent = columns.pop("indent", None)
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=indent)
     path.write_text(text, encoding="utf-8")
     return read_questions(str(path), ColumnsConfig(**columns), labelled)
 
 
 def squad(**question):
     given = {"id": "5a1", "question": "Where?", "answers": [ANSWER]} | question
-    return {
-        "data": [{"paragraphs": [{"context": CONTEXT, "qas": [{k: v for k, v in given.items() if v is not None}]}]}]
-    }
+    given = {key: value for key, value in given.items() if value is not None}
+    return {"data": [{"paragraphs": [{"context": CONTEXT, "qas": [given]}]}]}
 
 
 @pytest.mark.parametrize("indent", [None, 1])
@@ -49,13 +45,8 @@ def test_mrqa_and_tables(tmp_path):
     lines = "\n".join(json.dumps(line) for line in ({"header": {"dataset": "d"}}, row))
     tables = {
         "list": {"id": "x", "question": "Where?", "context": CONTEXT, "answers": [ANSWER]},
-        "columns": {
-            "id": "x",
-            "question": "Where?",
-            "context": CONTEXT,
-            "answers": {k: [v] for k, v in ANSWER.items()},
-        },
-    }
+        "columns": {"id": "x", "question": "Where?", "context": CONTEXT, "answers": {k: [v] for k, v in ANSWER.items()}},
+    }  # fmt: skip
     for content in (lines, *(json.dumps(table) + "\n" for table in tables.values())):
         examples = read(tmp_path / "a.jsonl", content)
         assert examples.labels[0].texts == ("Paris",) and examples.texts == ["Where?"]
@@ -74,24 +65,18 @@ def test_mrqa_and_tables(tmp_path):
         read(tmp_path / "c.tsv", f"question\tcontext\nWhere?\t{CONTEXT}\n")
 
 
-@pytest.mark.parametrize(
-    "content, message",
-    [
-        (squad(answers=[]), r'question \'5a1\': there is no answer; .*"is_impossible": true'),
-        (
-            squad(answers=[ANSWER | {"answer_start": 3}]),
-            "question '5a1': the answer 'Paris' is not at its answer_start=3",
-        ),
-        (squad(answers=[ANSWER | {"answer_start": 99}]), "question '5a1': the answer 'Paris' is not at"),
-        (squad(answers=[{"text": "Paris"}]), 'question \'5a1\': the answers are .* "text" and "answer_start"'),
-        (squad(question="  "), "question '5a1': the question is '  '; it must be a text"),
-        (squad(question="\ud800"), "no Unicode text"),
-        (squad(id=None), "article 0: a question is .* must have an id"),
-        ({"data": 3}, '"data" is 3; it must be a list'),
-        ({"data": []}, "there is no question"),
-        ({"data": [{"paragraphs": [{"qas": [{"id": 1, "question": "x"}]}]}]}, "the context is None"),
-    ],
-)
+@pytest.mark.parametrize("content, message", [
+    (squad(answers=[]), r'question \'5a1\': there is no answer; .*"is_impossible": true'),
+    (squad(answers=[ANSWER | {"answer_start": 3}]), "question '5a1': the answer 'Paris' is not at its answer_start=3"),
+    (squad(answers=[ANSWER | {"answer_start": 99}]), "question '5a1': the answer 'Paris' is not at"),
+    (squad(answers=[{"text": "Paris"}]), 'question \'5a1\': the answers are .* "text" and "answer_start"'),
+    (squad(question="  "), "question '5a1': the question is '  '; it must be a text"),
+    (squad(question="\ud800"), "no Unicode text"),
+    (squad(id=None), "article 0: a question is .* must have an id"),
+    ({"data": 3}, '"data" is 3; it must be a list'),
+    ({"data": []}, "there is no question"),
+    ({"data": [{"paragraphs": [{"qas": [{"id": 1, "question": "x"}]}]}]}, "the context is None"),
+])  # fmt: skip
 def test_wrong_files(content, message, tmp_path):
     path = tmp_path / "a.json"
     path.write_text(json.dumps(content))

@@ -87,12 +87,8 @@ def numpy_head(model, x, at_end):
         return np.where(allowed[b], (hidden @ w["end/kernel"] + w["end/bias"])[:, 0], -1e30)
 
     read = np.concatenate([np.einsum("bs,bsh->bh", softmax(start, -1), h), h[cls]], axis=-1)
-    return (
-        start,
-        end,
-        (np.tanh(read @ w["answer_hidden/kernel"] + w["answer_hidden/bias"]) @ w["answer/kernel"])[:, 0],
-        null,
-    )
+    hidden = np.tanh(read @ w["answer_hidden/kernel"] + w["answer_hidden/bias"])
+    return start, end, (hidden @ w["answer/kernel"])[:, 0], null
 
 
 @pytest.mark.parametrize(
@@ -128,9 +124,8 @@ def test_losses_and_spans(head, at_end):
                 if x["start_mask"][b, s] and x["context_mask"][b, e] and 0 <= e - s < 2:
                     pairs.append((scores[s] + ends[e], s, e))
         pairs.sort(key=lambda pair: -pair[0])
-        found = [
-            (k, s, e) for k, s, e in zip(*(outputs[k][b] for k in ("scores", "starts", "ends"))) if k > IMPOSSIBLE / 2
-        ]
+        proposed = zip(*(outputs[name][b] for name in ("scores", "starts", "ends")))
+        found = [(score, s, e) for score, s, e in proposed if score > IMPOSSIBLE / 2]
         assert [pair[1:] for pair in found] == [pair[1:] for pair in pairs]
         np.testing.assert_allclose([pair[0] for pair in found], [pair[0] for pair in pairs], rtol=1e-4, atol=1e-5)
         expected = answer[b] if answer is not None else start[b, null[b]] + end(b, 0)[null[b]]
@@ -161,8 +156,6 @@ def test_families_have_the_head_that_was_published():
 
 def test_modernbert_starts_from_the_layers_of_the_masked_lm_head():
     found = build("modernbert").pretrained_head()
-    assert {name: variable.shape for name, variable in found.items()} == {
-        "masked_lm_head/dense/kernel": (H, H),
-        "masked_lm_head/layer_norm/gamma": (H,),
-    }
+    shapes = {"masked_lm_head/dense/kernel": (H, H), "masked_lm_head/layer_norm/gamma": (H,)}
+    assert {name: variable.shape for name, variable in found.items()} == shapes
     assert build("bert").pretrained_head() == {}

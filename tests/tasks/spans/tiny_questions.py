@@ -19,11 +19,9 @@ CONTEXTS = (
 )
 #: (id, number of the context, question, answers)
 QUESTIONS = (
-    ("a", 0, "Where was Anna born?", ["Paris", "in Paris"]),
-    ("b", 0, "Who met Anna?", ["Bert"]),
-    ("c", 1, "Where is Bert?", ["Paris"]),
-    ("d", 0, "Who is John?", []),
-)
+    ("a", 0, "Where was Anna born?", ["Paris", "in Paris"]), ("b", 0, "Who met Anna?", ["Bert"]),
+    ("c", 1, "Where is Bert?", ["Paris"]), ("d", 0, "Who is John?", []),
+)  # fmt: skip
 SETTINGS = {"kind": "question_answering", "sequence_length": 32, "max_query_length": 6, "stride": 4}
 
 
@@ -61,9 +59,8 @@ def squad(questions=QUESTIONS, contexts=CONTEXTS):
     for name, number, question, answers in questions:
         starts = [contexts[number].index(text) for text in answers]
         given = [{"text": text, "answer_start": start} for text, start in zip(answers, starts)]
-        paragraphs[number]["qas"].append(
-            {"id": name, "question": question, "answers": given, "is_impossible": not given}
-        )
+        row = {"id": name, "question": question, "answers": given, "is_impossible": not given}
+        paragraphs[number]["qas"].append(row)
     return {"version": "v2.0", "data": [{"title": "t", "paragraphs": paragraphs}]}
 
 
