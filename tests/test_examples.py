@@ -58,15 +58,8 @@ EXAMPLES = {f"{package}.{name}": code for (package, name), value in PUBLIC.items
 REGISTRIES = [FAMILIES, OBJECTIVES, TASKS, KINDS, TERMS]
 NAMES = {name: value for (_, name), value in PUBLIC.items()}
 NAMES |= {"FAMILIES": FAMILIES, "OBJECTIVES": OBJECTIVES, "TASKS": TASKS, "KINDS": KINDS}
-NAMES |= {
-    "np": np,
-    "keras": keras,
-    "ops": keras.ops,
-    "tf": tf,
-    "Path": Path,
-    "dataclasses": dataclasses,
-    "bert_tf": bert_tf,
-}
+NAMES |= {"np": np, "keras": keras, "ops": keras.ops, "tf": tf}
+NAMES |= {"Path": Path, "dataclasses": dataclasses, "bert_tf": bert_tf}
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] a good bad film in paris the one is . ,".split()
 SENTENCES = ["a good film.", "the film is bad.", "in paris, a good one is the one.", "bad film."]
@@ -74,9 +67,8 @@ SENTENCES = ["a good film.", "the film is bad.", "in paris, a good one is the on
 
 def encoder(layers=1):
     sizes = {"vocabulary_size": len(WORDS), "hidden_size": 16, "num_heads": 2, "intermediate_size": 32}
-    return NAMES["BertEncoder"](
-        NAMES["BertConfig"](num_layers=layers, max_positions=128, dropout=0.0, attention_dropout=0.0, **sizes)
-    )
+    sizes |= {"num_layers": layers, "max_positions": 128, "dropout": 0.0, "attention_dropout": 0.0}
+    return NAMES["BertEncoder"](NAMES["BertConfig"](**sizes))
 
 
 def gpt():

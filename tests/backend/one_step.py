@@ -35,9 +35,8 @@ TWO_LAYERS = {"num_layers": 2}  # which share weights, or of which only the seco
 def objectives():
     electra = ElectraConfig(embedding_size=8, **SIZES)
     discriminator = ElectraEncoder(electra, pooler=False)
-    elmo = ElmoConfig(
-        VOCABULARY, 8, num_layers=1, units=12, filters=((1, 4),), highways=1, max_characters=3, dropout=0.0
-    )
+    sizes = dict(num_layers=1, units=12, filters=((1, 4),), highways=1, max_characters=3, dropout=0.0)
+    elmo = ElmoConfig(VOCABULARY, 8, **sizes)
     generator = make_generator(discriminator, generator_config(electra, 0.5))
     return {
         "bert": MaskedLM(BertEncoder(BertConfig(**SIZES)), pair_task="nsp"),
@@ -71,9 +70,7 @@ def features():
         "span_right": np.minimum(positions + 2, LENGTH - 1).astype("int32"),
         "span_weights": np.array([[1, 1, 1, 1], [1, 0, 1, 0], [1, 1, 1, 0], [0, 1, 1, 1]], "float32"),
         "sampling_bits": rng.integers(0, 2**24, (BATCH, PREDICTIONS)).astype("int32"),
-        "permutation_order": np.concatenate([rng.permuted(np.tile(np.arange(8), (BATCH, 1)), axis=1)] * 2, 1).astype(
-            "int32"
-        ),
+        "permutation_order": np.tile(rng.permuted(np.tile(np.arange(8), (BATCH, 1)), axis=1), 2).astype("int32"),
         "backward": np.array([False, True, False, True]),
         "pair_labels": np.array([0, 1, 1, 0], "int32"),
         "pair_weights": np.ones(BATCH, "float32"),

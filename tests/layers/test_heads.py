@@ -14,14 +14,7 @@ def randomize(layer):
 
 def masked_lm_head(**kwargs):
     # E differs from H, as in ALBERT, so that a mix-up of the two shows.
-    head = MaskedLMHead(
-        vocabulary_size=11,
-        embedding_size=4,
-        activation="gelu_erf",
-        layer_norm_epsilon=1e-3,
-        initializer_range=0.02,
-        **kwargs,
-    )
+    head = MaskedLMHead(11, 4, "gelu_erf", 1e-3, 0.02, **kwargs)
     head.build((None, None, 6))
     return randomize(head)
 

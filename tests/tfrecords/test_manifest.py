@@ -43,8 +43,9 @@ def test_what_is_asked_of_pairs(tmp_path, packing, task):
     assert manifest.pair_task == task and manifest.settings["pair"] == PAIR_TASKS[task]
     manifest.save(tmp_path)
     values = json.loads((tmp_path / MANIFEST_NAME).read_text(encoding="utf-8"))
-    del values["segment_ids"], values["checksum"]  # written before there were these
+    del values["segment_ids"], values["checksum"]  # written before there were these, and settings
     (tmp_path / MANIFEST_NAME).write_text(json.dumps(values), encoding="utf-8")
+    assert Manifest.load(tmp_path).settings["text_field"] == "text"
     assert Manifest.load(tmp_path) == manifest and manifest.segment_ids == [0, 1, 2]
 
 
@@ -62,10 +63,7 @@ def changed(folder, change, keep_checksum=False):
     "change, message",
     [
         (lambda v: v.update(schema_version=99), "has schema version 99, this library reads 1; write the shards again"),
-        (
-            lambda v: v.pop("counts"),
-            "is not a file that this library wrote: missing key 'counts'; write the shards again",
-        ),
+        (lambda v: v.pop("counts"), "is not a file that this library wrote: missing key 'counts'; write the shards"),
         (lambda v: v.update(extra=1), "unknown key 'extra'"),
         (lambda v: v["shards"][0].pop("sha256"), r"missing key 'shards\[0\].sha256'"),
         (lambda v: v.update(shards=None), "'shards' must be a list, got None"),
@@ -74,16 +72,10 @@ def changed(folder, change, keep_checksum=False):
         (lambda v: v["shards"][1].update(examples="4"), r"'shards\[1\].examples' must be int, got '4'"),
         (lambda v: v["shards"][1].update(examples=-4), r"'shards\[1\].examples' is -4; it must be at least 0"),
         (lambda v: v["shards"][1].update(examples=10**30), r"'shards\[1\].examples' is 1000.*64 bits"),
-        (
-            lambda v: v["shards"][1].update(bytes=2**62),
-            r"'shards\[1\].bytes' is \d+; it must be at least 0 and at most",
-        ),
+        (lambda v: v["shards"][1].update(bytes=2**62), r"'shards\[1\].bytes' is \d+; it must be at least 0 and at m"),
         (lambda v: v["shards"][1].update(examples=8), r"shards\[1\]: 8 examples do not fit a file of 120 bytes"),
         (lambda v: v["shards"][1].update(examples=0), r"shards\[1\]: 0 examples do not fit a file of 120 bytes"),
-        (
-            lambda v: v["shards"].append(v["shards"][0]),
-            r"'shards\[2\].file' is 'shard-00000.tfrecord', which is listed twice",
-        ),
+        (lambda v: v["shards"].append(v["shards"][0]), r"'shards\[2\].file' is 'shard-00000.tfrecord', which is li"),
         (lambda v: v["shards"][0].update(file=["x"]), r"'shards\[0\].file' must be str"),
         (lambda v: v.update(vocabulary_size=-1), "'vocabulary_size' is -1"),
         (lambda v: v.update(vocabulary_size=None), "'vocabulary_size' must be int, got None"),
@@ -112,35 +104,6 @@ def test_names_stay_in_their_folder(tmp_path, name):
         Manifest.load(tmp_path)
 
 
-def test_every_wrong_type_anywhere_is_one_sentence(tmp_path):
-    """Each value of the manifest replaced by each of fourteen others: it loads, or a DataError says why not."""
-    MANIFEST.save(tmp_path)
-    values = json.loads((tmp_path / MANIFEST_NAME).read_text(encoding="utf-8"))
-    del values["checksum"]
-
-    def places(value, path=()):
-        yield path
-        for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
-            yield from places(value[key], (*path, key))
-
-    refused = 0
-    for path in places(values):
-        for other in (None, True, 0, -1, 1.5, 1e300, 2**70, "", "x", "\ud800", [], [[]], {}, {"a": {}}):
-            copy = {"": json.loads(json.dumps(values))}
-            node = copy
-            for key in ("", *path)[:-1]:
-                node = node[key]
-            node[("", *path)[-1]] = other
-            (tmp_path / MANIFEST_NAME).write_text(json.dumps(copy[""]))
-            try:
-                manifest = Manifest.load(tmp_path)
-                assert sum(s.bytes for s in manifest.shards) >= 0 and manifest.settings["pair"] in PAIR_TASKS.values()
-            except DataError as error:
-                refused += 1
-                assert MANIFEST_NAME in str(error)
-    assert refused > 250
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -161,22 +124,14 @@ def test_changes_are_noticed(tmp_path, change):
         assert Manifest.load(tmp_path) != MANIFEST
 
 
-def test_settings_that_are_younger_than_the_shards(tmp_path):
-    changed(tmp_path, lambda values: None)
-    assert Manifest.load(tmp_path).settings["text_field"] == "text"
-
-
 def test_missing_and_damaged(tmp_path):
-    with pytest.raises(
-        DataError, match="holds no manifest.json: it is not a finished folder of shards.*`bert-tf shards`"
+    with pytest.raises(DataError, match="holds no manifest.json: it is not a finished folder of shards.*`bert-tf sh"):
+        Manifest.load(tmp_path)
+    for content, message in (
+        ("{half", "manifest.json is not valid JSON"),
+        ("[" * 100_000, "manifest.json is nested more than"),
+        ("[]", "must hold a JSON object"),
     ):
-        Manifest.load(tmp_path)
-    (tmp_path / MANIFEST_NAME).write_text("{half")
-    with pytest.raises(DataError, match="manifest.json is not valid JSON"):
-        Manifest.load(tmp_path)
-    (tmp_path / MANIFEST_NAME).write_text("[" * 100_000)
-    with pytest.raises(DataError, match="manifest.json is nested more than"):
-        Manifest.load(tmp_path)
-    (tmp_path / MANIFEST_NAME).write_text("[]")
-    with pytest.raises(DataError, match="must hold a JSON object"):
-        Manifest.load(tmp_path)
+        (tmp_path / MANIFEST_NAME).write_text(content)
+        with pytest.raises(DataError, match=message):
+            Manifest.load(tmp_path)

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
-from shard_fixtures import CLS, MASK, PAD, SEP, UNK, StandInTokenizer
+from shard_fixtures import CLS, MASK, PAD, SEP, UNK, StandInTokenizer, as_tensors, batch_of
+from test_packing import within
 
 from bert_tf.errors import ConfigError
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
@@ -15,36 +16,26 @@ SPECIAL = np.array(TOKENIZER.special_ids)
 UNIT = pytest.mark.parametrize("unit", ["token", "whole_word", "ngram", "span"])
 
 
-def make_batch(size, length, seed=0, epoch=0, first_index=0, full=False, continuations=0.25):
+def make_batch(size, length, full=False, continuations=0.25):
     """A batch as the reader yields it, with a second segment in every sequence."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     ids = rng.integers(10, TOKENIZER.vocabulary_size, (size, length)).astype(np.int32)
     pieces = np.flatnonzero(TOKENIZER.is_continuation)
     ids = np.where(rng.random(ids.shape) < continuations, rng.choice(pieces, ids.shape), ids)
-    ids = ids.astype(np.int32)
     lengths = np.full(size, length) if full else rng.integers(4, length + 1, size)
     ids[:, 0] = CLS
     ids[np.arange(size), rng.integers(1, lengths - 1)] = SEP
     ids[np.arange(size), lengths - 1] = SEP
     padding_mask = np.arange(length) < lengths[:, None]
     ids[~padding_mask] = PAD
-    return {
-        "token_ids": ids,
-        "padding_mask": padding_mask,
-        "example_index": np.arange(first_index, first_index + size),
-        "epoch": np.full(size, epoch, np.int64),
-    }
+    return batch_of(ids, padding_mask)
 
 
-def corrupt(batch, seed=3, config=MaskingConfig(), jit_compile=False):
-    function = tf.function(MaskedLMCorruption(TOKENIZER, config), jit_compile=jit_compile)
-    tensors = {name: tf.constant(value) for name, value in batch.items()}
-    return {name: value.numpy() for name, value in function(tensors, seed).items()}
-
-
-def within_three_sigma(successes, trials, probability):
-    sigma = np.sqrt(trials * probability * (1 - probability))
-    return abs(successes - trials * probability) < 3 * sigma
+def corrupt(batch, seed=3, config=MaskingConfig(), tokens=None, **graph):
+    """Operation by operation, or with arguments of tf.function in a graph."""
+    function = MaskedLMCorruption(TOKENIZER, config, *([] if tokens is None else [tokens]))
+    function = tf.function(function, **graph) if graph else function
+    return {name: value.numpy() for name, value in function(as_tensors(batch), seed).items()}
 
 
 @pytest.mark.parametrize(
@@ -75,24 +66,21 @@ def test_masks_stay_the_same(config, checksum):
         row, position = np.indices((15, length))
         ids = (10 + (row * 7919 + position * position * 31 + row * position * 17) % 190).astype(np.int32)
         ids[:, 0], ids[:, length // 2], ids[:, -1], ids[ids % 23 == 0] = CLS, SEP, SEP, UNK
-        batch = {
-            "token_ids": np.where(position < length - row, ids, PAD).astype(np.int32),
-            "padding_mask": position < length - row,
-            "example_index": np.arange(15) + (1 << 33),
-            "epoch": np.full(15, 2),
-        }
-        features = MaskedLMCorruption(TOKENIZER, config)({k: tf.constant(v) for k, v in batch.items()}, seed)
+        real = position < length - row
+        batch = batch_of(np.where(real, ids, PAD), real, epoch=2, first=1 << 33)
+        features = MaskedLMCorruption(TOKENIZER, config)(as_tensors(batch), seed)
         for name in sorted(features):
             digest.update(features[name].numpy().astype(np.int32).tobytes())
     assert digest.hexdigest()[:16] == checksum
 
 
-@UNIT
-def test_graph_equals_xla(unit):
-    batch, config = make_batch(64, 128), MaskingConfig(strategy=unit)
-    graph, xla = corrupt(batch, 7, config), corrupt(batch, 7, config, jit_compile=True)
-    for name in graph:
-        np.testing.assert_array_equal(graph[name], xla[name], err_msg=name)
+def test_graph_and_xla_are_the_operations_one_by_one():
+    batch, config = make_batch(64, 128), MaskingConfig(strategy="span")
+    expected = corrupt(batch, 7, config)
+    for jit_compile in (False, True):
+        found = corrupt(batch, 7, config, jit_compile=jit_compile)
+        for name in expected:
+            np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
 
 
 @UNIT
@@ -113,13 +101,7 @@ def test_other_masks_in_other_epochs_seeds_and_examples():
     cases = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1 << 32, 0, 0), (0, 0, 1 << 32)]
     chosen = []
     for seed, epoch, index in cases:
-        batch = {
-            "token_ids": ids,
-            "padding_mask": np.ones_like(ids, bool),
-            "example_index": np.array([index]),
-            "epoch": np.array([epoch]),
-        }
-        chosen.append(set(corrupt(batch, seed)["mask_positions"][0].tolist()))
+        chosen.append(set(corrupt(batch_of(ids, epoch=epoch, first=index), seed)["mask_positions"][0].tolist()))
     for i, one in enumerate(chosen):
         for other in chosen[:i]:
             assert len(one & other) < 12
@@ -136,9 +118,8 @@ def test_exactly_the_budget_and_never_a_special_token():
     assert not np.isin(features["mask_ids"][real], SPECIAL).any()
     assert not features["mask_positions"][~real].any() and not features["mask_ids"][~real].any()
     rows = np.arange(500)[:, None]
-    np.testing.assert_array_equal(
-        features["mask_ids"][real], batch["token_ids"][rows, features["mask_positions"]][real]
-    )
+    predicted = batch["token_ids"][rows, features["mask_positions"]]
+    np.testing.assert_array_equal(features["mask_ids"][real], predicted[real])
     steps = np.diff(features["mask_positions"], axis=1)
     assert (steps[real[:, 1:]] > 0).all()
     untouched = np.ones_like(batch["token_ids"], bool)
@@ -149,13 +130,7 @@ def test_exactly_the_budget_and_never_a_special_token():
 @UNIT
 def test_no_eligible_token_no_prediction(unit):
     ids = np.array([[CLS, SEP, SEP, PAD], [CLS, UNK, SEP, PAD], [CLS, 50, SEP, PAD]], np.int32)
-    batch = {
-        "token_ids": ids,
-        "padding_mask": ids != PAD,
-        "example_index": np.arange(3),
-        "epoch": np.zeros(3, np.int64),
-    }
-    features = corrupt(batch, config=MaskingConfig(strategy=unit))
+    features = corrupt(batch_of(ids, ids != PAD), config=MaskingConfig(strategy=unit))
     np.testing.assert_array_equal(features["mask_weights"], [[0], [0], [1]])
     np.testing.assert_array_equal(features["token_ids"][:2], ids[:2])
     np.testing.assert_array_equal(features["mask_ids"], [[0], [0], [50]])
@@ -165,22 +140,13 @@ def test_eligible_token_in_the_first_place():
     """Filler points at position 0, which must stay as the selection left it."""
     ids = np.full((200, 12), 20, np.int32)
     ids[:, 2:] = SEP
-    batch = {
-        "token_ids": ids,
-        "padding_mask": np.ones_like(ids, bool),
-        "example_index": np.arange(200),
-        "epoch": np.zeros(200, np.int64),
-    }
-    config = MaskingConfig(rate=0.4, mask_token_rate=1, random_token_rate=0)
-    features = corrupt(batch, config=config)
+    features = corrupt(batch_of(ids), config=MaskingConfig(rate=0.4, mask_token_rate=1, random_token_rate=0))
     first = features["token_ids"][:, 0] == MASK
     assert (first != (features["token_ids"][:, 1] == MASK)).all()
-    assert within_three_sigma(first.sum(), 200, 0.5)
+    assert within(first.sum(), 200, 0.5)
 
 
-@pytest.mark.parametrize(
-    "special_ids", [(0, 1), (0, 100, 101, 102, 103), (3, 5, 6, 9, 40, 199), tuple(range(1, 20, 2))]
-)
+@pytest.mark.parametrize("special_ids", [(0, 1), (0, 100, 101, 102, 103), (3, 5, 6, 9, 40, 199), (*range(1, 20, 2),)])
 def test_what_may_be_masked_wherever_special_ids_lie(special_ids):
     """They are compared with where they lie in few stretches, else looked up."""
     tokenizer = dataclasses.replace(TOKENIZER, special_ids=special_ids)
@@ -209,9 +175,9 @@ def test_distributions(length):
     after = features["token_ids"][np.nonzero(features["mask_weights"])[0], positions]
     masked, kept = (after == MASK).sum(), (after == 77).sum()
     choices = len(TOKENIZER.random_ids)
-    assert within_three_sigma(masked, len(after), 0.8)
+    assert within(masked, len(after), 0.8)
     # A random token is the original one time in `choices`.
-    assert within_three_sigma(kept, len(after), 0.1 + 0.1 / choices)
+    assert within(kept, len(after), 0.1 + 0.1 / choices)
     drawn = np.bincount(after[(after != MASK) & (after != 77)], minlength=200)[10:]
     drawn = np.delete(drawn, 77 - 10)
     expected = drawn.sum() / (choices - 1)
@@ -225,20 +191,13 @@ def test_few_tokens_among_many_special_ones():
     size, places = 3000, [5, 40, 41, 77, 99, 120, 126]
     ids = np.full((size, 128), UNK, np.int32)
     ids[:, places] = 50
-    batch = {
-        "token_ids": ids,
-        "padding_mask": np.ones_like(ids, bool),
-        "example_index": np.arange(size),
-        "epoch": np.zeros(size, np.int64),
-    }
-    config = MaskingConfig(rate=0.6)
-    features = corrupt(batch, config=config)
+    features = corrupt(batch_of(ids), config=MaskingConfig(rate=0.6))
     assert (features["mask_weights"].sum(1) == 4).all()
     positions = features["mask_positions"][features["mask_weights"] > 0]
     counts = np.bincount(positions, minlength=128)
     assert counts.sum() == counts[places].sum()
     for count in counts[places]:
-        assert within_three_sigma(count, size, 4 / 7)
+        assert within(count, size, 4 / 7)
 
 
 def test_words_are_never_split():
@@ -278,9 +237,8 @@ def test_other_features_pass_and_shapes_are_static():
     spec = {name: tf.TensorSpec(value.shape, tf.as_dtype(value.dtype)) for name, value in batch.items()}
     spec["pair_labels"] = tf.TensorSpec([8], tf.int32)
     corruption = MaskedLMCorruption(TOKENIZER)
-    dataset = tf.data.Dataset.from_tensors({name: tf.zeros(part.shape, part.dtype) for name, part in spec.items()}).map(
-        lambda features: corruption(features, 1)
-    )
+    zeros = {name: tf.zeros(part.shape, part.dtype) for name, part in spec.items()}
+    dataset = tf.data.Dataset.from_tensors(zeros).map(lambda features: corruption(features, 1))
     assert {name: (s.shape.as_list(), s.dtype) for name, s in dataset.element_spec.items()} == {
         "token_ids": ([8, 128], tf.int32),
         "padding_mask": ([8, 128], tf.bool),
@@ -315,7 +273,7 @@ def test_rounding():
     configs = {rounding: MaskingConfig(rounding=rounding) for rounding in ("nearest", "up", "random")}
     counts = {rounding: corrupt(batch, config=config)["mask_weights"].sum(1) for rounding, config in configs.items()}
     assert (counts["nearest"] == 8).all() and (counts["up"] == 8).all()
-    assert set(counts["random"]) == {7, 8} and within_three_sigma((counts["random"] == 8).sum(), 4000, 0.65)
+    assert set(counts["random"]) == {7, 8} and within((counts["random"] == 8).sum(), 4000, 0.65)
     up, _ = MaskingConfig(rounding="up").budgets(512)
     nearest, _ = MaskingConfig().budgets(512)
     assert (up[510], nearest[510]) == (77, 76) and up[20] == 3 and up[0] == 0
@@ -328,8 +286,7 @@ def test_random_tokens_of_the_corpus():
     batch = make_batch(6000, 64, full=True, continuations=0)
     config = MaskingConfig(mask_token_rate=0, random_token_rate=1, random_tokens="corpus")
     tokens = np.repeat(np.arange(20, 30, dtype=np.int32), np.arange(1, 11) * 1000)
-    function = tf.function(MaskedLMCorruption(TOKENIZER, config, tokens))
-    features = {k: v.numpy() for k, v in function({k: tf.constant(v) for k, v in batch.items()}, 3).items()}
+    features = corrupt(batch, config=config, tokens=tokens)
     uniform = corrupt(batch, config=dataclasses.replace(config, random_tokens="uniform"))
     np.testing.assert_array_equal(features["mask_positions"], uniform["mask_positions"])
     rows, ranks = np.nonzero(features["mask_weights"])
@@ -350,16 +307,10 @@ def test_rare_tokens_are_predicted_more_often(jit_compile):
     corpus = np.repeat(np.arange(20, 24, dtype=np.int32), counts)
     rows = 20_000
     ids = np.tile(np.array([CLS, 20, 21, UNK, 22, 23, SEP, PAD], np.int32), (rows, 1))
-    batch = {
-        "token_ids": tf.constant(ids),
-        "padding_mask": tf.constant(ids != PAD),
-        "example_index": tf.range(rows, dtype=tf.int64),
-        "epoch": tf.zeros(rows, tf.int64),
-    }
     config = MaskingConfig(rate=0.5, rare_token_exponent=0.7)
-    features = tf.function(MaskedLMCorruption(TOKENIZER, config, corpus), jit_compile=jit_compile)(batch, 11)
-    assert (features["mask_weights"].numpy().sum(1) == 2).all()
-    pairs = np.sort(features["mask_ids"].numpy()[:, :2], axis=1) - 20
+    features = corrupt(batch_of(ids, ids != PAD), 11, config, corpus, jit_compile=jit_compile)
+    assert (features["mask_weights"].sum(1) == 2).all()
+    pairs = np.sort(features["mask_ids"][:, :2], axis=1) - 20
     weights = counts**-0.7
     p = weights / weights.sum()
     statistic = 0
@@ -387,18 +338,10 @@ def test_width_of_the_predictions():
     assert budgets[[0, 1, 3, 10, 17, 126]].tolist() == [0, 1, 1, 2, 3, 5] and not more.any()
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"rate": 0},
-        {"rate": 1.5},
-        {"mask_token_rate": 0.9, "random_token_rate": 0.2},
-        {"random_token_rate": -0.1},
-        {"max_predictions": 0},
-        {"rounding": "down"},
-        {"random_tokens": "batch"},
-    ],
-)
+@pytest.mark.parametrize("values", [
+    {"rate": 0}, {"rate": 1.5}, {"mask_token_rate": 0.9, "random_token_rate": 0.2}, {"random_token_rate": -0.1},
+    {"max_predictions": 0}, {"rounding": "down"}, {"random_tokens": "batch"},
+])  # fmt: skip
 def test_impossible_settings_are_refused(values):
     with pytest.raises(ConfigError):
         MaskingConfig(**values)

@@ -1,6 +1,6 @@
 import numpy as np
 import tensorflow as tf
-from shard_fixtures import MASK, StandInTokenizer
+from shard_fixtures import MASK, StandInTokenizer, as_tensors, batch_of
 
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.corruption.replaced_tokens import PUBLISHED_REPLACEMENT, ReplacedTokenCorruption
@@ -9,19 +9,13 @@ CONFIG = MaskingConfig(**PUBLISHED_REPLACEMENT)
 
 
 def make_batch(size, length=64, epoch=0, first_index=0):
-    ids = np.random.default_rng(0).integers(10, 200, (size, length)).astype("int32")
-    return {
-        "token_ids": ids,
-        "padding_mask": np.ones((size, length), bool),
-        "example_index": np.arange(first_index, first_index + size),
-        "epoch": np.full(size, epoch, np.int64),
-    }
+    return batch_of(np.random.default_rng(0).integers(10, 200, (size, length)), None, epoch, first_index)
 
 
 def corrupt(batch, seed=3, corruption=ReplacedTokenCorruption, jit_compile=False):
-    function = tf.function(corruption(StandInTokenizer(), CONFIG), jit_compile=jit_compile)
-    tensors = {name: tf.constant(value) for name, value in batch.items()}
-    return {name: value.numpy() for name, value in function(tensors, seed).items()}
+    function = corruption(StandInTokenizer(), CONFIG)
+    function = tf.function(function, jit_compile=True) if jit_compile else function
+    return {name: value.numpy() for name, value in function(as_tensors(batch), seed).items()}
 
 
 def test_masks_are_those_of_the_masked_lm():
@@ -67,9 +61,6 @@ def test_a_pure_function_of_seed_epoch_and_example():
     batch = {k: v[12:] for k, v in make_batch(20).items()}
     np.testing.assert_array_equal(corrupt(batch)["sampling_bits"], whole[12:])
     np.testing.assert_array_equal(corrupt(make_batch(20), jit_compile=True)["sampling_bits"], whole)
-    for other in (
-        corrupt(make_batch(20, epoch=1)),
-        corrupt(make_batch(20), seed=4),
-        corrupt(make_batch(20, first_index=20)),
-    ):
+    others = corrupt(make_batch(20, epoch=1)), corrupt(make_batch(20), 4), corrupt(make_batch(20, first_index=20))
+    for other in others:
         assert (other["sampling_bits"] == whole).mean() < 0.01

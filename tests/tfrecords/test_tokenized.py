@@ -9,7 +9,7 @@ from test_writer import SMALL, VOCABULARY, contents, documents, examples, write,
 
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.tokenizers import WordPieceTokenizer
-from tfrecords.corpus.tokens import DocumentTokenizer, Tokens, decode, encode
+from tfrecords.corpus.tokens import DocumentTokenizer
 from tfrecords.reading.reader import ShardReader
 from tfrecords.shards import schema
 from tfrecords.shards.config import CorpusConfig, ShardsConfig
@@ -19,18 +19,11 @@ from tfrecords.writing.jobs import TokenJob
 from tfrecords.writing.statistics import report, report_text
 from tfrecords.writing.writer import tokenize_corpus, write_shards
 
-CORPUS = CorpusConfig(shard_bytes=1 << 14)
+CORPUS = CorpusConfig(shard_bytes=SMALL.shard_bytes)
 FORMATS = [
-    ("segment_pair", "nsp"),
-    ("segment_pair", "sop"),
-    ("segment_pair", "none"),
-    ("sentence_pair", "nsp"),
-    ("sentence_pair", "sop"),
-    ("electra", "none"),
-    ("full_sentences", "none"),
-    ("doc_sentences", "none"),
-    ("token_blocks", "none"),
-]
+    ("segment_pair", "nsp"), ("segment_pair", "none"), ("sentence_pair", "sop"), ("electra", "none"),
+    ("full_sentences", "none"), ("doc_sentences", "none"), ("token_blocks", "none"),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +44,8 @@ def tokens(tmp_path_factory, corpus, tokenizer):
 
 
 def config(format, pair=None, **settings):
-    return ShardsConfig(
-        **{"sequence_length": 32, "shard_bytes": 1 << 14, "format": format, "pair_task": pair, **settings}
-    )
+    defaults = {"sequence_length": 32, "shard_bytes": SMALL.shard_bytes}
+    return ShardsConfig(**defaults | {"format": format, "pair_task": pair} | settings)
 
 
 @pytest.mark.parametrize("format, pair", FORMATS)
@@ -61,9 +53,8 @@ def test_shards_are_the_same_as_from_text(tmp_path, corpus, tokens, tokenizer, m
     direct = write(corpus, tmp_path / "direct", tokenizer, config(format, pair))
     with monkeypatch.context() as patch:
         patch.setattr(DocumentTokenizer, "__call__", lambda *_: pytest.fail("tokenized again"))
-        packed = write_shards(
-            tokens, tmp_path / "packed", config=config(format, pair, shard_bytes=4 << 20), workers=1, progress=False
-        )
+        large = config(format, pair, shard_bytes=4 << 20)
+        packed = write_shards(tokens, tmp_path / "packed", config=large, workers=1, progress=False)
     assert contents(tmp_path / "direct") == contents(tmp_path / "packed")
     assert packed == direct and packed.pair_task == pair and packed.corpus[0]["file"] == "corpus.txt"
 
@@ -96,33 +87,17 @@ def test_shards_are_the_same_as_from_text(tmp_path, corpus, tokens, tokenizer, m
 def test_the_files_and_their_manifest(tokens, corpus, tokenizer):
     manifest = TokenizedCorpus.load(tokens)
     assert manifest.tokenizer_fingerprint == tokenizer.fingerprint and len(manifest.files) >= 5
-    settings = {"sentences": "auto", "text_field": "text", "errors": "strict", "shard_bytes": 1 << 14}
-    assert manifest.reading == settings | {"one_document_a_line": False, "keep_text": False}
     ids, chunks = [], list(manifest.chunks(tokens))
     for chunk in chunks:
         part = chunk.tokens(None)
-        assert (
-            part.sentence_splits[-1] == len(part.token_ids)
-            and part.document_splits[-1] == len(part.sentence_splits) - 1
-        )
+        assert part.sentence_splits[-1] == len(part.token_ids)
+        assert part.document_splits[-1] == len(part.sentence_splits) - 1
         ids += part.token_ids.tolist()
         assert chunk.path.stat().st_size < 2.5 * len(part.token_ids) + 4 * len(part.sentence_splits) + 1000
     assert ids == tokenizer.tokenize(tf.constant(documents(300))).values.numpy().tolist()
     assert manifest.counts["tokens"] == len(ids) and manifest.counts["documents"] == 300
     assert chunks[-1].position == manifest.counts["text_bytes"] == sum(chunk.text_bytes for chunk in chunks)
     assert report_text(manifest.counts)[0].startswith("300 documents")
-    assert "example" not in " ".join(report_text(manifest.counts))
-
-
-def test_written_and_read_alike():
-    for vocabulary_size in (200, 70_000):
-        ids = np.array([0, 5, vocabulary_size - 1, 7], np.int32)
-        tokens = Tokens(ids, np.array([0, 1, 4]), np.array([0, 2]))
-        again = decode(encode(tokens, vocabulary_size))
-        for one, other in zip(tokens, again):
-            np.testing.assert_array_equal(one, other)
-        assert again.token_ids.dtype == np.int32 and again.sentence_splits.dtype == np.int64
-        assert encode(tokens, vocabulary_size) == encode(again, vocabulary_size)
 
 
 def test_two_workers_and_an_interruption_give_the_same_bytes(tmp_path, corpus, tokens, tokenizer, monkeypatch):
@@ -138,10 +113,6 @@ def test_two_workers_and_an_interruption_give_the_same_bytes(tmp_path, corpus, t
     tokenize_corpus(corpus, tmp_path / "broken", tokenizer, CORPUS, workers=1, progress=False)
     assert len(kept) == 3 and all(p.stat().st_mtime_ns == at for p, at in kept.items())
     assert contents(tmp_path / "broken") == contents(tokens)
-    # A run from text that was interrupted goes on from tokens.
-    write_shards(tokens, tmp_path / "shards", config=SMALL, workers=1, progress=False)
-    write(corpus, tmp_path / "expected", tokenizer)
-    assert contents(tmp_path / "shards") == contents(tmp_path / "expected")
 
 
 def test_refusals(tmp_path, corpus, tokens, tokenizer):
@@ -160,7 +131,7 @@ def test_refusals(tmp_path, corpus, tokens, tokenizer):
     write_shards(tokens, tmp_path / "shards", config=SMALL, workers=1, progress=False)
     with pytest.raises(RunDirectoryError, match="holds shards, not token files"):
         tokenize_corpus(corpus, tmp_path / "shards", tokenizer, overwrite=True)
-    with pytest.raises(RunDirectoryError, match=r"finished token files with other settings \(shard_bytes: 16384 there"):
+    with pytest.raises(RunDirectoryError, match=r"finished token files with other settings \(shard_bytes: 8192 there"):
         tokenize_corpus(corpus, tokens, tokenizer)
 
 
@@ -176,23 +147,12 @@ def test_damage_is_found(tmp_path, corpus, tokenizer):
     with pytest.raises(DataError, match=r"cannot read .*tokens-00002\.npz: No such file"):
         write_shards(folder, tmp_path / "out", config=SMALL, workers=1, progress=False)
     values = json.loads((folder / "tokens.json").read_text())
-    (folder / "tokens.json").write_text(json.dumps(values | {"version": 9}))
-    with pytest.raises(DataError, match="has version 9, this library reads 1"):
-        write_shards(folder, tmp_path / "out", config=SMALL)
     for change, message in (
-        (
-            lambda v: v.pop("files"),
-            "is not a file that this library wrote: missing key 'files'; tokenize the corpus again",
-        ),
-        (
-            lambda v: v["files"][0].update(file="../x.npz"),
-            r"'files\[0\].file' is '../x.npz'; it must be the name of a file",
-        ),
+        (lambda v: v.update(version=9), "has version 9, this library reads 1"),
+        (lambda v: v.pop("files"), "is not a file that this library wrote: missing key 'files'; tokenize the corpus"),
+        (lambda v: v["files"][0].update(file="../x.npz"), r"'files\[0\].file' is '../x.npz'; it must be the name of"),
         (lambda v: v["files"].append(v["files"][0]), "which is listed twice"),
-        (lambda v: v["files"][0].update(documents="1"), r"'files\[0\].documents' must be int"),
         (lambda v: v["reading"].update(shard_bytes=None), "'reading.shard_bytes' must be int"),
-        (lambda v: v["reading"].update(other=1), "unknown key 'reading.other'"),
-        (lambda v: v["counts"].update(tokens=[]), "'counts.tokens' must be"),
         (lambda v: v.update(counts=v["counts"] | {"tokens": 1}, checksum="0"), "was changed since it was written"),
     ):
         changed = json.loads(json.dumps(values))
@@ -203,27 +163,15 @@ def test_damage_is_found(tmp_path, corpus, tokenizer):
             write_shards(folder, tmp_path / "out", config=SMALL)
 
 
-@pytest.mark.parametrize(
-    "settings, message",
-    [
-        (dict(format="full_sentences", pair_task="nsp"), "full_sentences makes examples of one; use segment_pair"),
-        (dict(format="doc_sentences", pair_task="sop"), "pair_task: sop asks about two segments"),
-        (
-            dict(format="doc_sentences", duplicates=2),
-            "duplicates > 1 would write the same examples again: doc_sentences",
-        ),
-        (dict(format="sentence_pair", pair_task="none", duplicates=2), "duplicates > 1 would write the same"),
-        (
-            dict(format="electra", pair_task="nsp"),
-            "pair_task: nsp asks about two segments, and electra has no label of them",
-        ),
-        (
-            dict(format="full_sentences", short_sequence_probability=0.2),
-            "full_sentences makes no examples of a shorter length",
-        ),
-        (dict(pair_task="nspp"), "'pair_task' is 'nspp'; did you mean 'nsp'"),
-    ],
-)
+@pytest.mark.parametrize("settings, message", [
+    (dict(format="full_sentences", pair_task="nsp"), "full_sentences makes examples of one; use segment_pair"),
+    (dict(format="doc_sentences", pair_task="sop"), "pair_task: sop asks about two segments"),
+    (dict(format="doc_sentences", duplicates=2), "duplicates > 1 would write the same examples again: doc_sentences"),
+    (dict(format="sentence_pair", pair_task="none", duplicates=2), "duplicates > 1 would write the same"),
+    (dict(format="electra", pair_task="nsp"), "pair_task: nsp asks about two segments, and electra has no label of"),
+    (dict(format="full_sentences", short_sequence_probability=0.2), "makes no examples of a shorter length"),
+    (dict(pair_task="nspp"), "'pair_task' is 'nspp'; did you mean 'nsp'"),
+])  # fmt: skip
 def test_senseless_formats_are_refused(settings, message):
     with pytest.raises(ConfigError) as caught:
         ShardsConfig(**settings)
@@ -237,6 +185,5 @@ def test_short_examples_and_lone_sentences_are_reported(tmp_path, tokenizer):
         lines = "\n".join(report(manifest.counts, 64))
         fill = manifest.counts["tokens_per_example"] / 64
         assert f"a batch of {1 / fill:.1f} times as many" in lines
-        assert (
-            "100 % of the examples have one segment, since their documents are short (1.0 sentences" in lines
-        ) == warned
+        warning = "100 % of the examples have one segment, since their documents are short (1.0 sentences"
+        assert (warning in lines) == warned

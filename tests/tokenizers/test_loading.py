@@ -20,16 +20,10 @@ def folder(path, words=WORDS, config=None):
     return path
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"lowercase": False},
-        {"strip_accents": False, "tokenize_chinese_chars": False},
-        {"special_tokens": ["<ent>"], "role_tokens": {"mask": "fair"}},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("settings", [
+    {}, {"lowercase": False}, {"strip_accents": False, "tokenize_chinese_chars": False},
+    {"special_tokens": ["<ent>"], "role_tokens": {"mask": "fair"}},
+], ids=str)  # fmt: skip
 def test_save_and_load(tmp_path, settings):
     tokenizer = WordPieceTokenizer([*WORDS, "\u2028", "\u00a0x"], **settings)
     tokenizer.save(tmp_path / "made" / "here")
@@ -104,9 +98,8 @@ def test_line_ends_of_windows_and_of_unicode(tmp_path):
 
 
 def test_nothing_there(tmp_path):
-    with pytest.raises(
-        DataError, match="neither vocab.txt, nor spiece.model, nor vocab.json and merges.txt, .*nor tokenizer.json"
-    ):
+    message = "neither vocab.txt, nor spiece.model, nor vocab.json and merges.txt, .*nor tokenizer.json"
+    with pytest.raises(DataError, match=message):
         load_tokenizer(tmp_path)
     with pytest.raises(DataError, match="no such file or folder"):
         load_tokenizer(tmp_path / "missing")

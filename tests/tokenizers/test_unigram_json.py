@@ -56,31 +56,22 @@ def put(folder, whole, config=None):
     return folder
 
 
-@pytest.mark.parametrize(
-    "family, form, pre_tokenization",
-    [
-        ("albert", "converter", "last_blank"),
-        ("albert", "words", "words"),
-        ("albert", "accents", "last_blank"),
-        ("xlnet", "converter", "last_blank"),
-        ("t5", "converter", "stripped"),
-        ("t5", "words", "words"),
-        ("t5", "blanks", "last_blank"),
-    ],
-)
+@pytest.mark.parametrize("family, form, pre_tokenization", [
+    ("albert", "words", "words"), ("albert", "accents", "last_blank"), ("xlnet", "converter", "last_blank"),
+    ("t5", "converter", "stripped"), ("t5", "blanks", "last_blank"),
+])  # fmt: skip
 def test_ids_are_those_of_tokenizers(originals, tmp_path, family, form, pre_tokenization):
     folder = put(tmp_path / "here", content(originals, family, form))
     ours, theirs = load_tokenizer(folder), tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     assert (ours.family, ours.pre_tokenization) == (family, pre_tokenization)
-    sample, is_exact = sample_sentences()[:600], family != "t5" and form != "accents"
+    sample, is_exact = sample_sentences()[:300], family != "t5" and form != "accents"
     texts = [*NASTIER, *ENDS, *(random_texts(300, seed=3) if is_exact else []), *sample]
     expected = [theirs.encode(text, add_special_tokens=False) for text in texts]
-    ids, starts, ends = (
-        part.to_list() for part in ours.tokenize_with_offsets(tf.constant([t.encode() for t in texts]))
-    )
+    batch = tf.constant([text.encode() for text in texts])
+    ids, starts, ends = (part.to_list() for part in ours.tokenize_with_offsets(batch))
     different = [text for text, found, truth in zip(texts, ids, expected) if found != truth.ids]
     assert different == ([] if is_exact else PARTED)
-    assert ours.tokenize(tf.constant([t.encode() for t in texts])).to_list() == ids
+    assert ours.tokenize(batch).to_list() == ids
     # Places are theirs, the white space before a word left out; of blanks alone nothing is left.
     for i in range(len(texts) - len(sample), len(texts)):
         for token, s, e, (first, last) in zip(expected[i].tokens, starts[i], ends[i], expected[i].offsets):

@@ -79,6 +79,7 @@ def sample_sentences():
     return [sentence for text in texts for sentence in text.replace("\n", " ").split(". ")]
 
 
+@functools.lru_cache
 def random_texts(count, seed):
     """Texts that mix scripts, special tokens and any code point at all."""
     random = np.random.default_rng(seed)
