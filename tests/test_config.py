@@ -74,21 +74,18 @@ def test_a_file_that_holds_no_mapping(tmp_path, content, kind):
         config.load(Experiment, tmp_path / "bad.yaml", ["name=a"])
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("train.batchsize=3", "unknown key 'train.batchsize'; did you mean 'batch_size'?"),
-        ("batch_size=3", "unknown key 'batch_size'; did you mean 'train.batch_size'?"),
-        ("trian.batch_size=3", "unknown key 'trian'; did you mean 'train'?"),
-        ("train.batch_size=many", "'train.batch_size' must be int, got 'many'"),
-        ("train.batch_size=1.5", "'train.batch_size' must be int, got 1.5"),
-        ("train.precision=bfloat16", "'train.precision' is 'bfloat16'; did you mean 'mixed_bfloat16'?"),
-        ("train.layers=3", "'train.layers' must be a list, got 3"),
-        ("train.batch_size", "'train.batch_size' is not of the form key=value"),
-        ("train=3", "train must be a mapping, got 3"),
-        ("train=5 train.steps=2", "'train.steps=2': 'train' is 5 and has no settings below it"),
-    ],
-)
+@pytest.mark.parametrize(("override", "message"), [
+    ("train.batchsize=3", "unknown key 'train.batchsize'; did you mean 'batch_size'?"),
+    ("batch_size=3", "unknown key 'batch_size'; did you mean 'train.batch_size'?"),
+    ("trian.batch_size=3", "unknown key 'trian'; did you mean 'train'?"),
+    ("train.batch_size=many", "'train.batch_size' must be int, got 'many'"),
+    ("train.batch_size=1.5", "'train.batch_size' must be int, got 1.5"),
+    ("train.precision=bfloat16", "'train.precision' is 'bfloat16'; did you mean 'mixed_bfloat16'?"),
+    ("train.layers=3", "'train.layers' must be a list, got 3"),
+    ("train.batch_size", "'train.batch_size' is not of the form key=value"),
+    ("train=3", "train must be a mapping, got 3"),
+    ("train=5 train.steps=2", "'train.steps=2': 'train' is 5 and has no settings below it"),
+])  # fmt: skip
 def test_what_does_not_fit_is_refused(experiment, override, message):
     with pytest.raises(ConfigError, match="^" + re.escape(message)):
         config.load(Experiment, experiment, override.split())
@@ -146,19 +143,16 @@ class Outer:
     counts: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("rate", 1.0, "'ranged.rate' is 1.0; it must be above 0 and below 1"),
-        ("rate", -3, "'ranged.rate' is -3.0; it must be above 0 and below 1"),
-        ("steps", 0, "'ranged.steps' is 0; it must be at least 1"),
-        ("epsilon", float("nan"), "'ranged.epsilon' is nan; it must be a finite number"),
-        ("epsilon", float("inf"), "'ranged.epsilon' is inf; it must be a finite number"),
-        ("seed", 2**63, "'ranged.seed' is 9223372036854775808; it must be a finite number of 64 bits"),
-        ("seed", 10**4000, "; it must be a finite number of 64 bits"),
-        ("epsilon", 10**400, "; it must be a finite number of 64 bits"),
-    ],
-)
+@pytest.mark.parametrize(("key", "value", "message"), [
+    ("rate", 1.0, "'ranged.rate' is 1.0; it must be above 0 and below 1"),
+    ("rate", -3, "'ranged.rate' is -3.0; it must be above 0 and below 1"),
+    ("steps", 0, "'ranged.steps' is 0; it must be at least 1"),
+    ("epsilon", float("nan"), "'ranged.epsilon' is nan; it must be a finite number"),
+    ("epsilon", float("inf"), "'ranged.epsilon' is inf; it must be a finite number"),
+    ("seed", 2**63, "'ranged.seed' is 9223372036854775808; it must be a finite number of 64 bits"),
+    ("seed", 10**4000, "; it must be a finite number of 64 bits"),
+    ("epsilon", 10**400, "; it must be a finite number of 64 bits"),
+])  # fmt: skip
 def test_numbers_out_of_range_are_refused(key, value, message):
     with pytest.raises(ConfigError, match=re.escape(message)):
         config.build(Outer, {"ranged": {key: value}})
@@ -222,21 +216,18 @@ def test_a_section_is_chosen_by_its_name():
     assert config.keys(Drawing) == ["shape.name", "shape.radius", "shape.side", "shape.line", "steps"]
 
 
-@pytest.mark.parametrize(
-    "mapping, message",
-    [
-        ({"shape": {"name": "sqare"}}, "'shape.name' is 'sqare'; did you mean 'square'?"),
-        ({"shape": {"side": 3}}, "'shape.side' applies only to square, but shape.name is 'round'; remove 'shape.side'"),
-        ({"shape": {"name": "square", "width": 3}}, "'shape.width' is now 'shape.side'"),
-        ({"shape": {"name": "square", "line": "broken"}}, "'shape.line': 'broken' is now 'dashed'"),
-        ({"shape": {"name": "square", "colour": 3}}, "'shape.colour' was removed: shapes have none"),
-        ({"size": 3}, "'size' is now 'shape.side'"),
-        ({"shape": {"steps": 3}}, "unknown key 'shape.steps'; did you mean 'steps'?"),
-        ({"side": 3, "shape": {"name": "square"}}, "unknown key 'side'; did you mean 'shape.side'?"),
-        ({"side": 3, "shape": {"name": ["square"]}}, "unknown key 'side'; known: shape, steps"),
-        ({"radius": 3, "shape": {"name": "square"}}, "unknown key 'radius'; known: shape, steps"),
-    ],
-)
+@pytest.mark.parametrize("mapping, message", [
+    ({"shape": {"name": "sqare"}}, "'shape.name' is 'sqare'; did you mean 'square'?"),
+    ({"shape": {"side": 3}}, "'shape.side' applies only to square, but shape.name is 'round'; remove 'shape.side'"),
+    ({"shape": {"name": "square", "width": 3}}, "'shape.width' is now 'shape.side'"),
+    ({"shape": {"name": "square", "line": "broken"}}, "'shape.line': 'broken' is now 'dashed'"),
+    ({"shape": {"name": "square", "colour": 3}}, "'shape.colour' was removed: shapes have none"),
+    ({"size": 3}, "'size' is now 'shape.side'"),
+    ({"shape": {"steps": 3}}, "unknown key 'shape.steps'; did you mean 'steps'?"),
+    ({"side": 3, "shape": {"name": "square"}}, "unknown key 'side'; did you mean 'shape.side'?"),
+    ({"side": 3, "shape": {"name": ["square"]}}, "unknown key 'side'; known: shape, steps"),
+    ({"radius": 3, "shape": {"name": "square"}}, "unknown key 'radius'; known: shape, steps"),
+])  # fmt: skip
 def test_keys_of_other_choices_and_versions_are_explained(mapping, message):
     with pytest.raises(ConfigError) as caught:
         config.build(Drawing, mapping)

@@ -154,7 +154,14 @@ def test_the_whole_road(tmp_path):
         "data": {"shards": str(tmp_path / "shards")},
         "objective": {"name": "length_bucket", "buckets": 4},
         "optimizer": {"learning_rate": 0.02},
-        "train": {"steps": 20, "batch_size": 16, "log_every": 10, "checkpoint_every": 10, "strategy": "one"},
+        "train": {
+            "steps": 20,
+            "batch_size": 16,
+            "log_every": 10,
+            "checkpoint_every": 10,
+            "strategy": "one",
+            "xla": False,
+        },
     }
     run, metrics = pretrain(config.build(PretrainConfig, settings), tmp_path / "run")
     assert metrics["length_loss"] < run.metrics()[0]["length_loss"] < np.log(4)
@@ -166,7 +173,7 @@ def test_the_whole_road(tmp_path):
     summary = finetune(config.build(FinetuneConfig, {
         "task": {"kind": "count", "sequence_length": 16}, "init_from": str(run.path),
         "data": {"train": str(tmp_path / "a.tsv"), "dev": str(tmp_path / "a.tsv")},
-        "optimizer": {"learning_rate": 0.02}, "train": {"epochs": 10, "batch_size": 8, "strategy": "one"},
+        "optimizer": {"learning_rate": 0.02}, "train": {"epochs": 10, "batch_size": 8, "strategy": "one", "xla": False},
     }), tmp_path / "task")  # fmt: skip
     assert summary["dev"]["mean"]["near"] == 1.0
     task, model, _ = load_finetuned(tmp_path / "task")

@@ -107,19 +107,16 @@ def test_an_interrupted_download_continues(hub, monkeypatch):
     assert hub.fetched.count("model.safetensors") == 2
 
 
-@pytest.mark.parametrize(
-    "address, message",
-    [
-        ("hf://me/none", r"hf://me/none: there is no such model at http://127\.0\.0\.1:\d+, or it is private; check"),
-        ("hf://me/gated", r"accept them at http://127\.0\.0\.1:\d+/me/gated, then log in with 'hf auth login'"),
-        ("hf://me/model@v9", r"hf://me/model@v9: there is no revision 'v9'; its branches and commits are at http"),
-        ("hf://me/pickle", r"hf://me/pickle holds no model\.safetensors, and pickles .*hf://me/pickle@refs/pr/1\)"),
-        ("hf://me/empty", r"hf://me/empty holds none of the files that are read: config\.json, model\.safetensors"),
-        ("hf://bert", r"hf://bert is no address of the Hugging Face Hub; it must look like hf://owner/name"),
-        ("hf://datasets/me/texts", r"hf://datasets/me/texts cannot be used here: what is needed is a model, hf://own"),
-        ("hf://me/a..b", r"hf://me/a\.\.b is no address of the Hugging Face Hub: "),
-    ],
-)
+@pytest.mark.parametrize("address, message", [
+    ("hf://me/none", r"hf://me/none: there is no such model at http://127\.0\.0\.1:\d+, or it is private; check"),
+    ("hf://me/gated", r"accept them at http://127\.0\.0\.1:\d+/me/gated, then log in with 'hf auth login'"),
+    ("hf://me/model@v9", r"hf://me/model@v9: there is no revision 'v9'; its branches and commits are at http"),
+    ("hf://me/pickle", r"hf://me/pickle holds no model\.safetensors, and pickles .*hf://me/pickle@refs/pr/1\)"),
+    ("hf://me/empty", r"hf://me/empty holds none of the files that are read: config\.json, model\.safetensors"),
+    ("hf://bert", r"hf://bert is no address of the Hugging Face Hub; it must look like hf://owner/name"),
+    ("hf://datasets/me/texts", r"hf://datasets/me/texts cannot be used here: what is needed is a model, hf://own"),
+    ("hf://me/a..b", r"hf://me/a\.\.b is no address of the Hugging Face Hub: "),
+])  # fmt: skip
 def test_what_cannot_be_had(hub, address, message):
     hub.add("models", "me/model", MODEL)
     hub.add("models", "me/pickle", {"config.json": b"{}", "pytorch_model.bin": b"x"})

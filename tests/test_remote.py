@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import time
 from pathlib import Path
 
@@ -83,16 +82,6 @@ def test_a_folder_is_written_and_read_on_another_machine(address, cache):
     assert not tf.io.gfile.exists(f"{address}/b") and not tf.io.gfile.exists(f"{address}/{remote.LEASE_FILE}")
 
 
-def test_an_emptied_cache_removes_nothing(address):
-    with mirrored(address) as folder:
-        write(folder, config="1", checkpoint="2")
-    (Path(folder) / "checkpoint").unlink()  # of a scratch disk that is cleaned
-    with mirrored(address) as folder:
-        assert contents(folder) == {"config": "1", "checkpoint": "2"}
-    shutil.rmtree(folder)
-    assert contents(local_copy(address)) == {"config": "1", "checkpoint": "2"}
-
-
 @pytest.mark.parametrize("last", [1, 2, 3, 4, 5])
 def test_a_file_that_changes_is_there_before_and_after(address, cache, monkeypatch, last):
     """A writer is killed after each of the five writes of a push: a new file, one beside, a listing, one in place, a listing."""
@@ -148,14 +137,6 @@ def test_a_writer_that_was_given_up_writes_no_more(address):
             push(folder)
     assert contents(local_copy(address)) == {"a": "1"}
     assert json.loads(tf.io.gfile.GFile(f"{address}/{remote.LEASE_FILE}").read())["key"] == "another"
-
-
-def test_a_lease_is_renewed(address, monkeypatch):
-    monkeypatch.setattr(remote, "LEASE", 0.6)
-    with mirrored(address):
-        time.sleep(1.2)
-        with pytest.raises(RunDirectoryError, match="in use"), mirrored(address):
-            pass
 
 
 def test_folders_and_files_that_others_wrote(tmp_path):

@@ -176,18 +176,6 @@ def test_a_decoder_block_against_float64():
         np.testing.assert_allclose(output[:, 0], expected[:, i], rtol=1e-4, atol=1e-4)
 
 
-def test_symbolic_shapes_are_the_computed_ones():
-    block, x = decoder_block(), np.zeros((2, 7, SIZE), "float32")
-    cache = [np.zeros((2, HEADS, 7, 5), "float32")] * 2
-    for arguments in (
-        {"source": x, "positions": np.zeros((2, 3), "int32"), "return_attention_scores": True},
-        {"source": x, "cache": cache, "cache_position": 0, "return_attention_scores": True},
-    ):
-        computed = keras.tree.flatten(block(x, **arguments))
-        symbolic = keras.tree.flatten(block.compute_output_spec(x, **arguments))
-        assert [(tuple(c.shape), c.dtype) for c in computed] == [(tuple(s.shape), s.dtype) for s in symbolic]
-
-
 def test_unknown_names():
     with pytest.raises(ConfigError, match="did you mean 'relu'"):
         TransformerBlock(1, 4, "rellu", 0.0, 0.0, 1e-12, 0.02)

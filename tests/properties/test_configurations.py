@@ -33,7 +33,7 @@ def overrides(draw):
     return cls, [f"{draw(key)}={draw(value)}" for _ in range(draw(st.integers(1, 3)))]
 
 
-@cases(40)
+@cases(25)
 @given(overrides())
 def test_settings_on_the_command_line(given_):
     cls, items = given_
@@ -41,7 +41,7 @@ def test_settings_on_the_command_line(given_):
         CHECKS[cls](config.build(cls, config.apply_overrides({}, items)))
 
 
-@cases(15)
+@cases(8)
 @given(st.data())
 def test_shipped_configurations_with_damage(data):
     name = data.draw(st.sampled_from(SHIPPED))

@@ -31,22 +31,19 @@ def texts(inputs, **options):
 JSON_LINES = [json.dumps({"id": 1, "text": text}, ensure_ascii=False) for text in DOCUMENTS]
 
 
-@pytest.mark.parametrize(
-    "name, content",
-    [
-        ("a.txt", BLANK_LINES),
-        ("a.txt", BLANK_LINES + "\n\n\n"),
-        ("a.txt", "\n\n" + BLANK_LINES),
-        ("a.txt", b"\xef\xbb\xbf" + BLANK_LINES.encode()),
-        ("a.txt", b"\xef\xbb\xbf\r\n" + BLANK_LINES.replace("\n", "\r\n").encode()),
-        ("a.txt.gz", gzip.compress(BLANK_LINES.encode(), mtime=0)),
-        ("a.raw", BLANK_LINES),
-        ("noending", BLANK_LINES),
-        ("a.jsonl", "\n".join(json.dumps({"text": text}) for text in DOCUMENTS)),
-        ("a.jsonl", "\ufeff" + "\r\n\r\n".join(line.replace("\\n", "\\r\\n") for line in JSON_LINES) + "\r\n"),
-        ("a.jsonl.gz", gzip.compress("\n".join(JSON_LINES).encode(), mtime=0)),
-    ],
-)
+@pytest.mark.parametrize("name, content", [
+    ("a.txt", BLANK_LINES),
+    ("a.txt", BLANK_LINES + "\n\n\n"),
+    ("a.txt", "\n\n" + BLANK_LINES),
+    ("a.txt", b"\xef\xbb\xbf" + BLANK_LINES.encode()),
+    ("a.txt", b"\xef\xbb\xbf\r\n" + BLANK_LINES.replace("\n", "\r\n").encode()),
+    ("a.txt.gz", gzip.compress(BLANK_LINES.encode(), mtime=0)),
+    ("a.raw", BLANK_LINES),
+    ("noending", BLANK_LINES),
+    ("a.jsonl", "\n".join(json.dumps({"text": text}) for text in DOCUMENTS)),
+    ("a.jsonl", "\ufeff" + "\r\n\r\n".join(line.replace("\\n", "\\r\\n") for line in JSON_LINES) + "\r\n"),
+    ("a.jsonl.gz", gzip.compress("\n".join(JSON_LINES).encode(), mtime=0)),
+])  # fmt: skip
 def test_the_same_documents_from_every_format(tmp_path, name, content):
     assert read(write(tmp_path / name, content)) == [(d, True) for d in DOCUMENTS]
 
@@ -136,17 +133,14 @@ def test_half_a_surrogate_pair(tmp_path):
     assert texts(path, errors="replace") == ["ok", "\ufffd half", "😀"]
 
 
-@pytest.mark.parametrize(
-    "line, message",
-    [
-        ('{"text": "x"', r"a\.jsonl:2: not a JSON object on one line"),
-        ("plain words", r"a\.jsonl:2: not a JSON object on one line"),
-        ('["x"]', r"a\.jsonl:2: the line is not a JSON object like"),
-        ('{"test": "x"}', r"a\.jsonl:2: no field 'text'; did you mean 'test'\?.*text_field"),
-        ('{"text": null}', r"a\.jsonl:2: the field 'text' is NoneType, not a string"),
-        ("[" * 100_000, r"a\.jsonl:2: not a JSON object"),
-    ],
-)
+@pytest.mark.parametrize("line, message", [
+    ('{"text": "x"', r"a\.jsonl:2: not a JSON object on one line"),
+    ("plain words", r"a\.jsonl:2: not a JSON object on one line"),
+    ('["x"]', r"a\.jsonl:2: the line is not a JSON object like"),
+    ('{"test": "x"}', r"a\.jsonl:2: no field 'text'; did you mean 'test'\?.*text_field"),
+    ('{"text": null}', r"a\.jsonl:2: the field 'text' is NoneType, not a string"),
+    ("[" * 100_000, r"a\.jsonl:2: not a JSON object"),
+])  # fmt: skip
 def test_lines_that_are_not_documents(tmp_path, line, message):
     assert texts(write(tmp_path / "a.jsonl", '{"body": "x", "text": "y"}'), text_field="body") == ["x"]
     with pytest.raises(DataError, match=message):

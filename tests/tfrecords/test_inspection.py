@@ -8,7 +8,6 @@ from bert_tf.tokenizers import WordPieceTokenizer, train_byte_level_bpe
 from bert_tf.tokenizers.layout import build_layout
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.corruption.permutation import PermutationConfig, PermutationCorruption
-from tfrecords.corruption.replaced_tokens import ReplacedTokenCorruption
 from tfrecords.inspection import explain, inspect_shards
 from tfrecords.reading.reader import ShardReader
 from tfrecords.shards import schema
@@ -191,14 +190,6 @@ def test_permutations(folder, tokenizer):
                 assert prediction.token == explanation.tokens[prediction.position]
                 assert f"{{{prediction.token}}}" in text
             assert len(explanation.corruption.predictions) == (features["mask_weights"][row] > 0).sum() > 0
-
-
-def test_the_command_with_another_corruption(folder):
-    config = PermutationConfig(segments=1, bidirectional=False)
-    lines = list(inspect_shards(folder, config, examples=1, corruption=PermutationCorruption))
-    assert any(line.startswith("order      the context, then ") for line in lines)
-    lines = list(inspect_shards(folder, WHOLE, examples=1, corruption=ReplacedTokenCorruption))
-    assert lines[4:] == list(inspect_shards(folder, WHOLE, examples=1))[4:]
 
 
 def test_two_texts_that_share_a_segment_are_told_apart(folder, tokenizer, monkeypatch):

@@ -10,6 +10,7 @@ from test_packing import within
 
 from bert_tf.errors import ConfigError
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
+from tfrecords.corruption.replaced_tokens import PUBLISHED_REPLACEMENT, ReplacedTokenCorruption
 
 TOKENIZER = StandInTokenizer()
 SPECIAL = np.array(TOKENIZER.special_ids)
@@ -31,34 +32,31 @@ def make_batch(size, length, full=False, continuations=0.25):
     return batch_of(ids, padding_mask)
 
 
-def corrupt(batch, seed=3, config=MaskingConfig(), tokens=None, **graph):
+def corrupt(batch, seed=3, config=MaskingConfig(), tokens=None, corruption=MaskedLMCorruption, **graph):
     """Operation by operation, or with arguments of tf.function in a graph."""
-    function = MaskedLMCorruption(TOKENIZER, config, *([] if tokens is None else [tokens]))
+    function = corruption(TOKENIZER, config, *([] if tokens is None else [tokens]))
     function = tf.function(function, **graph) if graph else function
     return {name: value.numpy() for name, value in function(as_tensors(batch), seed).items()}
 
 
-@pytest.mark.parametrize(
-    "config, checksum",
-    [
-        (MaskingConfig(), "78201855744d19a3"),
-        (MaskingConfig(strategy="whole_word"), "be2ced6e9fb20416"),
-        (MaskingConfig(rate=0.4, strategy="whole_word", max_predictions=17), "debb61dfaf81c083"),
-        (MaskingConfig(rate=0.3, mask_token_rate=0.5, random_token_rate=0.5, max_predictions=4), "ccfbf7b97c1580fe"),
-        (MaskingConfig(mask_token_rate=1, random_token_rate=0), "b787a0b80fe22562"),
-        (MaskingConfig(rate=0.95), "73e972854ce36cfa"),
-        (MaskingConfig(rate=0.95, strategy="whole_word"), "c70f0f8d073939de"),
-        (MaskingConfig(strategy="ngram"), "0e0d8db10e855247"),
-        (MaskingConfig(rate=0.3, strategy="ngram", max_ngram=5, static_duplicates=2), "a87d0e649d6577f3"),
-        (MaskingConfig(strategy="span"), "bd861c11d433c03c"),
-        (MaskingConfig(rate=0.9, strategy="span", span_p=0.1, max_span=20), "d8c4cb81fe797172"),
-        (MaskingConfig(strategy="span", max_predictions=7), "d46fff2fc49fde63"),
-        (MaskingConfig(strategy="span", rounding="up", predict_unknown=True), "e1932aaca362133a"),
-        (MaskingConfig(strategy="whole_word", predict_unknown=True), "29b3843fa9a7508e"),
-        (MaskingConfig(rounding="random", predict_special=True), "fd0260d6455eabca"),
-        (MaskingConfig(rate=0.07, rounding="random", max_predictions=6, predict_unknown=True), "36ce180d06eca74b"),
-    ],
-)
+@pytest.mark.parametrize("config, checksum", [
+    (MaskingConfig(), "78201855744d19a3"),
+    (MaskingConfig(strategy="whole_word"), "be2ced6e9fb20416"),
+    (MaskingConfig(rate=0.4, strategy="whole_word", max_predictions=17), "debb61dfaf81c083"),
+    (MaskingConfig(rate=0.3, mask_token_rate=0.5, random_token_rate=0.5, max_predictions=4), "ccfbf7b97c1580fe"),
+    (MaskingConfig(mask_token_rate=1, random_token_rate=0), "b787a0b80fe22562"),
+    (MaskingConfig(rate=0.95), "73e972854ce36cfa"),
+    (MaskingConfig(rate=0.95, strategy="whole_word"), "c70f0f8d073939de"),
+    (MaskingConfig(strategy="ngram"), "0e0d8db10e855247"),
+    (MaskingConfig(rate=0.3, strategy="ngram", max_ngram=5, static_duplicates=2), "a87d0e649d6577f3"),
+    (MaskingConfig(strategy="span"), "bd861c11d433c03c"),
+    (MaskingConfig(rate=0.9, strategy="span", span_p=0.1, max_span=20), "d8c4cb81fe797172"),
+    (MaskingConfig(strategy="span", max_predictions=7), "d46fff2fc49fde63"),
+    (MaskingConfig(strategy="span", rounding="up", predict_unknown=True), "e1932aaca362133a"),
+    (MaskingConfig(strategy="whole_word", predict_unknown=True), "29b3843fa9a7508e"),
+    (MaskingConfig(rounding="random", predict_special=True), "fd0260d6455eabca"),
+    (MaskingConfig(rate=0.07, rounding="random", max_predictions=6, predict_unknown=True), "36ce180d06eca74b"),
+])  # fmt: skip
 def test_masks_stay_the_same(config, checksum):
     """A run that is resumed after an upgrade has the masks that it would have had before."""
     digest = hashlib.sha256()
@@ -219,19 +217,6 @@ def test_words_are_never_split():
     assert used.sum() > 0.97 * budget.sum()
 
 
-def test_whole_words_cover_all_places_alike():
-    batch = make_batch(4000, 32, full=True, continuations=0)
-    batch["token_ids"][:, 1:-1] = np.tile([12, 15], 15)  # fifteen words of two pieces
-    features = corrupt(batch, seed=4, config=MaskingConfig(strategy="whole_word"))
-    assert (features["mask_weights"].sum(1) == 4).all()  # round(0.15 * 30)
-    counts = np.bincount(features["mask_positions"][features["mask_weights"] > 0], minlength=32)
-    assert counts[0] == counts[31] == 0
-    np.testing.assert_array_equal(counts[1:31:2], counts[2:31:2])
-    expected = 4000 * 2 / 15
-    statistic = ((counts[1:31:2] - expected) ** 2 / expected).sum() / (1 - 2 / 15)
-    assert abs(statistic - 14) < 3 * np.sqrt(2 * 14) * 15 / 14
-
-
 def test_other_features_pass_and_shapes_are_static():
     batch = make_batch(8, 128)
     spec = {name: tf.TensorSpec(value.shape, tf.as_dtype(value.dtype)) for name, value in batch.items()}
@@ -345,3 +330,62 @@ def test_width_of_the_predictions():
 def test_impossible_settings_are_refused(values):
     with pytest.raises(ConfigError):
         MaskingConfig(**values)
+
+
+REPLACEMENT = MaskingConfig(**PUBLISHED_REPLACEMENT)
+
+
+def full_batch(size, epoch=0, first=0):
+    return batch_of(np.random.default_rng(0).integers(10, 200, (size, 64)), None, epoch, first)
+
+
+def replaced(batch, seed=3, **graph):
+    return corrupt(batch, seed, REPLACEMENT, corruption=ReplacedTokenCorruption, **graph)
+
+
+def test_masks_of_replaced_tokens_are_those_of_the_masked_lm():
+    batch = full_batch(50)
+    ours, masked_lm = replaced(batch), corrupt(batch, config=REPLACEMENT)
+    assert set(ours) == set(masked_lm) | {"sampling_bits"}
+    for name, value in masked_lm.items():
+        np.testing.assert_array_equal(ours[name], value)
+
+
+def test_published_replacement():
+    # 85 % [MASK] and 15 % kept, none random; and, unlike the original, no position twice.
+    batch = full_batch(2000)
+    features = replaced(batch)
+    there = np.take_along_axis(features["token_ids"], features["mask_positions"], 1)
+    real = features["mask_weights"] > 0
+    masked = (there == MASK)[real]
+    assert ((there == features["mask_ids"]) | (there == MASK))[real].all()
+    assert abs(masked.mean() - 0.85) < 3 * np.sqrt(0.85 * 0.15 / masked.size)
+    distinct = [len(set(row[r])) for row, r in zip(features["mask_positions"], real)]
+    np.testing.assert_array_equal(distinct, real.sum(1))
+    np.testing.assert_array_equal(real.sum(1), round(0.15 * 64))
+
+
+def test_the_numbers_are_uniform_and_independent_of_the_masks():
+    features = replaced(full_batch(4000))
+    bits = features["sampling_bits"]
+    assert bits.dtype == "int32" and bits.shape == features["mask_positions"].shape
+    assert bits.min() >= 0 and bits.max() < 2**24
+    counts = np.bincount((bits // 2**20).ravel(), minlength=16)
+    expected = bits.size / 16
+    assert ((counts - expected) ** 2 / expected).sum() < 15 + 3 * np.sqrt(30)
+    uniform = bits / 2**24 - 0.5
+    for other in (features["mask_positions"], features["mask_ids"], features["token_ids"][:, : bits.shape[1]]):
+        correlation = np.corrcoef(uniform.ravel(), other.ravel())[0, 1]
+        assert abs(correlation) < 3 / np.sqrt(bits.size)
+    neighbours = np.corrcoef(uniform[:, 1:].ravel(), uniform[:, :-1].ravel())[0, 1]
+    assert abs(neighbours) < 3 / np.sqrt(bits.size)
+
+
+def test_the_numbers_are_a_pure_function_of_seed_epoch_and_example():
+    whole = replaced(full_batch(20))["sampling_bits"]
+    batch = {k: v[12:] for k, v in full_batch(20).items()}
+    np.testing.assert_array_equal(replaced(batch)["sampling_bits"], whole[12:])
+    np.testing.assert_array_equal(replaced(full_batch(20), jit_compile=True)["sampling_bits"], whole)
+    others = replaced(full_batch(20, epoch=1)), replaced(full_batch(20), 4), replaced(full_batch(20, first=20))
+    for other in others:
+        assert (other["sampling_bits"] == whole).mean() < 0.01

@@ -121,7 +121,7 @@ def test_budgets(unit):
     assert not selected[np.isin(batch["token_ids"], TOKENIZER.special_ids)].any()
 
 
-@UNIT
+@pytest.mark.parametrize("unit", ["whole_word", "ngram", "span"])
 def test_places_are_covered_alike(unit):
     counts, size = 0, 3000
     for epoch in range(5):
@@ -217,17 +217,14 @@ def test_static_masks_repeat(unit):
     np.testing.assert_array_equal(drawn["token_ids"], features[1]["token_ids"])
 
 
-@pytest.mark.parametrize(
-    "values, message",
-    [
-        ({"strategy": "spans"}, "'strategy' is 'spans'; did you mean 'span'?"),
-        ({"max_ngram": 2}, "max_ngram applies only to strategy: ngram, but strategy is token; remove max_ngram"),
-        ({"strategy": "ngram", "span_p": 0.1}, "span_p applies only to strategy: span, but strategy is ngram"),
-        ({"strategy": "span", "span_p": 1.0}, "'span_p' is 1.0; it must be above 0 and below 1"),
-        ({"strategy": "ngram", "max_ngram": 0}, "'max_ngram' is 0; it must be at least 1"),
-        ({"static_duplicates": 0}, "'static_duplicates' is 0; it must be at least 1"),
-    ],
-)
+@pytest.mark.parametrize("values, message", [
+    ({"strategy": "spans"}, "'strategy' is 'spans'; did you mean 'span'?"),
+    ({"max_ngram": 2}, "max_ngram applies only to strategy: ngram, but strategy is token; remove max_ngram"),
+    ({"strategy": "ngram", "span_p": 0.1}, "span_p applies only to strategy: span, but strategy is ngram"),
+    ({"strategy": "span", "span_p": 1.0}, "'span_p' is 1.0; it must be above 0 and below 1"),
+    ({"strategy": "ngram", "max_ngram": 0}, "'max_ngram' is 0; it must be at least 1"),
+    ({"static_duplicates": 0}, "'static_duplicates' is 0; it must be at least 1"),
+])  # fmt: skip
 def test_senseless_settings_are_refused(values, message):
     with pytest.raises(ConfigError) as caught:
         MaskingConfig(**values)

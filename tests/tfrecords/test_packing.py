@@ -115,28 +115,6 @@ def test_equals_the_original_in_distribution():
     assert means_agree(ours, theirs)
 
 
-def test_share_of_random_next_and_of_short_sequences():
-    """With sentences of one token every NEXT pair of a document has exactly its target length."""
-    documents, sentences = 1000, 400
-    sentence_splits = np.arange(documents * sentences + 1)
-    document_splits = np.arange(documents + 1) * sentences
-    spans = segment_pairs(sentence_splits, document_splits, ROOM, 5, 0.1)
-    document = spans.first_start // sentences
-    lone = (spans.first_start % sentences) == sentences - 1  # the last sentence: always random
-    assert np.all(spans.labels[lone] == RANDOM_NEXT)
-    assert within((spans.labels[~lone] == RANDOM_NEXT).sum(), (~lone).sum(), 0.5)
-
-    total = spans.second_end - spans.first_start
-    targets = np.zeros(documents, int)
-    np.maximum.at(targets, document[spans.labels == NEXT], total[spans.labels == NEXT])
-    short = targets < ROOM
-    # One of the equally likely targets 2..ROOM is ROOM itself.
-    assert within(short.sum(), documents, 0.1 * (1 - 1 / (ROOM - 1)))
-    mean, deviation = (2 + ROOM - 1) / 2, math.sqrt(((ROOM - 2) ** 2 - 1) / 12 / short.sum())
-    assert abs(targets[short].mean() - mean) < 3 * deviation
-    assert targets.min() >= 2 and targets.max() == ROOM
-
-
 @pytest.mark.parametrize("longest", [12, 50, 300])
 def test_segments_are_what_the_labels_say_and_no_token_is_lost(longest):
     sentence_splits, document_splits = corpus(50, 30, longest)

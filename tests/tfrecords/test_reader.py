@@ -7,13 +7,18 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
-from shard_fixtures import PAD, StandInTokenizer, random_examples, write_shards
+from shard_fixtures import CLS, PAD, SEP, StandInTokenizer, random_examples, write_shards
 
 from bert_tf.errors import ConfigError, DataError
-from tfrecords.corruption.masking import MaskedLMCorruption
+from bert_tf.tasks import build_task
+from bert_tf.tokenizers import train_wordpiece
+from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.reading.order import permutation
 from tfrecords.reading.reader import ShardReader, shards_tokenizer
+from tfrecords.reading.token_sample import sample_tokens
+from tfrecords.reading.untuned import untuned
 from tfrecords.shards import schema
+from tfrecords.shards.schema import NO_PAIR
 
 LENGTH = 16
 SIZES = (13, 7, 20, 1, 11)
@@ -335,17 +340,14 @@ def test_empty_shards_and_too_small_a_corpus(tmp_path):
     assert sorted(batch["example_index"][:3]) == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ({"batch_size": 0}, "must be positive"),
-        ({"start_step": -1}, "not negative"),
-        ({"epochs": 0}, "must be positive"),
-        ({"num_inputs": 3}, "cannot be divided"),
-        ({"num_inputs": 2, "input_index": 2}, "not in 0 to 1"),
-        ({"num_inputs": 2, "drop_remainder": False}, "short last batch"),
-    ],
-)
+@pytest.mark.parametrize("arguments, message", [
+    ({"batch_size": 0}, "must be positive"),
+    ({"start_step": -1}, "not negative"),
+    ({"epochs": 0}, "must be positive"),
+    ({"num_inputs": 3}, "cannot be divided"),
+    ({"num_inputs": 2, "input_index": 2}, "not in 0 to 1"),
+    ({"num_inputs": 2, "drop_remainder": False}, "short last batch"),
+])  # fmt: skip
 def test_impossible_arguments_are_refused(shards, arguments, message):
     with pytest.raises(ConfigError, match=message):
         small_blocks(shards).dataset(**{"batch_size": 8, "seed": 0} | arguments)
@@ -363,3 +365,68 @@ def test_the_process_can_end_with_an_open_iterator(shards):
     command = [sys.executable, "-c", script]
     result = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)
     assert result.stdout.strip() == f"(1, {LENGTH})" and "KeyboardInterrupt" in result.stderr
+
+
+def is_tuned(dataset):
+    return dataset.options().autotune.enabled is not False
+
+
+def test_elements_are_the_same():
+    dataset = tf.data.Dataset.range(3).map(lambda x: 2 * x, num_parallel_calls=tf.data.AUTOTUNE)
+    assert is_tuned(dataset) and not is_tuned(untuned(dataset).prefetch(1))
+    assert list(untuned(dataset).as_numpy_iterator()) == [0, 2, 4]
+
+
+def test_what_trainings_read_is_not_tuned(tmp_path):
+    shards = ShardReader(write_shards(tmp_path / "shards", random_examples(8, 16), (8,), 16), StandInTokenizer())
+    task = build_task({}, train_wordpiece(["a good film"], 40))
+    examples = task.dataset(task.examples(["a film", "a"], labels=["1", "0"]), batch_size=2)
+    for dataset in shards.dataset(4, 0), examples:
+        assert not is_tuned(dataset)
+
+
+@pytest.fixture(scope="module")
+def examples():
+    return random_examples(700, 32)
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory, examples):
+    folder = write_shards(tmp_path_factory.mktemp("sampled"), examples, [300, 0, 400], 32)
+    return ShardReader(folder, TOKENIZER)
+
+
+def test_all_tokens_of_the_text_as_often_as_they_occur(sampled, examples):
+    tokens = np.concatenate([ids for ids, *_ in examples])
+    tokens = tokens[~np.isin(tokens, TOKENIZER.special_ids)]
+    sample = sample_tokens(sampled, TOKENIZER)
+    assert sample.dtype == np.int32
+    np.testing.assert_array_equal(np.sort(sample), np.sort(tokens))
+
+
+def test_a_sample_is_of_all_shards_and_always_the_same(sampled, examples):
+    sample = sample_tokens(sampled, TOKENIZER, count=3000)
+    assert 3000 <= len(sample) < 10_000
+    np.testing.assert_array_equal(sample, sample_tokens(ShardReader(sampled.folder, TOKENIZER), TOKENIZER, count=3000))
+    first = np.concatenate([ids for ids, *_ in examples[:300]])  # those of the first shard
+    assert not np.isin(sample[:20], TOKENIZER.special_ids).any() and len(sample) != len(first)
+
+
+def test_only_a_corruption_that_asks_for_them_is_given_the_tokens(sampled):
+    config = MaskingConfig(random_tokens="corpus")
+    corrupt = MaskedLMCorruption.of_shards(sampled, TOKENIZER, config)
+    np.testing.assert_array_equal(corrupt.random_ids, sample_tokens(sampled, TOKENIZER))
+    plain = MaskedLMCorruption.of_shards(sampled, TOKENIZER, MaskingConfig())
+    np.testing.assert_array_equal(plain.random_ids, TOKENIZER.random_ids)
+    batch = next(iter(sampled.dataset(64, seed=1)))
+    for name, value in plain(batch, 2).items():  # the same masks; other tokens where one is random
+        if name != "token_ids":
+            np.testing.assert_array_equal(value, corrupt(batch, 2)[name], err_msg=name)
+    assert tf.reduce_any(plain(batch, 2)["token_ids"] != corrupt(batch, 2)["token_ids"])
+
+
+def test_shards_of_special_tokens_are_refused(tmp_path):
+    ids = np.array([CLS, SEP])
+    sampled = ShardReader(write_shards(tmp_path, [(ids, 2, 0, NO_PAIR)] * 3, [3], 8), TOKENIZER)
+    with pytest.raises(DataError, match="holds special tokens only"):
+        sample_tokens(sampled, TOKENIZER)

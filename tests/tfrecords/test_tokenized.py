@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from test_writer import SMALL, VOCABULARY, contents, documents, examples, write, write_text
 
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
@@ -14,9 +13,8 @@ from tfrecords.reading.reader import ShardReader
 from tfrecords.shards import schema
 from tfrecords.shards.config import CorpusConfig, ShardsConfig
 from tfrecords.shards.manifest import Manifest
-from tfrecords.shards.tokenized import TokenizedCorpus
 from tfrecords.writing.jobs import TokenJob
-from tfrecords.writing.statistics import report, report_text
+from tfrecords.writing.statistics import report
 from tfrecords.writing.writer import tokenize_corpus, write_shards
 
 CORPUS = CorpusConfig(shard_bytes=SMALL.shard_bytes)
@@ -82,22 +80,6 @@ def test_shards_are_the_same_as_from_text(tmp_path, corpus, tokens, tokenizer, m
     else:
         np.testing.assert_array_equal(batch["pair_weights"], [label != schema.NO_PAIR for label in labels])
     assert Manifest.load(tmp_path / "packed").pair_task == pair
-
-
-def test_the_files_and_their_manifest(tokens, corpus, tokenizer):
-    manifest = TokenizedCorpus.load(tokens)
-    assert manifest.tokenizer_fingerprint == tokenizer.fingerprint and len(manifest.files) >= 5
-    ids, chunks = [], list(manifest.chunks(tokens))
-    for chunk in chunks:
-        part = chunk.tokens(None)
-        assert part.sentence_splits[-1] == len(part.token_ids)
-        assert part.document_splits[-1] == len(part.sentence_splits) - 1
-        ids += part.token_ids.tolist()
-        assert chunk.path.stat().st_size < 2.5 * len(part.token_ids) + 4 * len(part.sentence_splits) + 1000
-    assert ids == tokenizer.tokenize(tf.constant(documents(300))).values.numpy().tolist()
-    assert manifest.counts["tokens"] == len(ids) and manifest.counts["documents"] == 300
-    assert chunks[-1].position == manifest.counts["text_bytes"] == sum(chunk.text_bytes for chunk in chunks)
-    assert report_text(manifest.counts)[0].startswith("300 documents")
 
 
 def test_two_workers_and_an_interruption_give_the_same_bytes(tmp_path, corpus, tokens, tokenizer, monkeypatch):

@@ -224,16 +224,13 @@ def test_settings_that_do_not_fit_the_rows():
     check_permutation(PermutationConfig(segments=4), ShardsConfig(format="full_sentences").packing, 1024)
 
 
-@pytest.mark.parametrize(
-    "settings, message",
-    [
-        ({"pair_task": "nsp"}, "pair_task: nsp asks about two segments, and xlnet"),
-        ({"sequence_length": 66}, "'sequence_length' is 66; xlnet makes 2 segments a row, each of an even number of"),
-        ({"sequence_length": 64, "segments": 8}, "'sequence_length' is 64; xlnet makes 8 segments a row"),
-        ({"segments": 1}, "'segments' is 1; it must be at least 2"),
-        ({"format": "full_sentences", "segments": 2}, "segments: full_sentences makes rows of one segment"),
-    ],
-)
+@pytest.mark.parametrize("settings, message", [
+    ({"pair_task": "nsp"}, "pair_task: nsp asks about two segments, and xlnet"),
+    ({"sequence_length": 66}, "'sequence_length' is 66; xlnet makes 2 segments a row, each of an even number of"),
+    ({"sequence_length": 64, "segments": 8}, "'sequence_length' is 64; xlnet makes 8 segments a row"),
+    ({"segments": 1}, "'segments' is 1; it must be at least 2"),
+    ({"format": "full_sentences", "segments": 2}, "segments: full_sentences makes rows of one segment"),
+])  # fmt: skip
 def test_settings_that_cannot_be(settings, message):
     with pytest.raises(ConfigError, match=message):
         ShardsConfig(**{"format": "xlnet", **settings})

@@ -5,7 +5,8 @@ import unicodedata
 import numpy as np
 import pytest
 import tensorflow as tf
-from subword_oracle import NASTIER, assert_equal_to_oracle, byte_level_oracle, corpus, texts
+from subword_oracle import NASTIER, byte_level_oracle, corpus, texts
+from wordpiece_oracle import assert_equal_to_oracle
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import ByteLevelBPETokenizer, SpecialToken, train_byte_level_bpe

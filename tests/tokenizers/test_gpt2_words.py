@@ -54,10 +54,3 @@ def test_words_of_all_neighborhoods():
     different = [t for i, t in enumerate(some) if words[splits[i] : splits[i + 1]].tolist() != expected_words(t)]
     assert len(some) == 1 + 9 + 9**2 + 9**3 + 9**4
     assert different == []
-
-
-def test_no_text_at_all():
-    words, splits = ByteWordSplitter().split(tf.constant([], tf.string))
-    assert words.numpy().tolist() == [] and splits.numpy().tolist() == [0]
-    words, splits = ByteWordSplitter().split(tf.constant(["", "a", ""]))
-    assert words.numpy().tolist() == [b"a"] and splits.numpy().tolist() == [0, 0, 1, 1]

@@ -92,15 +92,12 @@ def test_no_room():
         pack(ragged([[1]]), ragged([[1]]), sequence_length=4, **IDS)
 
 
-@pytest.mark.parametrize(
-    "name, single, single_segments, pair, pair_segments",
-    [
-        ("roberta", [1, 8, 9, 2], [0] * 4, [1, 8, 9, 2, 2, 5, 2], [0] * 7),
-        ("xlnet", [8, 9, 2, 1], [0, 0, 0, 2], [8, 9, 2, 5, 2, 1], [0, 0, 0, 1, 1, 2]),
-        ("t5", [8, 9, 2], [0] * 3, [8, 9, 2, 5, 2], [0, 0, 0, 1, 1]),
-        ("none", [8, 9], [0, 0], [8, 9, 5], [0, 0, 1]),
-    ],
-)
+@pytest.mark.parametrize("name, single, single_segments, pair, pair_segments", [
+    ("roberta", [1, 8, 9, 2], [0] * 4, [1, 8, 9, 2, 2, 5, 2], [0] * 7),
+    ("xlnet", [8, 9, 2, 1], [0, 0, 0, 2], [8, 9, 2, 5, 2, 1], [0, 0, 0, 1, 1, 2]),
+    ("t5", [8, 9, 2], [0] * 3, [8, 9, 2, 5, 2], [0, 0, 0, 1, 1]),
+    ("none", [8, 9], [0, 0], [8, 9, 5], [0, 0, 1]),
+])  # fmt: skip
 def test_layouts_of_the_families(name, single, single_segments, pair, pair_segments):
     layout = build_layout(name, 1, 2)
     texts = ragged([[8, 9]]), ragged([[5]])

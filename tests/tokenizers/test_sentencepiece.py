@@ -85,7 +85,7 @@ def test_ids_are_those_of_the_authors_code(family):
     ids = tokenizer.tokenize(tf.constant([t.encode() for t in some])).to_list()
     for text, found in zip(some, ids):
         assert_as_likely(model, found, expected_ids(tokenizer, model, text), text)
-    sample = range(len(some) - 1500, len(some))
+    sample = range(len(some) - 500, len(some))
     different = sum(ids[i] != expected_ids(tokenizer, model, some[i]) for i in sample)
     assert different <= 3  # ties like 111 are rare in sentences
 

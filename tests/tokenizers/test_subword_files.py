@@ -146,23 +146,19 @@ def test_files_of_older_folders(tmp_path):
     assert loaded.encode("of <mask>") == b.encode("of <mask>") and loaded.special_ids == byte_level().special_ids[:5]
 
 
-@pytest.mark.parametrize(
-    "files, message",
-    [
-        ({"added_tokens": {"covid": 7}}, "gives 'covid' the id 7, which the vocabulary does not"),
-        ({"added_tokens": {"covid": "7"}}, "added_tokens.json: the id of 'covid' must be an integer, but is '7'"),
-        ({"special_tokens_map": {"mask_tokens": "<mask>"}}, "special_tokens_map.json: unknown key 'mask_tokens'; did"),
-        (
-            {"special_tokens_map": {"mask_token": "<unk>"}, "tokenizer_config": {"mask_token": "<mask>"}},
-            "special_tokens_map.json says mask_token = '<unk>', but tokenizer_config.json says '<mask>'",
-        ),
-        (
-            {"added_tokens": {"<mask>": 9}, "tokenizer_config": {"added_tokens_decoder": {"4": {"content": "<mask>"}}}},
-            "added_tokens.json gives '<mask>' the id 9, but tokenizer_config.json the id 4",
-        ),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("files, message", [
+    ({"added_tokens": {"covid": 7}}, "gives 'covid' the id 7, which the vocabulary does not"),
+    ({"added_tokens": {"covid": "7"}}, "added_tokens.json: the id of 'covid' must be an integer, but is '7'"),
+    ({"special_tokens_map": {"mask_tokens": "<mask>"}}, "special_tokens_map.json: unknown key 'mask_tokens'; did"),
+    (
+        {"special_tokens_map": {"mask_token": "<unk>"}, "tokenizer_config": {"mask_token": "<mask>"}},
+        "special_tokens_map.json says mask_token = '<unk>', but tokenizer_config.json says '<mask>'",
+    ),
+    (
+        {"added_tokens": {"<mask>": 9}, "tokenizer_config": {"added_tokens_decoder": {"4": {"content": "<mask>"}}}},
+        "added_tokens.json gives '<mask>' the id 9, but tokenizer_config.json the id 4",
+    ),
+], ids=str)  # fmt: skip
 def test_refused_older_folders(tmp_path, files, message):
     with pytest.raises(ConfigError, match=message):
         load_tokenizer(older(tmp_path / "here", byte_level(), **files))
@@ -288,45 +284,34 @@ TOKEN = {"id": 3, "content": "new", "special": True} | FLAGS
 WORD_LEVEL = {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}
 
 
-@pytest.mark.parametrize(
-    "changes, message",
-    [
-        ({"model__dropout": 0.1}, r"model.dropout is 0.1; only None or 0.0 is supported"),
-        ({"model__byte_fallback": True}, "model.byte_fallback is True"),
-        ({"model__ignore_merges": True}, "model.ignore_merges is True"),
-        (
-            {"model": WORD_LEVEL, "added_tokens": []},
-            "model.type is 'WordLevel'; only 'WordPiece' or 'Unigram' or 'BPE'",
-        ),
-        ({"normalizer": {"type": "NFKC"}}, "normalizer.type is 'NFKC'; only None or 'NFC'"),
-        ({"pre_tokenizer": {"type": "Metaspace", "replacement": "_"}}, "pre_tokenizer.type is 'Metaspace'"),
-        ({"pre_tokenizer__use_regex": False}, "pre_tokenizer.use_regex is False"),
-        ({"post_processor__single": [{"Sequence": {"id": "A", "type_id": 0}}]}, "the template A and .* no known famil"),
-        ({"added_tokens": [TOKEN]}, "gives 'new' the id 3"),
-        ({"added_tokens": [TOKEN | {"single_word": True}]}, "single_word = true"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("changes, message", [
+    ({"model__dropout": 0.1}, r"model.dropout is 0.1; only None or 0.0 is supported"),
+    ({"model__byte_fallback": True}, "model.byte_fallback is True"),
+    ({"model__ignore_merges": True}, "model.ignore_merges is True"),
+    ({"model": WORD_LEVEL, "added_tokens": []}, "model.type is 'WordLevel'; only 'WordPiece' or 'Unigram' or 'BPE'"),
+    ({"normalizer": {"type": "NFKC"}}, "normalizer.type is 'NFKC'; only None or 'NFC'"),
+    ({"pre_tokenizer": {"type": "Metaspace", "replacement": "_"}}, "pre_tokenizer.type is 'Metaspace'"),
+    ({"pre_tokenizer__use_regex": False}, "pre_tokenizer.use_regex is False"),
+    ({"post_processor__single": [{"Sequence": {"id": "A", "type_id": 0}}]}, "the template A and .* no known famil"),
+    ({"added_tokens": [TOKEN]}, "gives 'new' the id 3"),
+    ({"added_tokens": [TOKEN | {"single_word": True}]}, "single_word = true"),
+], ids=str)  # fmt: skip
 def test_refused_tokenizer_json(tmp_path, changes, message):
     folder, _ = whole_modern(tmp_path / "modern", **changes)
     with pytest.raises(ConfigError, match=message):
         load_tokenizer(folder)
 
 
-@pytest.mark.parametrize(
-    "config, message",
-    [
-        ({"add_prefix_spaces": True}, "unknown key 'add_prefix_spaces'; did you mean 'add_prefix_space'"),
-        ({"add_prefix_space": 1}, "add_prefix_space must be true or false, but is 1"),
-        ({"add_bos_token": True}, "add_bos_token is True; only False is supported"),
-        ({"mask_token": {"content": "<mask>", "single_word": True}}, "mask_token has a token with single_word"),
-        ({"mask_token": 3}, "mask_token must be a string or an object"),
-        ({"added_tokens_decoder": {"5": {"content": "<mask>"}}}, "gives '<mask>' the id 5"),
-        ({"added_tokens_decoder": {"x": {"content": "<mask>"}}}, "'x' is not an id"),
-        ({"layout": "robert"}, "unknown layout 'robert'"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("config, message", [
+    ({"add_prefix_spaces": True}, "unknown key 'add_prefix_spaces'; did you mean 'add_prefix_space'"),
+    ({"add_prefix_space": 1}, "add_prefix_space must be true or false, but is 1"),
+    ({"add_bos_token": True}, "add_bos_token is True; only False is supported"),
+    ({"mask_token": {"content": "<mask>", "single_word": True}}, "mask_token has a token with single_word"),
+    ({"mask_token": 3}, "mask_token must be a string or an object"),
+    ({"added_tokens_decoder": {"5": {"content": "<mask>"}}}, "gives '<mask>' the id 5"),
+    ({"added_tokens_decoder": {"x": {"content": "<mask>"}}}, "'x' is not an id"),
+    ({"layout": "robert"}, "unknown layout 'robert'"),
+], ids=str)  # fmt: skip
 def test_refused_settings(tmp_path, config, message):
     folder = put(tmp_path / "here", byte_level(), config={"tokenizer_class": "RobertaTokenizer", **config})
     with pytest.raises(ConfigError, match=message):

@@ -38,15 +38,15 @@ def uncased():
 def test_original_vocabularies_on_the_sample_and_on_nasty_strings(name):
     ours, theirs = make(original_vocabulary(name), lowercase="uncased" in name)
     assert_equal_to_oracle(ours, theirs, NASTY)
-    assert_equal_to_oracle(ours, theirs, sample_sentences()[:3000])
-    assert_equal_to_oracle(ours, theirs, random_texts(800, seed=3))
+    assert_equal_to_oracle(ours, theirs, sample_sentences()[:1000])
+    assert_equal_to_oracle(ours, theirs, random_texts(400, seed=3))
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_every_setting_where_each_character_is_a_piece(settings):
     ours, theirs = make(character_vocabulary(), **settings)
     assert_equal_to_oracle(ours, theirs, NASTY)
-    assert_equal_to_oracle(ours, theirs, random_texts(800, seed=3))
+    assert_equal_to_oracle(ours, theirs, random_texts(400, seed=3))
 
 
 def test_every_code_point_splits_words_as_the_oracle_does():

@@ -203,7 +203,7 @@ def test_fine_tuning_above_the_vectors(trained, tmp_path):
         "task": {"kind": "classification", "sequence_length": 8}, "init_from": str(trained[0].path),
         "data": {"train": str(tmp_path / "a.tsv"), "dev": str(tmp_path / "a.tsv")},
         "encoder": {"family": "bilstm", "hidden_size": 6, "dropout": 0.0}, "optimizer": {"learning_rate": 0.05},
-        "train": {"epochs": 3, "batch_size": 8, "strategy": "one", "freeze": 0},
+        "train": {"epochs": 5, "batch_size": 8, "strategy": "one", "freeze": 0, "xla": False},
     }  # fmt: skip
     summary = finetune(bert_tf.config.build(FinetuneConfig, settings), tmp_path / "task")
     assert summary["dev"]["mean"]["accuracy"] == 1.0
