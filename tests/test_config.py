@@ -40,24 +40,17 @@ def experiment(tmp_path):
     return file
 
 
-def test_scientific_notation_is_a_number(experiment):
-    loaded = config.load(Experiment, experiment)
-    assert loaded.train.learning_rate == 0.0001
-    assert loaded.train.steps == 1_000_000 and type(loaded.train.steps) is int
-
-
 def test_overrides(experiment):
-    loaded = config.load(
-        Experiment,
-        experiment,
-        ["train.batch_size=64", "train.layers=[1, 2]", "model.hidden_size=8", "train.steps=null"],
-    )
+    changes = ["train.batch_size=64", "train.layers=[1, 2]", "model.hidden_size=8", "train.steps=null"]
+    loaded = config.load(Experiment, experiment, changes)
     assert loaded.train == Train(batch_size=64, learning_rate=1e-4, steps=None, layers=[1, 2])
     assert loaded.model == {"preset": "bert_base", "hidden_size": 8}
 
 
-def test_saved_and_loaded_again_is_equal(experiment, tmp_path):
+def test_numbers_are_saved_and_loaded_again(experiment, tmp_path):
     loaded = config.load(Experiment, experiment, ["train.learning_rate=3.3e-5"])
+    assert loaded.train.learning_rate == 0.000033
+    assert loaded.train.steps == 1_000_000 and type(loaded.train.steps) is int
     config.save(loaded, tmp_path / "resolved.yaml")
     assert config.load(Experiment, tmp_path / "resolved.yaml") == loaded
 
@@ -74,46 +67,38 @@ def test_an_empty_section_is_one_of_defaults(tmp_path):
     assert config.load(Experiment, tmp_path / "empty.yaml") == Experiment("a")
 
 
-@pytest.mark.parametrize(
-    ("content", "kind"), [("- a\n- b\n", "a list"), ("a\n", "a string"), ("3\n", "a number"), ("[]\n", "a list")]
-)
+@pytest.mark.parametrize(("content", "kind"), [("- a\n- b\n", "a list"), ("a\n", "a string"), ("3\n", "a number")])
 def test_a_file_that_holds_no_mapping(tmp_path, content, kind):
     (tmp_path / "bad.yaml").write_text(content)
     with pytest.raises(ConfigError, match=f"bad.yaml holds {kind}; it must hold a mapping"):
         config.load(Experiment, tmp_path / "bad.yaml", ["name=a"])
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("train.batchsize=3", "unknown key 'train.batchsize'; did you mean 'batch_size'?"),
-        ("batch_size=3", "unknown key 'batch_size'; did you mean 'train.batch_size'?"),
-        ("trian.batch_size=3", "unknown key 'trian'; did you mean 'train'?"),
-        ("train.batch_size=many", "'train.batch_size' must be int, got 'many'"),
-        ("train.batch_size=1.5", "'train.batch_size' must be int, got 1.5"),
-        ("train.precision=bfloat16", "'train.precision' is 'bfloat16'; did you mean 'mixed_bfloat16'?"),
-        ("train.layers=3", "'train.layers' must be a list, got 3"),
-        ("train.batch_size", "'train.batch_size' is not of the form key=value"),
-        ("train=3", "train must be a mapping, got 3"),
-    ],
-)
+@pytest.mark.parametrize(("override", "message"), [
+    ("train.batchsize=3", "unknown key 'train.batchsize'; did you mean 'batch_size'?"),
+    ("batch_size=3", "unknown key 'batch_size'; did you mean 'train.batch_size'?"),
+    ("trian.batch_size=3", "unknown key 'trian'; did you mean 'train'?"),
+    ("train.batch_size=many", "'train.batch_size' must be int, got 'many'"),
+    ("train.batch_size=1.5", "'train.batch_size' must be int, got 1.5"),
+    ("train.precision=bfloat16", "'train.precision' is 'bfloat16'; did you mean 'mixed_bfloat16'?"),
+    ("train.layers=3", "'train.layers' must be a list, got 3"),
+    ("train.batch_size", "'train.batch_size' is not of the form key=value"),
+    ("train=3", "train must be a mapping, got 3"),
+    ("train=5 train.steps=2", "'train.steps=2': 'train' is 5 and has no settings below it"),
+])  # fmt: skip
 def test_what_does_not_fit_is_refused(experiment, override, message):
     with pytest.raises(ConfigError, match="^" + re.escape(message)):
-        config.load(Experiment, experiment, [override])
-
-
-def test_one_value_has_no_settings_below_it(experiment):
-    with pytest.raises(ConfigError, match="^'train.steps=2': 'train' is 5 and has no settings below it"):
-        config.load(Experiment, experiment, ["train=5", "train.steps=2"])
+        config.load(Experiment, experiment, override.split())
 
 
 def test_of_several_types_the_message_is_about_the_list_or_number():
-    with pytest.raises(ConfigError, match=r"'layers\[1\]' is -1; it must be at least 0"):
-        config.build(Layers, {"layers": [0, -1]})
-    with pytest.raises(ConfigError, match="'freeze' is -1; it must be at least 0"):
-        config.build(Frozen, {"freeze": -1})
-    with pytest.raises(ConfigError, match="'freeze' is 'encoder'; known: backbone"):
-        config.build(Frozen, {"freeze": "encoder"})
+    for cls, mapping, message in (
+        (Layers, {"layers": [0, -1]}, r"'layers\[1\]' is -1; it must be at least 0"),
+        (Frozen, {"freeze": -1}, "'freeze' is -1; it must be at least 0"),
+        (Frozen, {"freeze": "encoder"}, "'freeze' is 'encoder'; known: backbone"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            config.build(cls, mapping)
 
 
 def test_long_lists_of_names_are_cut():
@@ -124,9 +109,7 @@ def test_long_lists_of_names_are_cut():
 def test_a_missing_key_and_a_missing_file():
     with pytest.raises(ConfigError, match="missing key 'name'"):
         config.build(Experiment, {})
-    with pytest.raises(
-        ConfigError, match="no configuration file 'pretrain/bert_bas'; did you mean 'pretrain/bert_base'"
-    ):
+    with pytest.raises(ConfigError, match="no configuration file 'pretrain/bert_bas'; did you mean 'pretrain/bert_b"):
         config.find("pretrain/bert_bas")
 
 
@@ -160,19 +143,16 @@ class Outer:
     counts: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("rate", 1.0, "'ranged.rate' is 1.0; it must be above 0 and below 1"),
-        ("rate", -3, "'ranged.rate' is -3.0; it must be above 0 and below 1"),
-        ("steps", 0, "'ranged.steps' is 0; it must be at least 1"),
-        ("epsilon", float("nan"), "'ranged.epsilon' is nan; it must be a finite number"),
-        ("epsilon", float("inf"), "'ranged.epsilon' is inf; it must be a finite number"),
-        ("seed", 2**63, "'ranged.seed' is 9223372036854775808; it must be a finite number of 64 bits"),
-        ("seed", 10**4000, "; it must be a finite number of 64 bits"),
-        ("epsilon", 10**400, "; it must be a finite number of 64 bits"),
-    ],
-)
+@pytest.mark.parametrize(("key", "value", "message"), [
+    ("rate", 1.0, "'ranged.rate' is 1.0; it must be above 0 and below 1"),
+    ("rate", -3, "'ranged.rate' is -3.0; it must be above 0 and below 1"),
+    ("steps", 0, "'ranged.steps' is 0; it must be at least 1"),
+    ("epsilon", float("nan"), "'ranged.epsilon' is nan; it must be a finite number"),
+    ("epsilon", float("inf"), "'ranged.epsilon' is inf; it must be a finite number"),
+    ("seed", 2**63, "'ranged.seed' is 9223372036854775808; it must be a finite number of 64 bits"),
+    ("seed", 10**4000, "; it must be a finite number of 64 bits"),
+    ("epsilon", 10**400, "; it must be a finite number of 64 bits"),
+])  # fmt: skip
 def test_numbers_out_of_range_are_refused(key, value, message):
     with pytest.raises(ConfigError, match=re.escape(message)):
         config.build(Outer, {"ranged": {key: value}})
@@ -230,17 +210,14 @@ def test_a_section_is_chosen_by_its_name():
     assert config.keys(Drawing) == ["shape.name", "shape.radius", "shape.side", "shape.line", "steps"]
 
 
-@pytest.mark.parametrize(
-    "mapping, message",
-    [
-        ({"shape": {"name": "sqare"}}, "'shape.name' is 'sqare'; did you mean 'square'?"),
-        ({"shape": {"side": 3}}, "'shape.side' applies only to square, but shape.name is 'round'; remove 'shape.side'"),
-        ({"shape": {"steps": 3}}, "unknown key 'shape.steps'; did you mean 'steps'?"),
-        ({"side": 3, "shape": {"name": "square"}}, "unknown key 'side'; did you mean 'shape.side'?"),
-        ({"side": 3, "shape": {"name": ["square"]}}, "unknown key 'side'; known: shape, steps"),
-        ({"radius": 3, "shape": {"name": "square"}}, "unknown key 'radius'; known: shape, steps"),
-    ],
-)
+@pytest.mark.parametrize("mapping, message", [
+    ({"shape": {"name": "sqare"}}, "'shape.name' is 'sqare'; did you mean 'square'?"),
+    ({"shape": {"side": 3}}, "'shape.side' applies only to square, but shape.name is 'round'; remove 'shape.side'"),
+    ({"shape": {"steps": 3}}, "unknown key 'shape.steps'; did you mean 'steps'?"),
+    ({"side": 3, "shape": {"name": "square"}}, "unknown key 'side'; did you mean 'shape.side'?"),
+    ({"side": 3, "shape": {"name": ["square"]}}, "unknown key 'side'; known: shape, steps"),
+    ({"radius": 3, "shape": {"name": "square"}}, "unknown key 'radius'; known: shape, steps"),
+])  # fmt: skip
 def test_keys_of_other_choices_are_explained(mapping, message):
     with pytest.raises(ConfigError) as caught:
         config.build(Drawing, mapping)

@@ -74,7 +74,5 @@ def test_the_advice_can_be_pasted(tmp_path):
     subprocess.run(advice.partition("convert it: ")[2], shell=True, check=True)
     assert (tmp_path / "two words.txt.utf8").read_text(encoding="utf-8") == TEXTS["Korean"]
     assert "iconv -f cp1252" in conversion_advice("a.txt", b"caf\xe9")
-    assert (
-        conversion_advice("a.txt", TEXTS["Korean"].encode() + b"\xff")
-        == "the rest of it is UTF-8, so it is damaged there"
-    )
+    advice = conversion_advice("a.txt", TEXTS["Korean"].encode() + b"\xff")
+    assert advice == "the rest of it is UTF-8, so it is damaged there"

@@ -30,6 +30,7 @@ from bert_tf.objectives import OBJECTIVES
 from bert_tf.tasks import TASKS
 from bert_tf.tokenizers import KINDS
 from bert_tf.training.published_tasks import publish
+from tfrecords.corpus.tokens import DocumentTokenizer
 
 PACKAGES = [f"bert_tf.{name}" for name in (
     "backend", "checkpoints", "compression", "distillation", "export", "generation", "layers", "models", "objectives", "probing", "prompting", "reporting", "tasks", "testing", "tokenizers", "training", "vectors"
@@ -58,15 +59,8 @@ EXAMPLES = {f"{package}.{name}": code for (package, name), value in PUBLIC.items
 REGISTRIES = [FAMILIES, OBJECTIVES, TASKS, KINDS, TERMS]
 NAMES = {name: value for (_, name), value in PUBLIC.items()}
 NAMES |= {"FAMILIES": FAMILIES, "OBJECTIVES": OBJECTIVES, "TASKS": TASKS, "KINDS": KINDS}
-NAMES |= {
-    "np": np,
-    "keras": keras,
-    "ops": keras.ops,
-    "tf": tf,
-    "Path": Path,
-    "dataclasses": dataclasses,
-    "bert_tf": bert_tf,
-}
+NAMES |= {"np": np, "keras": keras, "ops": keras.ops, "tf": tf}
+NAMES |= {"Path": Path, "dataclasses": dataclasses, "bert_tf": bert_tf}
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] a good bad film in paris the one is . ,".split()
 SENTENCES = ["a good film.", "the film is bad.", "in paris, a good one is the one.", "bad film."]
@@ -74,9 +68,8 @@ SENTENCES = ["a good film.", "the film is bad.", "in paris, a good one is the on
 
 def encoder(layers=1):
     sizes = {"vocabulary_size": len(WORDS), "hidden_size": 16, "num_heads": 2, "intermediate_size": 32}
-    return NAMES["BertEncoder"](
-        NAMES["BertConfig"](num_layers=layers, max_positions=128, dropout=0.0, attention_dropout=0.0, **sizes)
-    )
+    sizes |= {"num_layers": layers, "max_positions": 128, "dropout": 0.0, "attention_dropout": 0.0}
+    return NAMES["BertEncoder"](NAMES["BertConfig"](**sizes))
 
 
 def gpt():
@@ -154,6 +147,11 @@ def tokenizer():
     return NAMES["WordPieceTokenizer"](WORDS)
 
 
+@functools.cache
+def document_tokenizer(tokenizer, pieces):
+    return DocumentTokenizer(tokenizer, pieces)
+
+
 def exported(path):
     NAMES["write_saved_model"](NAMES["ServedEmbedding"](encoder(), tokenizer(), 32), path)
 
@@ -217,13 +215,32 @@ def registries():
 
 
 def with_marks(path):
-    """Models are exported and contracts checked in tests of their own: the same in examples is slow."""
+    """Models are exported in tests of their own: the same in examples is slow."""
     slow = path.startswith(tuple(f"bert_tf.{name}." for name in ("compression", "export", "probing", "testing")))
     return pytest.param(path, marks=pytest.mark.slow if slow else ())
 
 
+def call_of(function):
+    """A function that only takes the arguments: the contracts take long, and tests/testing checks them."""
+    return inspect.signature(function).bind
+
+
+@pytest.fixture
+def few_graphs(path, monkeypatch):
+    """What takes the time of an example are graphs of the library, which has tests of its own.
+
+    Here it computes operation by operation, but for examples that define something to be traced, or export a model.
+    """
+    monkeypatch.setattr("bert_tf.backend.tensorflow_trainer.compiles_for_cpus", lambda: False)
+    monkeypatch.setattr("tfrecords.writing.jobs.DocumentTokenizer", document_tokenizer)
+    has_graphs = re.search(r"\b(class|def|lambda|tf\.function|Served)|export|save", EXAMPLES[path])
+    tf.config.run_functions_eagerly(has_graphs is None)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
 @pytest.mark.parametrize("path", [with_marks(path) for path in sorted(EXAMPLES)])
-def test_the_example_runs(path, tmp_path, monkeypatch, written, registries):
+def test_the_example_runs(path, tmp_path, monkeypatch, written, registries, few_graphs):
     package, _, name = path.rpartition(".")
     code = EXAMPLES[path]
     monkeypatch.chdir(tmp_path)
@@ -234,6 +251,8 @@ def test_the_example_runs(path, tmp_path, monkeypatch, written, registries):
             (shutil.copytree if source.is_dir() else shutil.copy)(source, file)
     module = sys.modules[PUBLIC[package, name].__module__]
     names = NAMES | vars(module) | {n: v for (p, n), v in PUBLIC.items() if p == package}
+    if package == "bert_tf.testing" and name != "check_served":
+        names[name] = call_of(PUBLIC[package, name])
     names |= {key: make() for key, make in OBJECTS.items() if re.search(rf"\b{key}\b", code)}
     exec(compile(code, f"the example of {path}", "exec"), names)
 

@@ -55,14 +55,7 @@ def test_a_model_is_loaded_from_an_address(hub, tmp_path):
 
 
 def test_only_weights_and_text_are_fetched(hub):
-    others = [
-        "pytorch_model.bin",
-        "tf_model.h5",
-        "model.fp16.safetensors",
-        "modeling.py",
-        "onnx/model.onnx",
-        "README.md",
-    ]
+    others = "pytorch_model.bin tf_model.h5 model.fp16.safetensors modeling.py onnx/model.onnx README.md".split()
     hub.add("models", "me/model", MODEL | dict.fromkeys(others, b"x"))
     folder = Path(local_model("hf://me/model"))
     assert sorted(hub.fetched) == sorted(file.name for file in folder.iterdir()) == sorted(MODEL)
@@ -95,17 +88,13 @@ def test_what_is_in_the_cache_needs_no_connection(hub, monkeypatch, tmp_path):
     offline(monkeypatch)
     assert local_model("hf://me/model") == local_model(f"hf://me/model@{commit}") == folder
     assert not hub.requests
-    with pytest.raises(
-        DataError, match=r"hf://me/other is not in the cache .*/cache, and HF_HUB_OFFLINE is set; connect"
-    ):
+    with pytest.raises(DataError, match=r"hf://me/other is not in the cache .*/cache, and HF_HUB_OFFLINE is set; co"):
         local_model("hf://me/other")
 
 
 def test_a_hub_that_does_not_answer(monkeypatch, tmp_path):
     connect(monkeypatch, "http://127.0.0.1:9", tmp_path)
-    with pytest.raises(
-        DataError, match=r"hf://me/model is not in the cache .*, and http://127.0.0.1:9 did not answer: "
-    ):
+    with pytest.raises(DataError, match=r"hf://me/model is not in the cache .*, and http://127.0.0.1:9 did not answ"):
         local_model("hf://me/model")
     hub_module._fetched.cache_clear()
 
@@ -118,25 +107,16 @@ def test_an_interrupted_download_continues(hub, monkeypatch):
     assert hub.fetched.count("model.safetensors") == 2
 
 
-@pytest.mark.parametrize(
-    "address, message",
-    [
-        (
-            "hf://me/none",
-            r"hf://me/none: there is no such model at http://127\.0\.0\.1:\d+, or it is private; check the name",
-        ),
-        ("hf://me/gated", r"accept them at http://127\.0\.0\.1:\d+/me/gated, then log in with 'hf auth login'"),
-        ("hf://me/model@v9", r"hf://me/model@v9: there is no revision 'v9'; its branches and commits are at http"),
-        ("hf://me/pickle", r"hf://me/pickle holds no model\.safetensors, and pickles .*hf://me/pickle@refs/pr/1\)"),
-        ("hf://me/empty", r"hf://me/empty holds none of the files that are read: config\.json, model\.safetensors"),
-        ("hf://bert", r"hf://bert is no address of the Hugging Face Hub; it must look like hf://owner/name"),
-        (
-            "hf://datasets/me/texts",
-            r"hf://datasets/me/texts cannot be used here: what is needed is a model, hf://owner/name",
-        ),
-        ("hf://me/a..b", r"hf://me/a\.\.b is no address of the Hugging Face Hub: "),
-    ],
-)
+@pytest.mark.parametrize("address, message", [
+    ("hf://me/none", r"hf://me/none: there is no such model at http://127\.0\.0\.1:\d+, or it is private; check"),
+    ("hf://me/gated", r"accept them at http://127\.0\.0\.1:\d+/me/gated, then log in with 'hf auth login'"),
+    ("hf://me/model@v9", r"hf://me/model@v9: there is no revision 'v9'; its branches and commits are at http"),
+    ("hf://me/pickle", r"hf://me/pickle holds no model\.safetensors, and pickles .*hf://me/pickle@refs/pr/1\)"),
+    ("hf://me/empty", r"hf://me/empty holds none of the files that are read: config\.json, model\.safetensors"),
+    ("hf://bert", r"hf://bert is no address of the Hugging Face Hub; it must look like hf://owner/name"),
+    ("hf://datasets/me/texts", r"hf://datasets/me/texts cannot be used here: what is needed is a model, hf://own"),
+    ("hf://me/a..b", r"hf://me/a\.\.b is no address of the Hugging Face Hub: "),
+])  # fmt: skip
 def test_what_cannot_be_had(hub, address, message):
     hub.add("models", "me/model", MODEL)
     hub.add("models", "me/pickle", {"config.json": b"{}", "pytorch_model.bin": b"x"})
@@ -148,12 +128,8 @@ def test_what_cannot_be_had(hub, address, message):
 
 
 def test_corpora_and_labelled_files(hub):
-    files = {
-        "data/a.jsonl": b'{"text": "one"}\n',
-        "data/b.txt": b"two\n",
-        "run.py": b"x",
-        "data/train.tsv": b"text\tlabel\n",
-    }
+    files = {"data/a.jsonl": b'{"text": "one"}\n', "data/b.txt": b"two\n", "data/train.tsv": b"text\tlabel\n"}
+    files["run.py"] = b"x"
     hub.add("datasets", "me/texts", files)
     assert [file.name for file in find_files("hf://datasets/me/texts/data/*.txt")] == ["b.txt"]
     assert hub.fetched == ["data/b.txt"]
@@ -163,10 +139,8 @@ def test_corpora_and_labelled_files(hub):
     assert local_file("hf://datasets/me/texts/*/train.*") == local_file("hf://datasets/me/texts/data/train.tsv")
     with pytest.raises(DataError, match="texts/data must be one file, but is data; name one of its files"):
         local_file("hf://datasets/me/texts/data")
-    with pytest.raises(
-        DataError,
-        match="hf://me/texts cannot be used here: what is needed is a file of a data set, hf://datasets/owner/name/",
-    ):
+    message = "hf://me/texts cannot be used here: what is needed is a file of a data set, hf://datasets/owner/name/"
+    with pytest.raises(DataError, match=message):
         local_data("hf://me/texts")
 
 

@@ -86,17 +86,14 @@ with answering(0.3), raising("kept nothing"):
     print("begun", flush=True)
     hashlib.pbkdf2_hmac("sha256", b"", b"", 1_000_000_000)
 """
-    process = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen([sys.executable, "-c", program], **pipes, text=True)
     assert process.stdout.readline() == "begun\n"
     time.sleep(1)  # until it is in C
     process.send_signal(signal.SIGTERM)
     process.stderr.readline()
-    assert (
-        process.stderr.readline()
-        == "SIGTERM: waiting for a long operation to return; another one ends the process at once\n"
-    )
+    said = "SIGTERM: waiting for a long operation to return; another one ends the process at once\n"
+    assert process.stderr.readline() == said
     assert process.poll() is None
     process.send_signal(signal.SIGTERM if signals == 1 else signal.SIGINT)
     assert process.wait(10) == 128 + (signal.SIGTERM if signals == 1 else signal.SIGINT)

@@ -6,18 +6,15 @@ from bert_tf import parsing
 from bert_tf.errors import ConfigError, DataError
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[" * 50_000, "nested more than 64 levels deep"),
-        ("[" * 65 + "]" * 65, "nested more than 64 levels deep"),
-        ('{"a":' * 65 + "1" + "}" * 65, "nested more than 64 levels deep"),
-        ("9" * 5000, "an integer of 5,000 digits; at most 40 are read"),
-        ("NaN", "NaN is not a number of JSON"),
-        ("{", "is not valid JSON"),
-        ("", "is not valid JSON"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("[" * 50_000, "nested more than 64 levels deep"),
+    ("[" * 65 + "]" * 65, "nested more than 64 levels deep"),
+    ('{"a":' * 65 + "1" + "}" * 65, "nested more than 64 levels deep"),
+    ("9" * 5000, "an integer of 5,000 digits; at most 40 are read"),
+    ("NaN", "NaN is not a number of JSON"),
+    ("{", "is not valid JSON"),
+    ("", "is not valid JSON"),
+])  # fmt: skip
 def test_json_beyond_the_limits_is_refused(text, message):
     with pytest.raises(DataError, match="^" + re.escape("a.json") + ".*" + re.escape(message)):
         parsing.parse_json(text, "a.json")
@@ -28,20 +25,17 @@ def test_json_within_the_limits():
     assert parsing.parse_json('{"model_max_length": 1000000000000000019884624838656}', "a")["model_max_length"] > 2**63
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a: " + "[" * 50_000, "nested more than 64 levels deep"),
-        ("a: " + "[" * 65 + "]" * 65, "nested more than 64 levels deep"),
-        ("a: &x [1]\nb: *x\n", "the alias '*x' is not supported"),
-        ("a: &x [*x]\n", "the alias '*x' is not supported"),
-        ("a: " + "9" * 5000, "an integer of 5,000 digits; at most 40 are read"),
-        ("a: 1\na: 2\n", "the key 'a' stands twice"),
-        ("a: !!python/object/apply:os.system [ls]", "is not valid YAML"),
-        ("? [1]\n: 2", "is not valid YAML"),
-        ("- 1", "holds a list; it must hold a mapping"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("a: " + "[" * 50_000, "nested more than 64 levels deep"),
+    ("a: " + "[" * 65 + "]" * 65, "nested more than 64 levels deep"),
+    ("a: &x [1]\nb: *x\n", "the alias '*x' is not supported"),
+    ("a: &x [*x]\n", "the alias '*x' is not supported"),
+    ("a: " + "9" * 5000, "an integer of 5,000 digits; at most 40 are read"),
+    ("a: 1\na: 2\n", "the key 'a' stands twice"),
+    ("a: !!python/object/apply:os.system [ls]", "is not valid YAML"),
+    ("? [1]\n: 2", "is not valid YAML"),
+    ("- 1", "holds a list; it must hold a mapping"),
+])  # fmt: skip
 def test_yaml_beyond_the_limits_is_refused(tmp_path, text, message):
     (tmp_path / "a.yaml").write_text(text)
     with pytest.raises(ConfigError, match=re.escape(f"{tmp_path / 'a.yaml'}") + "[^$]*" + re.escape(message)):

@@ -3,10 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -73,9 +69,8 @@ def test_a_folder_is_written_and_read_on_another_machine(address, cache):
         (Path(folder) / ".half.tmp").write_text("not whole")
     cache("b")
     copy = Path(local_copy(address))
-    assert (
-        contents(copy / "sub") == {"c": "3"} and (copy / "a").read_text() == "1" and not (copy / ".half.tmp").exists()
-    )
+    assert contents(copy / "sub") == {"c": "3"} and (copy / "a").read_text() == "1"
+    assert not (copy / ".half.tmp").exists()
     before = (copy / "a").stat().st_mtime_ns
     with mirrored(address) as folder:  # which holds what is there
         assert (Path(folder) / "sub" / "c").read_text() == "3"
@@ -85,36 +80,6 @@ def test_a_folder_is_written_and_read_on_another_machine(address, cache):
     assert sorted(p.name for p in copy.iterdir() if p.name[0] != ".") == ["a", "d", "sub"]
     assert (copy / "a").stat().st_mtime_ns == before, "what has not changed is not copied again"
     assert not tf.io.gfile.exists(f"{address}/b") and not tf.io.gfile.exists(f"{address}/{remote.LEASE_FILE}")
-
-
-def test_a_reader_sees_the_state_before_until_all_is_there(address, cache, monkeypatch):
-    with mirrored(address) as folder:
-        write(folder, step1="one")
-    # A writer that is killed after its files, before the listing.
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt), mirrored(address) as folder:
-        patch.setattr(remote, "_write_listing", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        write(folder, step2="two")
-        (Path(folder) / "step1").unlink()
-        push(Path(folder) / "checkpoints")
-    assert tf.io.gfile.exists(f"{address}/step2")
-    cache("b")
-    assert contents(local_copy(address)) == {"step1": "one"}
-    cache("a")  # the machine of the writer has its newer state, and goes on with it
-    with mirrored(address) as folder:
-        assert contents(folder) == {"step1": "one", "step2": "two"}
-        (Path(folder) / "step1").unlink()
-    cache("b")
-    assert contents(local_copy(address)) == {"step2": "two"}
-
-
-def test_an_emptied_cache_removes_nothing(address):
-    with mirrored(address) as folder:
-        write(folder, config="1", checkpoint="2")
-    (Path(folder) / "checkpoint").unlink()  # of a scratch disk that is cleaned
-    with mirrored(address) as folder:
-        assert contents(folder) == {"config": "1", "checkpoint": "2"}
-    shutil.rmtree(folder)
-    assert contents(local_copy(address)) == {"config": "1", "checkpoint": "2"}
 
 
 @pytest.mark.parametrize("last", [1, 2, 3, 4, 5])
@@ -147,24 +112,10 @@ def test_a_file_that_changes_is_there_before_and_after(address, cache, monkeypat
     assert left == [] or last in (2, 5)  # what was written beside, and is listed no more or never was
 
 
-def test_a_copy_of_what_was_removed_is_not_used(address):
-    with mirrored(address) as folder:
-        write(folder, old="1")
-    tf.io.gfile.rmtree(address)
-    with pytest.raises(DataError, match=f"there is nothing at {address}"):
-        local_copy(address)
-    with mirrored(address) as folder:
-        assert not Path(folder).exists()
-
-
 def test_one_writer_at_a_time(address):
     lease_of(address)
-    with (
-        pytest.raises(
-            RunDirectoryError, match=f"{address} is in use by process 1 on other-host.*wait [56][0-9] seconds"
-        ),
-        mirrored(address),
-    ):
+    message = f"{address} is in use by process 1 on other-host.*wait [56][0-9] seconds"
+    with pytest.raises(RunDirectoryError, match=message), mirrored(address):
         pass
     lease_of(address, until=time.time() - 1)
     with mirrored(address):  # the other one was not heard of
@@ -186,14 +137,6 @@ def test_a_writer_that_was_given_up_writes_no_more(address):
             push(folder)
     assert contents(local_copy(address)) == {"a": "1"}
     assert json.loads(tf.io.gfile.GFile(f"{address}/{remote.LEASE_FILE}").read())["key"] == "another"
-
-
-def test_a_lease_is_renewed(address, monkeypatch):
-    monkeypatch.setattr(remote, "LEASE", 0.6)
-    with mirrored(address):
-        time.sleep(1.2)
-        with pytest.raises(RunDirectoryError, match="in use"), mirrored(address):
-            pass
 
 
 def test_folders_and_files_that_others_wrote(tmp_path):
@@ -235,58 +178,3 @@ def test_workers_that_are_not_the_chief_only_read(address, monkeypatch):
     assert count(3, address) == ["step1", "step2"]
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 0}}))
     assert count(4, address) == ["step1", "step2"]
-
-
-WRITER = """
-import sys, time
-from pathlib import Path
-from bert_tf.remote import mirrored, push
-with mirrored(sys.argv[1]) as folder:
-    folder = Path(folder)
-    folder.mkdir(exist_ok=True)
-    step = max([int(p.name) for p in folder.iterdir() if p.name.isdigit()], default=0)
-    while True:
-        step += 1
-        (folder / ".new.tmp").mkdir()
-        for part in "ab":
-            (folder / ".new.tmp" / part).write_text(f"{step} " * 20000)
-        (folder / ".new.tmp").rename(folder / str(step))
-        with open(folder / "metrics", "a") as file:
-            file.write(f"{step}\\n")
-        for old in sorted((p for p in folder.iterdir() if p.name.isdigit()), key=lambda p: int(p.name))[:-2]:
-            for part in old.iterdir():
-                part.unlink()
-            old.rmdir()
-        push(folder)
-        print(step, flush=True)
-"""
-
-
-def test_writers_are_killed(tmp_path, cache):
-    address, last = f"file://{tmp_path}/bucket/run", 0
-    for kill in range(2):
-        process = subprocess.Popen([sys.executable, "-c", WRITER, address], stdout=subprocess.PIPE, text=True)
-        seen = [int(process.stdout.readline()) for _ in range(20 + kill)]
-        time.sleep(0.003 * kill)
-        process.send_signal(signal.SIGKILL)
-        rest = process.stdout.read().split()
-        process.wait()
-        assert seen[0] == last + 1, "it goes on from what it had written"
-        cache(f"reader{kill}")
-        steps = {int(p.name): p for p in Path(local_copy(address)).iterdir() if p.name.isdigit()}
-        lines = Path(local_copy(address), "metrics").read_text().split()
-        assert int(lines[-1]) == max(steps)
-        last = int([*seen, *rest][-1])
-        assert max(steps) in (last, last + 1)
-        for step, folder in steps.items():
-            assert [(folder / part).read_text() for part in "ab"] == [f"{step} " * 20000] * 2
-        # What was begun on the machine of the writer, and not finished, is continued there: steps may be one ahead.
-        last = max(
-            int(p.name) for p in (tmp_path / "cache" / "a" / "written").rglob("*") if p.is_dir() and p.name.isdigit()
-        )
-        tmp = next((tmp_path / "cache" / "a" / "written").rglob(".new.tmp"), None)
-        if tmp is not None:
-            for part in tmp.iterdir():
-                part.unlink()
-            tmp.rmdir()
-        cache("a")

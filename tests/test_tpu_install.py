@@ -1,20 +1,10 @@
-"""Installing on a TPU VM leaves tensorflow-tpu alone, as pip itself says in a dry run.
-
-The packages are stand-ins: wheels of metadata alone, with the names, versions and requirements of what
-is installed here, and a tensorflow-tpu made of tensorflow's. No network.
-"""
+"""Installing on a TPU VM leaves tensorflow-tpu alone, by the requirements of the packages that are installed here."""
 
 import configparser
 import importlib.metadata
-import json
 import re
-import subprocess
-import sys
-import venv
-import zipfile
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
@@ -54,74 +44,25 @@ def asked_by(name):
     return [*asked, Requirement("libtpu~=0.0.14")] if name == "tensorflow-tpu" else asked
 
 
-@pytest.fixture(scope="module")
-def wheels(tmp_path_factory):
-    """A folder of wheels that could serve every way of installing."""
-    folder, waiting = tmp_path_factory.mktemp("wheels"), ["bert-tf", "tensorflow-tpu"]
-    versions = {"bert-tf": "0.1.0", "libtpu": LIBTPU}
-    written = set()
+def brought_by(requirements):
+    """The names of these packages and of all that come with them."""
+    found, waiting = set(), [name_of(requirement) for requirement in requirements]
     while waiting:
         name = waiting.pop()
-        if name in written:
-            continue
-        written.add(name)
-        for requirement in asked_by(name):
-            waiting.append(name_of(requirement))
-            pinned = [s.version for s in requirement.specifier if s.operator == "==" and "*" not in s.version]
-            if pinned:  # whatever is installed here
-                versions[name_of(requirement)] = pinned[0]
-    versions |= TENSORFLOW
-    for name in written:
-        write_wheel(folder, name, versions.get(name) or importlib.metadata.version(name), asked_by(name))
-    write_wheel(folder, "libtpu", NEWER_LIBTPU, [])
-    return folder
+        if name not in found:
+            found.add(name)
+            waiting += [name_of(requirement) for requirement in asked_by(name)]
+    return found
 
 
-def write_wheel(folder, name, version, requirements):
-    stem = f"{name.replace('-', '_')}-{version}"
-    metadata = [
-        f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}",
-        *(f"Requires-Dist: {r}" for r in requirements),
-    ]
-    with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
-        wheel.writestr(f"{stem}.dist-info/METADATA", "\n".join(metadata) + "\n")
-        wheel.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{stem}.dist-info/RECORD", "")
-
-
-@pytest.fixture(scope="module")
-def tpu_vm(wheels, tmp_path_factory):
-    """The Python of an environment that holds tensorflow-tpu, whose dependencies have yet to come."""
-    folder = tmp_path_factory.mktemp("tpu_vm")
-    venv.create(folder, with_pip=False)
-    (packages,) = folder.glob("lib/python*/site-packages")
-    with zipfile.ZipFile(wheels / f"tensorflow_tpu-{VERSION}-py3-none-any.whl") as wheel:
-        wheel.extractall(packages)
-    return folder / "bin" / "python"
-
-
-def would_install(python, wheels, *arguments):
-    """The version of each package that pip would install."""
-    command = [sys.executable, "-m", "pip", "--isolated", "--python", str(python), "install", "--quiet", "--dry-run"]
-    command += ["--no-index", "--find-links", str(wheels), "--report", "-", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    found = [item["metadata"] for item in json.loads(done.stdout)["install"]]
-    return {name_of(Requirement(package["name"])): package["version"] for package in found}
-
-
-def test_the_two_commands_install_all_but_tensorflow(tpu_vm, wheels):
-    first = would_install(tpu_vm, wheels, "-r", str(WITH))
-    second = would_install(tpu_vm, wheels, "--no-deps", "-r", str(WITHOUT), "bert-tf")
-    assert not {"tensorflow", "tensorflow-tpu"} & (first | second).keys()  # the one that is there stays
-    assert first["libtpu"] == LIBTPU
-    available = {*first, *second, "tensorflow-tpu", "tensorflow"}
-    missing = {(name, name_of(r)) for name in second for r in asked_by(name) if name_of(r) not in available}
-    assert not missing, "left out by --no-deps; name it in requirements/tpu.txt"
-
-
-def test_plain_pip_would_replace_it(tpu_vm, wheels):
-    assert "tensorflow" in would_install(tpu_vm, wheels, "bert-tf")
+def test_the_two_commands_install_all_but_tensorflow():
+    first, second = brought_by(listed(WITH)), {"bert-tf", *map(name_of, listed(WITHOUT))}
+    assert "tensorflow" not in first | second  # which would take the place of the one that is there
+    assert "tensorflow" in brought_by(listed(WITHOUT)) & brought_by([Requirement("bert-tf")])
+    missing = {(n, name_of(r)) for n in second for r in asked_by(n)} - {(n, m) for n in second for m in first | second}
+    assert {name for _, name in missing} == {"tensorflow"}, "left out by --no-deps; name it in requirements/tpu.txt"
+    (libtpu,) = (requirement for requirement in listed(WITH) if requirement.name == "libtpu")
+    assert LIBTPU in libtpu.specifier and NEWER_LIBTPU not in libtpu.specifier
 
 
 def test_the_lists_ask_for_what_setup_does():

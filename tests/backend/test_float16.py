@@ -29,9 +29,8 @@ def overflowing(rows):
     return features
 
 
-@pytest.mark.parametrize("strategy", ["one", "mirrored"])
-def test_it_learns_as_float32_does(strategy):
-    _, losses = train(strategy, arrays(40))
+def test_it_learns_as_float32_does():
+    _, losses = train("mirrored", arrays(40))
     _, expected = train("one", arrays(40), precision="float32")
     assert losses == pytest.approx(expected, rel=2e-3) and losses[1] < losses[0]
 

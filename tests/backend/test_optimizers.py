@@ -3,8 +3,9 @@ import functools
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from bert_tf.backend import AdamW, WarmupDecay
+from bert_tf.backend import Adafactor, AdamW, Lamb, WarmupDecay
 from bert_tf.errors import ConfigError
 
 
@@ -48,33 +49,25 @@ def test_the_plain_keras_update_is_the_fused_one():
     np.testing.assert_allclose(*results, rtol=1e-5)
 
 
-def test_config_round_trip():
-    optimizer = AdamW(WarmupDecay(1e-3, 100, 10, variant="after"), bias_correction=False, weight_decay=0.02)
-    again = keras.optimizers.deserialize(
-        keras.optimizers.serialize(optimizer), custom_objects={"AdamW": AdamW, "WarmupDecay": WarmupDecay}
-    )
-    assert again.get_config() == optimizer.get_config()
+@pytest.mark.parametrize("cls", [AdamW, Lamb])
+def test_config_round_trip(cls):
+    optimizer = cls(WarmupDecay(1e-3, 100, 10, variant="after"), bias_correction=cls is Lamb, weight_decay=0.02)
+    names = {"AdamW": AdamW, "Lamb": Lamb, "WarmupDecay": WarmupDecay}
+    again = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer), custom_objects=names)
+    assert type(again) is cls and again.get_config() == optimizer.get_config()
 
 
 # Hand-worked: peak 1.0, 100 steps, warm-up 20.
-@pytest.mark.parametrize(
-    ("variant", "step", "expected"),
-    [
-        ("replace", 0, 0.0),
-        ("replace", 10, 0.5),
-        ("replace", 20, 0.8),  # jumps down to the decay that ran all along
-        ("replace", 60, 0.4),
-        ("replace", 100, 0.0),
-        ("multiply", 10, 0.5 * 0.9),
-        ("multiply", 60, 0.4),
-        ("after", 10, 0.5),
-        ("after", 20, 1.0),
-        ("after", 60, 0.5),
-        ("after", 130, 0.0),
-    ],
-)
-def test_schedule(variant, step, expected):
-    assert float(WarmupDecay(1.0, 100, 20, variant=variant)(step)) == pytest.approx(expected, abs=1e-6)
+@pytest.mark.parametrize(("variant", "expected"), [
+    ("replace", {0: 0.0, 10: 0.5, 20: 0.8, 60: 0.4, 100: 0.0}),  # jumps down to the decay that ran all along
+    ("multiply", {10: 0.5 * 0.9, 60: 0.4}),
+    ("after", {10: 0.5, 20: 1.0, 60: 0.5, 130: 0.0}),
+    ("hold", {0: 1.0, 19: 1.0, 20: 1.0, 60: 0.5, 100: 0.0}),
+])  # fmt: skip
+def test_schedule(variant, expected):
+    np.testing.assert_allclose(
+        rate(WarmupDecay(1.0, 100, 20, variant=variant), expected), [*expected.values()], atol=1e-6
+    )
 
 
 def test_schedule_power_and_end():
@@ -113,15 +106,115 @@ def test_inverse_square_root_of_t5():
     assert WarmupDecay.from_config(schedule.get_config()).get_config() == schedule.get_config()
 
 
-def test_hold_is_the_peak_and_then_the_decay():
-    schedule = WarmupDecay(1.0, 100, 20, variant="hold")
-    np.testing.assert_allclose(rate(schedule, (0, 19, 20, 60, 100)), [1, 1, 1, 0.5, 0], atol=1e-6)
-
-
 def test_schedule_refuses_nonsense():
-    with pytest.raises(ConfigError, match="'rsqrt' begins where the warm-up ends"):
-        WarmupDecay(1.0, 100, decay="rsqrt")
-    with pytest.raises(ConfigError, match="none of replace, multiply, after, hold"):
-        WarmupDecay(1.0, 100, variant="add")
-    with pytest.raises(ConfigError, match="longer than the run"):
-        WarmupDecay(1.0, 100, 101)
+    for settings, message in (
+        ({"decay": "rsqrt"}, "'rsqrt' begins where the warm-up ends"),
+        ({"variant": "add"}, "none of replace, multiply, after, hold"),
+        ({"warmup_steps": 101}, "longer than the run"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            WarmupDecay(1.0, 100, **settings)
+
+
+def adafactor_in_float64(value, gradients, rate, scale=True, threshold=1.0):
+    """`AdafactorOptimizer.apply_grad` of mesh_tensorflow/optimize.py."""
+    value = np.float64(value)
+    axes = np.argsort(value.shape, kind="stable")[::-1][:2]
+    factored = value.ndim > 1 and value.shape[axes[1]] >= 128
+    v = row = column = 0.0
+    for step, gradient in enumerate(np.float64(gradients)):
+        decay = 1.0 - (step + 1.0) ** -0.8
+        squared = gradient**2 + 1e-30
+        update_scale = rate * (max(np.sqrt((value**2).mean()), 1e-3) if scale else 1.0)
+        if factored:
+            row = decay * row + (1 - decay) * squared.mean(axes[0], keepdims=True)
+            column = decay * column + (1 - decay) * squared.mean(axes[1], keepdims=True)
+            x = gradient / np.sqrt(row / row.mean(axes[1], keepdims=True)) / np.sqrt(column)
+        else:
+            v = decay * v + (1 - decay) * squared
+            x = gradient / np.sqrt(v)
+        x = x / max(1.0, np.sqrt((x**2).mean()) / threshold)
+        value = value - update_scale * x
+    return value
+
+
+@pytest.mark.parametrize("shape", [(7,), (130, 140), (150, 128), (127, 300), (3, 130, 129), (1, 2)])
+@pytest.mark.parametrize("scale", [True, False])
+def test_updates_of_adafactor_are_the_formula(shape, scale):
+    random = np.random.RandomState(0)
+    start, gradients = random.randn(*shape), random.randn(5, *shape) * random.rand(*shape)
+    variable = keras.Variable(start, dtype="float32", name="kernel")
+    optimizer = Adafactor(0.05, scale_by_parameters=scale)
+    for gradient in gradients:
+        optimizer.apply([keras.ops.convert_to_tensor(gradient, "float32")], [variable])
+    expected = adafactor_in_float64(start, gradients, 0.05, scale)
+    np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-5, atol=2e-6)
+
+
+def test_memory_of_adafactor_is_that_of_rows_and_columns():
+    matrix, small = keras.Variable(np.ones((256, 512), "float32")), keras.Variable(np.ones((64, 512), "float32"))
+    optimizer = Adafactor()
+    optimizer.build([matrix, small])
+    slots = sum(int(np.prod(v.shape)) for v in optimizer.variables) - 2  # iterations and learning rate
+    assert slots == 256 + 512 + 64 * 512
+
+
+def test_adafactor_moves_a_variable_of_zeros():
+    variable = keras.Variable(np.zeros(3), dtype="float32")
+    Adafactor(0.1).apply([keras.ops.convert_to_tensor([1.0, -2.0, 0.0])], [variable])
+    np.testing.assert_allclose(variable.numpy()[:2], [-1e-4, 1e-4], rtol=1e-5)
+
+
+def lamb_in_float64(value, gradients, rate, decay, beta_1, beta_2, epsilon, adapt, correct):
+    """google-research/albert `lamb_optimizer.py`, and with the bias correction of the paper."""
+    value, m, v = np.float64(value), 0.0, 0.0
+    for t, gradient in enumerate(np.float64(gradients), 1):
+        m = beta_1 * m + (1 - beta_1) * gradient
+        v = beta_2 * v + (1 - beta_2) * gradient**2
+        scale_m, scale_v = (1 - beta_1**t, 1 - beta_2**t) if correct else (1, 1)
+        update = m / scale_m / (np.sqrt(v / scale_v) + epsilon)
+        ratio = 1.0
+        if adapt:
+            update = update + decay * value
+            if np.linalg.norm(value) > 0 and np.linalg.norm(update) > 0:
+                ratio = np.linalg.norm(value) / np.linalg.norm(update)
+        value = value - rate * ratio * update
+    return value
+
+
+@pytest.mark.parametrize("correct", [True, False])
+@pytest.mark.parametrize("name", ["kernel", "output_bias", "gamma", "beta"])
+def test_updates_of_lamb_are_the_formula(correct, name):
+    random = np.random.RandomState(0)
+    start, gradients = random.randn(3, 2), random.randn(7, 3, 2)
+    variable = keras.Variable(start, dtype="float32", name=name)
+    optimizer = Lamb(0.01, weight_decay=0.1, bias_correction=correct, global_clipnorm=None, epsilon=1e-3)
+    for gradient in gradients:
+        optimizer.apply([keras.ops.convert_to_tensor(gradient, "float32")], [variable])
+    adapt = name == "kernel"
+    expected = lamb_in_float64(start, gradients, 0.01, 0.1, 0.9, 0.999, 1e-3, adapt, correct)
+    np.testing.assert_allclose(variable.numpy(), expected, rtol=5e-6)
+
+
+def test_lamb_at_a_zero_variable_and_a_zero_gradient():
+    zero = keras.Variable(np.zeros(3), dtype="float32", name="kernel")
+    still = keras.Variable(np.ones(3), dtype="float32", name="kernel")
+    optimizer = Lamb(0.1, weight_decay=0.0, global_clipnorm=None)
+    gradients = [keras.ops.ones(3), keras.ops.zeros(3)]
+    optimizer.apply(gradients, [zero, still])
+    # 0.1 / sqrt(0.001), a ratio of 1: where there is no size to scale to, the step is Adam's.
+    np.testing.assert_allclose(zero.numpy(), -0.1 * 0.1 / np.sqrt(0.001), rtol=1e-4)
+    np.testing.assert_array_equal(still.numpy(), 1)
+
+
+def test_sparse_gradients_of_lamb_are_dense_ones():
+    results = []
+    for sparse in (True, False):
+        table = keras.Variable(np.random.RandomState(0).randn(6, 2), dtype="float32", name="token_embeddings")
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.gather(table.value, [1, 4, 1]) * [1.0, 2.0])
+        gradient = tape.gradient(loss, table.value)
+        assert isinstance(gradient, tf.IndexedSlices)
+        Lamb(0.1, global_clipnorm=None).apply([gradient if sparse else tf.convert_to_tensor(gradient)], [table])
+        results.append(table.numpy())
+    np.testing.assert_array_equal(*results)

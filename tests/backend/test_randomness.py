@@ -36,9 +36,10 @@ def test_masks_are_a_function_of_the_seed_and_the_layer():
     assert abs(share_equal - 0.5) < 3 * np.sqrt(0.25 / x.size)
 
 
-@pytest.mark.parametrize(
-    "draw", [lambda: Dropout(0.5)(tf.ones([64]), training=True), lambda: UniformNumbers().draw(64)]
-)
+DRAWS = [lambda: Dropout(0.5)(tf.ones([64]), training=True), lambda: UniformNumbers().draw(64)]
+
+
+@pytest.mark.parametrize("draw", DRAWS)
 def test_outside_a_train_step_tensorflow_draws(draw):
     """Not Keras, whose generator is a variable: made inside the step of a user's own model, it fails under a strategy."""
     drawn = []

@@ -4,17 +4,13 @@ import pytest
 import tensorflow as tf
 from toy import Toy, arrays, dataset
 
-from bert_tf.backend import Adafactor, AdamW, Lamb, NonFiniteError, WarmupDecay
+from bert_tf.backend import Adafactor, AdamW, NonFiniteError, WarmupDecay
 from bert_tf.errors import ConfigError
 from bert_tf.training.strategies import make_strategy
 
 
-def mirrored():
-    return make_strategy("mirrored")
-
-
-def train(strategy=None, count=44, batch=8, epochs=3, rate=0.0, optimizer=None, seed=0, **compile_arguments):
-    with (strategy or tf.distribute.get_strategy()).scope():
+def train(strategy="one", count=44, batch=8, epochs=2, rate=0.0, optimizer=None, seed=0, **compile_arguments):
+    with make_strategy(strategy).scope():
         model = Toy(rate)
         model.compile(optimizer or AdamW(1e-2, global_clipnorm=0.05), seed=seed, **compile_arguments)
     history = model.fit(dataset(count, batch), epochs=epochs, verbose=0).history
@@ -41,33 +37,25 @@ def test_micro_batches_are_one_batch(reference):
     check_equal(train(accumulation_steps=4), reference)
 
 
-def test_two_replicas_are_one(reference):
-    check_equal(train(mirrored()), reference)
-
-
 def test_two_replicas_with_micro_batches_are_one(reference):
-    check_equal(train(mirrored(), accumulation_steps=2), reference)
+    check_equal(train("mirrored", accumulation_steps=2), reference)
 
 
 def test_xla_changes_only_rounding(reference):
     check_equal(train(xla=True), reference)
 
 
-@pytest.mark.parametrize("strategy", [tf.distribute.get_strategy, mirrored])
-def test_several_steps_per_execution(strategy):
-    expected = train(count=32)
-    check_equal(train(strategy(), count=32, steps_per_execution=4), expected)
+def test_several_steps_per_execution():
+    check_equal(train("mirrored", count=32, steps_per_execution=4), train(count=32))
 
 
 def test_any_keras_optimizer_is_clipped_after_the_sum():
-    def optimizer():
-        return keras.optimizers.SGD(1.0, global_clipnorm=0.01)
-
-    start = weights_of(Toy())
-    for strategy in (tf.distribute.get_strategy(), mirrored()):
-        with strategy.scope():
-            model, _ = train(strategy, count=8, epochs=1, optimizer=optimizer())
-        assert np.linalg.norm(weights_of(model) - start) == pytest.approx(0.01, rel=1e-4)
+    strategy = make_strategy("mirrored")
+    with strategy.scope():
+        model = Toy()
+        model.compile(keras.optimizers.SGD(1.0, global_clipnorm=0.01))
+    model.fit(dataset(8, 8), verbose=0)
+    assert np.linalg.norm(weights_of(model) - weights_of(Toy())) == pytest.approx(0.01, rel=1e-4)
 
 
 def test_the_loss_is_the_weighted_mean_of_the_batch_in_float64():
@@ -88,14 +76,13 @@ def test_the_loss_is_the_weighted_mean_of_the_batch_in_float64():
 
 
 def test_evaluation_with_steps_per_execution_counts_the_remainder():
-    for strategy in (tf.distribute.get_strategy(), mirrored()):
-        results = []
-        for together in (1, 4):
-            with strategy.scope():
-                model = Toy()
-                model.compile(AdamW(), steps_per_execution=together)
-            results.append(model.evaluate(dataset(45, 8), verbose=0, return_dict=True))
-        assert results[0] == pytest.approx(results[1], rel=1e-6)
+    results = []
+    for strategy, together in (("one", 1), ("mirrored", 4)):
+        with make_strategy(strategy).scope():
+            model = Toy()
+            model.compile(AdamW(), steps_per_execution=together)
+        results.append(model.evaluate(dataset(45, 8), verbose=0, return_dict=True))
+    assert results[0] == pytest.approx(results[1], rel=1e-6)
 
 
 def test_evaluation_may_have_other_metrics_than_training():
@@ -123,12 +110,6 @@ def test_loss_coefficients():
     assert weighted["loss"] == pytest.approx(plain["token_loss"] + 0.25 * plain["sum_loss"], rel=1e-6)
 
 
-def test_dropout_repeats_between_runs_and_differs_between_seeds():
-    first, again, other = train(rate=0.3), train(rate=0.3), train(rate=0.3, seed=1)
-    assert np.array_equal(weights_of(first[0]), weights_of(again[0]))
-    assert not np.allclose(weights_of(first[0]), weights_of(other[0]), atol=1e-4)
-
-
 class Watched(Toy):
     """Hands out what is kept of the ones that it drops from."""
 
@@ -140,20 +121,20 @@ class Watched(Toy):
         return super().loss_sums(features, training)
 
 
-def test_dropout_differs_between_replicas_steps_and_micro_batches_and_repeats_between_runs():
-    def masks():
-        with mirrored().scope():
+def test_dropout_differs_between_replicas_steps_micro_batches_and_seeds():
+    def masks(seed=0):
+        with make_strategy("mirrored").scope():
             model = Watched(rate=0.5)
             model.seen = []
-            model.compile(AdamW(1e-2), accumulation_steps=2)
+            model.compile(AdamW(1e-2), accumulation_steps=2, seed=seed)
         model.fit(dataset(16, 8), verbose=0)
         # Of the two micro-batches of a place the first is seen first.
         return [mask for _, _, mask in sorted(model.seen, key=lambda seen: seen[:2])]
 
-    first, again = masks(), masks()
-    assert len(first) == 8 and all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
-    for i, mask in enumerate(first):
-        for other in first[:i]:  # independent ones agree half the time
+    drawn = masks() + masks(seed=1)
+    assert len(drawn) == 16
+    for i, mask in enumerate(drawn):
+        for other in drawn[:i]:  # independent ones agree half the time
             assert abs((mask == other).mean() - 0.5) < 4 * np.sqrt(0.25 / mask.size)
 
 
@@ -195,9 +176,7 @@ class Saved(Toy):
         return {"rate": self.dropout.rate}
 
 
-@pytest.mark.parametrize("make", [
-    lambda: AdamW(WarmupDecay(1e-2, 20, 2)), lambda: Lamb(1e-2), lambda: Adafactor(1e-2), lambda: keras.optimizers.Adam(1e-2),
-])  # fmt: skip
+@pytest.mark.parametrize("make", [lambda: AdamW(WarmupDecay(1e-2, 20, 2)), lambda: Adafactor(1e-2)])
 def test_a_saved_model_goes_on_as_if_it_had_not_been_saved(make, tmp_path):
     model = Saved(0.1)
     model.compile(make(), accumulation_steps=2, seed=3)
@@ -214,23 +193,18 @@ def test_a_saved_model_goes_on_as_if_it_had_not_been_saved(make, tmp_path):
     np.testing.assert_array_equal(weights_of(fresh), weights_of(model))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"optimizer": keras.optimizers.SGD(1.0, clipnorm=1.0)}, "use global_clipnorm"),
-        ({"optimizer": keras.optimizers.SGD(1.0, gradient_accumulation_steps=2)}, "give accumulation_steps"),
+def test_settings_that_cannot_be_right_are_refused():
+    sgd = keras.optimizers.SGD
+    for arguments, message in (
+        ({"optimizer": sgd(1.0, clipnorm=1.0)}, "use global_clipnorm"),
+        ({"optimizer": sgd(1.0, gradient_accumulation_steps=2)}, "give accumulation_steps"),
         ({"loss": "mse"}, "has its own loss"),
         ({"metrics": ["accuracy"]}, "no effect on Toy, whose metrics are those of its loss_sums"),
         ({"loss_weights": {"token": 2.0}}, "no effect on Toy, whose losses have the factors of its attribute"),
         ({"run_eagerly": True}, "call tf.config.run_functions_eagerly"),
-    ],
-)
-def test_settings_that_cannot_be_right_are_refused(arguments, message):
-    with pytest.raises(ConfigError, match=message):
-        Toy().compile(**arguments)
-
-
-def test_an_epoch_that_steps_per_execution_does_not_divide_is_refused():
+    ):
+        with pytest.raises(ConfigError, match=message):
+            Toy().compile(**arguments)
     model = Toy()
     model.compile(AdamW(), steps_per_execution=4)
     with pytest.raises(ConfigError, match="6 steps is not a multiple of steps_per_execution=4"):

@@ -12,6 +12,8 @@ def test_padding_only_needs_one_row_for_all_queries():
     assert mask.shape == (2, 1, 1, 5) and mask.dtype == np.float32
     np.testing.assert_array_equal(mask[:, 0, 0] == 0, PADDING)
     np.testing.assert_array_equal(mask[:, 0, 0] == np.float32(-1e9), ~PADDING)
+    assert AttentionMask(dtype="mixed_bfloat16")(TOKENS, padding_mask=PADDING).dtype == np.float32
+    np.testing.assert_array_equal(AttentionMask()(TOKENS), np.zeros((1, 1, 1, 1)))  # nothing to mask
 
 
 def test_packed_sequences_see_only_themselves():
@@ -22,20 +24,8 @@ def test_packed_sequences_see_only_themselves():
             for key in range(5):
                 same = SEQUENCES[row, query] == SEQUENCES[row, key] != 0
                 assert (mask[row, 0, query, key] == 0) == same
-
-
-def test_both_masks_together():
-    mask = np.asarray(AttentionMask()(TOKENS, padding_mask=PADDING, sequence_ids=SEQUENCES))
-    alone = np.asarray(AttentionMask()(TOKENS, sequence_ids=SEQUENCES))
-    np.testing.assert_array_equal(mask == 0, (alone == 0) & PADDING[:, None, None, :])
-
-
-def test_nothing_to_mask():
-    np.testing.assert_array_equal(AttentionMask()(TOKENS), np.zeros((1, 1, 1, 1)))
-
-
-def test_float32_under_mixed_precision():
-    assert AttentionMask(dtype="mixed_bfloat16")(TOKENS, padding_mask=PADDING).dtype == np.float32
+    both = np.asarray(AttentionMask()(TOKENS, padding_mask=PADDING, sequence_ids=SEQUENCES))
+    np.testing.assert_array_equal(both == 0, (mask == 0) & PADDING[:, None, None, :])
 
 
 def test_window_beside_the_other_masks():

@@ -8,16 +8,7 @@ from bert_tf.layers import Embeddings
 
 def make(dropout=0.0, **kwargs):
     keras.utils.set_random_seed(0)
-    layer = Embeddings(
-        vocabulary_size=11,
-        size=6,
-        max_positions=7,
-        num_segments=2,
-        dropout=dropout,
-        layer_norm_epsilon=1e-3,
-        initializer_range=0.02,
-        **kwargs,
-    )
+    layer = Embeddings(11, 6, 7, 2, dropout, 1e-3, 0.02, **kwargs)
     layer.build((None, None))
     generator = np.random.default_rng(0)
     for weight in layer.weights:
@@ -33,16 +24,13 @@ def oracle(layer, token_ids, segment_ids, position_ids):
 
 
 def test_sum_and_normalization():
-    layer = make()
+    layer = make(dropout=0.3)
+    assert Embeddings.from_config(layer.get_config()).get_config() == layer.get_config()
     generator = np.random.default_rng(1)
     tokens, segments, positions = (generator.integers(0, n, (3, 5)) for n in (11, 2, 7))
     expected = oracle(layer, tokens, segments, positions)
     np.testing.assert_allclose(layer(tokens, segments, positions), expected, rtol=2e-5, atol=2e-6)
-
-
-def test_defaults_are_segment_zero_and_positions_from_zero():
-    layer = make()
-    tokens = np.random.default_rng(1).integers(0, 11, (3, 5))
+    # By default of segment zero, at positions from zero.
     expected = oracle(layer, tokens, np.zeros((3, 5), int), np.tile(np.arange(5), (3, 1)))
     np.testing.assert_allclose(layer(tokens), expected, rtol=2e-5, atol=2e-6)
 
@@ -102,8 +90,3 @@ def test_layer_norm_statistics_are_float32_under_mixed_precision():
     expected = oracle(layer, tokens, zeros, zeros)
     np.testing.assert_allclose(np.asarray(keras.ops.cast(output, "float32")), expected, rtol=2**-8, atol=1e-3)
     assert {w.dtype for w in layer.weights} == {"float32"}
-
-
-def test_config_round_trip():
-    layer = make(dropout=0.3)
-    assert Embeddings.from_config(layer.get_config()).get_config() == layer.get_config()

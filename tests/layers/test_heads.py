@@ -1,8 +1,11 @@
 import math
 
 import numpy as np
+import pytest
 
-from bert_tf.layers import ClassificationHead, MaskedLMHead, Pooler
+from bert_tf.errors import ConfigError
+from bert_tf.layers import ClassificationHead, MaskedLMHead, Pooler, activation
+from bert_tf.layers.gather import gather_positions
 
 
 def randomize(layer):
@@ -14,14 +17,7 @@ def randomize(layer):
 
 def masked_lm_head(**kwargs):
     # E differs from H, as in ALBERT, so that a mix-up of the two shows.
-    head = MaskedLMHead(
-        vocabulary_size=11,
-        embedding_size=4,
-        activation="gelu_erf",
-        layer_norm_epsilon=1e-3,
-        initializer_range=0.02,
-        **kwargs,
-    )
+    head = MaskedLMHead(11, 4, "gelu_erf", 1e-3, 0.02, **kwargs)
     head.build((None, None, 6))
     return randomize(head)
 
@@ -88,3 +84,37 @@ def test_config_round_trips():
         ClassificationHead(num_outputs=3, dropout=0.5, initializer_range=0.02),
     ):
         assert type(layer).from_config(layer.get_config()).get_config() == layer.get_config()
+
+
+def test_gather_positions():
+    x = np.random.default_rng(1).normal(size=(3, 5, 2)).astype("float32")
+    positions = np.array([[0, 4], [2, 2], [3, 1]], "int32")
+    np.testing.assert_array_equal(gather_positions(x, positions), x[np.arange(3)[:, None], positions])
+
+
+X = np.linspace(-4, 4, 41)
+PHI = np.array([0.5 * (1 + math.erf(x / math.sqrt(2))) for x in X])
+FORMULAS = {
+    "gelu_tanh": 0.5 * X * (1 + np.tanh(math.sqrt(2 / math.pi) * (X + 0.044715 * X**3))),
+    "gelu_erf": X * PHI,
+    "relu": np.maximum(X, 0),
+    "silu": X / (1 + np.exp(-X)),
+    "tanh": np.tanh(X),
+    "linear": X,
+}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_activations_are_their_formulas(name):
+    np.testing.assert_allclose(activation(name)(X.astype("float32")), FORMULAS[name], rtol=2e-6, atol=1e-6)
+
+
+def test_the_two_gelus_differ_by_more_than_the_tolerance():
+    assert np.abs(FORMULAS["gelu_tanh"] - FORMULAS["gelu_erf"]).max() > 1e-4
+
+
+def test_an_unknown_activation_is_refused_with_the_nearest():
+    with pytest.raises(ConfigError, match="unknown activation 'gelu_tan'; did you mean 'gelu_tanh'"):
+        activation("gelu_tan")
+    with pytest.raises(ConfigError, match="unknown activation 'swoosh'; known: gelu_erf, gelu_tanh, linear"):
+        activation("swoosh")

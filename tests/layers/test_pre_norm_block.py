@@ -14,24 +14,10 @@ HEADS, SIZE, INNER, EPSILON, THETA = 3, 12, 20, 1e-3, 40.0
 def make(dropout=0.0, attention_dropout=0.0, attention_norm=True, **kwargs):
     keras.utils.set_random_seed(0)
     block = TransformerBlock(
-        num_heads=HEADS,
-        intermediate_size=INNER,
-        activation="silu",
-        dropout=0.0,
-        inner_dropout=dropout,
-        attention_dropout=attention_dropout,
-        attention_output_dropout=attention_dropout,
-        layer_norm_epsilon=EPSILON,
-        initializer_range=0.02,
-        output_initializer_range=0.01,
-        norm="pre",
-        norm_offset=False,
-        attention_norm=attention_norm,
-        use_bias=False,
-        gated=True,
-        fused=True,
-        **kwargs,
-    )
+        HEADS, INNER, "silu", 0.0, attention_dropout, EPSILON, 0.02, inner_dropout=dropout, norm="pre", norm_offset=False,
+        attention_output_dropout=attention_dropout, output_initializer_range=0.01, attention_norm=attention_norm,
+        use_bias=False, gated=True, fused=True, **kwargs,
+    )  # fmt: skip
     block.build((None, None, SIZE))
     generator = np.random.default_rng(0)
     for weight in block.weights:

@@ -37,8 +37,7 @@ def by_definition(w, content, memory, queries, places, allowed, differs, sign):
     return np.array(outputs), np.array(probabilities).reshape(len(queries), HEADS, -1).swapaxes(0, 1)
 
 
-@pytest.mark.parametrize("remembered", [0, 4])
-@pytest.mark.parametrize("backward", [None, [False, True, True]])
+@pytest.mark.parametrize("remembered, backward", [(0, [False, True, True]), (4, None), (4, [False, True, True])])
 def test_both_streams_equal_the_definition(remembered, backward):
     keras.utils.set_random_seed(2)
     random = np.random.default_rng(2)

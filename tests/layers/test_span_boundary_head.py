@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 from scipy import special
 
-from bert_tf.errors import ConfigError
 from bert_tf.layers import SpanBoundaryHead
 
 
@@ -77,8 +76,3 @@ def test_mixed_bfloat16_and_configuration():
     copy.build((None, None, 6))
     copy.set_weights(head.get_weights())
     np.testing.assert_array_equal(copy(*example), head(*example))
-
-
-def test_errors():
-    with pytest.raises(ConfigError, match="unknown activation 'gelu'"):
-        make(activation="gelu")

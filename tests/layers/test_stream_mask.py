@@ -25,9 +25,8 @@ def test_the_content_stream_sees_itself_and_the_query_stream_does_not():
     query = [[1, 0, 1, 1], [1, 0, 1, 0]]
     assert seen(permutation_order=order, query_positions=np.array([[1, 3]])) == [query]
     real = np.array([[True, True, False, True]])
-    assert seen(permutation_order=order, query_positions=np.array([[1, 3]]), padding_mask=real) == [
-        [[1, 0, 0, 1], [1, 0, 0, 0]]
-    ]
+    found = seen(permutation_order=order, query_positions=np.array([[1, 3]]), padding_mask=real)
+    assert found == [[[1, 0, 0, 1], [1, 0, 0, 0]]]
 
 
 def test_memory_is_seen_by_all():

@@ -1,6 +1,7 @@
 """Configurations and tokenizers of Hugging Face directories, damaged: an answer or a UserError."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -8,9 +9,10 @@ import pytest
 from damage import answer_or_user_error, as_json, cases, damaged, damaged_bytes
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import BertWordPieceTokenizer
 
 from bert_tf.checkpoints import open_checkpoint
-from bert_tf.tokenizers import load_tokenizer
+from bert_tf.tokenizers import ByteTokenizer, WordPieceTokenizer, load_tokenizer, train_byte_level_bpe, train_unigram
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 NAMES = sorted(path.name for path in FIXTURES.iterdir() if (path / "config.json").exists())
@@ -18,50 +20,72 @@ NAMES = sorted(path.name for path in FIXTURES.iterdir() if (path / "config.json"
 
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory):
-    """Name -> a copy of the fixture, whose files may be replaced one at a time."""
+    """A folder with a copy of each fixture, whose files may be replaced one at a time."""
     folder = tmp_path_factory.mktemp("checkpoints")
     for name in NAMES:
         shutil.copytree(FIXTURES / name, folder / name)
     return folder
 
 
-def with_damage(copies, name, file, content, read):
-    """Calls `read` on the directory while one of its files holds `content`."""
-    whole = (FIXTURES / name / file).read_bytes()
-    (copies / name / file).write_bytes(content)
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+@pytest.fixture(scope="module")
+def tokenizers(copies, tmp_path_factory):
+    """Folders with the files of tokenizers: those of the checkpoints, and forms that these do not have."""
+    top, words = tmp_path_factory.mktemp("tokenizers"), [*SPECIAL, "fair", "un", "##able", "<ent>"]
+    WordPieceTokenizer(words, lowercase=False, special_tokens=["<ent>"], normalization="NFC").save(top / "wordpiece")
+    WordPieceTokenizer(words, special_tokens=["<ent>"]).save(top / "old")
+    names = {"mask_token": "[MASK]", "additional_special_tokens": ["<ent>", {"content": "[CLS]"}]}
+    (top / "old" / "special_tokens_map.json").write_text(json.dumps(names))
+    (top / "old" / "added_tokens.json").write_text('{"[MASK]": 4}')
+    (top / "alone").mkdir()
+    made = BertWordPieceTokenizer({word: i for i, word in enumerate(words)})
+    made.add_special_tokens(SPECIAL)
+    made.save(str(top / "alone" / "tokenizer.json"))
+    train_byte_level_bpe(["some text of few words"] * 9, 275).save(top / "byte_level")
+    for name in ("vocab.json", "merges.txt"):
+        (top / "byte_level" / name).unlink()  # tokenizer.json is then read
+    train_unigram(["some text of few words, 1999"] * 9, 40, "albert", character_coverage=1.0).save(top / "unigram")
+    ByteTokenizer(2, special_tokens=["<ent>"]).save(top / "byte")
+    return sorted([*top.iterdir(), *(copies / name for name in NAMES)])
+
+
+def with_damage(folder, file, content, read):
+    """Calls `read` on the folder while one of its files holds `content`."""
+    whole = (folder / file).read_bytes()
+    (folder / file).write_bytes(content)
     try:
         with answer_or_user_error():
-            read(copies / name)
+            read(folder)
     finally:
-        (copies / name / file).write_bytes(whole)
+        (folder / file).write_bytes(whole)
 
 
-@cases(250)
+@cases(150)
 @given(st.data())
 def test_config_json(copies, data):
     name = data.draw(st.sampled_from(NAMES))
     whole = json.loads((FIXTURES / name / "config.json").read_text())
     content = as_json(data.draw(damaged(whole))).encode()
-    with_damage(copies, name, "config.json", content, open_checkpoint)
+    with_damage(copies / name, "config.json", content, open_checkpoint)
 
 
-@cases(250)
+@cases(150)
 @given(st.data())
-def test_files_of_tokenizers(copies, data):
-    name = data.draw(st.sampled_from(NAMES))
-    files = [
-        f.name for f in (FIXTURES / name).iterdir() if "tok" in f.name or "vocab" in f.name or f.name == "merges.txt"
-    ]
+def test_files_of_tokenizers(tokenizers, data):
+    folder = data.draw(st.sampled_from(tokenizers))
+    files = [f.name for f in folder.iterdir() if re.search(r"tok|vocab|^merges\.txt$|^spiece\.model$", f.name)]
     file = data.draw(st.sampled_from(sorted(files)))
-    whole = (FIXTURES / name / file).read_bytes()
+    whole = (folder / file).read_bytes()
     if file.endswith(".json") and data.draw(st.booleans()):
         content = as_json(data.draw(damaged(json.loads(whole)))).encode()
     else:
         content = data.draw(damaged_bytes(whole))
-    with_damage(copies, name, file, content, load_tokenizer)
+    with_damage(folder, file, content, load_tokenizer)
 
 
-@cases(100)
+@cases(50)
 @given(st.data())
 def test_files_of_weights(copies, data):
     name = data.draw(st.sampled_from(NAMES))
@@ -72,4 +96,4 @@ def test_files_of_weights(copies, data):
         content = as_json(data.draw(damaged(json.loads(whole)))).encode()
     else:
         content = data.draw(damaged_bytes(whole[:4000])) + whole[4000:]
-    with_damage(copies, name, file, content, lambda path: open_checkpoint(path).parts)
+    with_damage(copies / name, file, content, lambda path: open_checkpoint(path).parts)

@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@cases(400)
+@cases(150)
 @given(st.data())
 def test_manifests(folder, data):
     file = folder / "manifest.json"
@@ -43,7 +43,7 @@ def test_manifests(folder, data):
             assert shard.examples >= 0
 
 
-@cases(100)
+@cases(40)
 @given(st.data())
 def test_manifests_with_damaged_bytes(folder, data):
     file = folder / "manifest.json"

@@ -41,14 +41,11 @@ def read(path):
     load_task(path, run.tokenizer())
 
 
-@cases(200)
+@cases(100)
 @given(st.data())
 def test_files_of_a_run(whole, tmp_path_factory, data):
-    names = [
-        p.relative_to(whole)
-        for p in whole.rglob("*")
-        if p.is_file() and p.suffix in (".json", ".jsonl", ".yaml", ".txt")
-    ]
+    files = [path for path in whole.rglob("*") if path.suffix in (".json", ".jsonl", ".yaml", ".txt")]
+    names = [path.relative_to(whole) for path in files if path.is_file()]
     name = data.draw(st.sampled_from(sorted(names)))
     run = tmp_path_factory.getbasetemp() / "damaged_run"
     shutil.rmtree(run, ignore_errors=True)

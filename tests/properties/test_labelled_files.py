@@ -35,7 +35,7 @@ def read(path, kind, labelled):
         assert len(examples) + len(examples.lacking) > 0
 
 
-@cases(300)
+@cases(150)
 @given(st.data())
 def test_files_with_damaged_bytes(folder, data):
     name = data.draw(st.sampled_from(sorted(WHOLE)))
@@ -44,36 +44,30 @@ def test_files_with_damaged_bytes(folder, data):
     read(path, data.draw(st.sampled_from(KINDS)), data.draw(st.booleans()))
 
 
-@cases(200)
+@cases(100)
 @given(st.data())
 def test_json_lines_with_damaged_values(folder, data):
     rows = [{"text": "good", "label": 1}, {"text": "bad", "label": 0}, {"words": ["a", "b"], "tags": ["O", "O"]}]
-    lines = [
-        as_json(data.draw(damaged(row))) for row in data.draw(st.lists(st.sampled_from(rows), min_size=1, max_size=3))
-    ]
+    drawn = data.draw(st.lists(st.sampled_from(rows), min_size=1, max_size=3))
+    lines = [as_json(data.draw(damaged(row))) for row in drawn]
     path = folder / "values.jsonl"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="surrogatepass")
     read(path, data.draw(st.sampled_from(KINDS)), data.draw(st.booleans()))
 
 
-@cases(100)
-@given(
-    rows=st.lists(st.lists(texts, min_size=1, max_size=4), max_size=5),
-    separator=st.sampled_from("\t,| "),
-    data=st.data(),
-)
+@cases(50)
+@given(st.lists(st.lists(texts, min_size=1, max_size=4), max_size=5), st.sampled_from("\t,| "), st.data())
 def test_tables_of_any_text(folder, rows, separator, data):
     path = folder / data.draw(st.sampled_from(["t.tsv", "t.csv", "t.txt", "t.conll", "t.train", "t"]))
     path.write_text("\n".join(separator.join(row) for row in rows), encoding="utf-8", errors="surrogatepass")
     read(path, data.draw(st.sampled_from(KINDS)), data.draw(st.booleans()))
 
 
-@cases(100)
-@given(
-    settings=st.dictionaries(
-        st.sampled_from(["kind", "preset", "columns", "labels", "metric", "sequence_length", "dropout"]), values
-    )
-)
+KEYS = st.sampled_from(["kind", "preset", "columns", "labels", "metric", "sequence_length", "dropout"])
+
+
+@cases(50)
+@given(st.dictionaries(KEYS, values))
 def test_settings_of_a_task(settings):
     with answer_or_user_error():
         build_task(parse_json(as_json(settings), "task"), TOKENIZER)

@@ -59,29 +59,34 @@ def random_examples(count, sequence_length, seed=0, vocabulary_size=VOCABULARY_S
     return examples
 
 
+def batch_of(token_ids, padding_mask=None, epoch=0, first=0):
+    """A batch as the reader yields it, in NumPy, without a second segment."""
+    numbers = np.arange(first, first + len(token_ids))
+    return {
+        "token_ids": token_ids.astype(np.int32),
+        "padding_mask": np.ones(token_ids.shape, bool) if padding_mask is None else padding_mask,
+        "example_index": numbers,
+        "epoch": np.full(len(token_ids), epoch, np.int64),
+    }
+
+
+def as_tensors(batch):
+    return {name: tf.constant(value) for name, value in batch.items()}
+
+
 def serialize(ids, first, second, label, vocabulary_size=VOCABULARY_SIZE):
     def feature(value):
         return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
 
-    return tf.train.Example(
-        features=tf.train.Features(
-            feature={
-                schema.TOKEN_IDS: feature(ids.astype(schema.id_dtype(vocabulary_size)).tobytes()),
-                schema.SEGMENT_LENGTHS: feature(np.array([first, second], "<u2").tobytes()),
-                schema.PAIR_LABEL: feature(bytes([label])),
-            }
-        )
-    ).SerializeToString()
+    features = {
+        schema.TOKEN_IDS: feature(ids.astype(schema.id_dtype(vocabulary_size)).tobytes()),
+        schema.SEGMENT_LENGTHS: feature(np.array([first, second], "<u2").tobytes()),
+        schema.PAIR_LABEL: feature(bytes([label])),
+    }
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
 
 
-def write_shards(
-    folder,
-    examples,
-    shard_sizes,
-    sequence_length,
-    vocabulary_size=VOCABULARY_SIZE,
-    fingerprint=StandInTokenizer.fingerprint,
-):
+def write_shards(folder, examples, shard_sizes, sequence_length, vocabulary_size=VOCABULARY_SIZE, fingerprint=None):
     """Writes `examples` into shards of the given sizes (examples each) and their manifest."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -96,7 +101,7 @@ def write_shards(
         shards.append(Shard(path.name, size, len(data), hashlib.sha256(data).hexdigest()))
     assert start == len(examples)
     Manifest(
-        tokenizer_fingerprint=fingerprint,
+        tokenizer_fingerprint=fingerprint or StandInTokenizer.fingerprint,
         vocabulary_size=vocabulary_size,
         sequence_length=sequence_length,
         packing={"format": "segment_pair", "pair": "next_sentence"},

@@ -15,9 +15,8 @@ from tfrecords.shards.schema import TOKENIZER_FOLDER
 from tfrecords.writing.jobs import ShardJob
 from tfrecords.writing.writer import write_shards
 
-needs_beam = pytest.mark.skipif(
-    importlib.util.find_spec("apache_beam") is None, reason="needs the extra: pip install -e '.[beam]'"
-)
+IS_MISSING = importlib.util.find_spec("apache_beam") is None
+needs_beam = pytest.mark.skipif(IS_MISSING, reason="needs the extra: pip install -e '.[beam]'")
 # Left alone, it first tries to fetch Prism, a runner in Go, from the network.
 RUNNER = ["--runner=DirectRunner", "--prism_location=none"]
 SMALL = ShardsConfig(sequence_length=32, shard_bytes=1 << 12)
@@ -41,16 +40,8 @@ def test_the_command_writes_the_same_bytes(local, tmp_path, monkeypatch, capsys)
     """Paths that are relative here, options of the runner passed on."""
     monkeypatch.chdir(local)
     (tmp_path / "tokenizer").symlink_to(local / "shards" / TOKENIZER_FOLDER)
-    command = [
-        "shards",
-        "corpus.txt",
-        "--output",
-        str(tmp_path / "out"),
-        "--tokenizer",
-        str(tmp_path / "tokenizer"),
-        "--overwrite",
-    ]
-    command += ["--sequence-length", "32", "--set", "shard_bytes=4096", "--runner", "DirectRunner"]
+    command = ["shards", "corpus.txt", "--output", str(tmp_path / "out"), "--tokenizer", str(tmp_path / "tokenizer")]
+    command += ["--overwrite", "--sequence-length", "32", "--set", "shard_bytes=4096", "--runner", "DirectRunner"]
     command += ["--beam-options", *RUNNER[1:], "--direct_num_workers=2", "--direct_running_mode=multi_threading"]
     assert main(command) == 0
     assert contents(tmp_path / "out") == contents(local / "shards")
@@ -95,6 +86,8 @@ def test_goes_on_with_what_was_written_without_it(local, tmp_path, monkeypatch):
 def test_errors_arrive_as_they_are_without_it(local, tmp_path):
     tokenizer, corpus = WordPieceTokenizer(VOCABULARY), tmp_path / "corpus.txt"
     corpus.write_bytes((local / "corpus.txt").read_bytes() + b"\n\nw1 \xff w2.\n")
+    with pytest.raises(ConfigError, match="is an option of the Beam runner"):
+        by_beam(corpus, tmp_path / "out", workers=2)
     messages = []
     for beam in (None, RUNNER):
         with pytest.raises(DataError) as caught:
@@ -120,12 +113,6 @@ def test_workers_that_write_elsewhere(local, tmp_path, monkeypatch):
     with pytest.raises(RunDirectoryError, match="corpus and output must lie on a file system that every worker"):
         by_beam(local / "corpus.txt", tmp_path / "out", WordPieceTokenizer(VOCABULARY))
     assert not (tmp_path / "out" / "manifest.json").exists()
-
-
-@needs_beam
-def test_workers_are_the_business_of_the_runner(local, tmp_path):
-    with pytest.raises(ConfigError, match="is an option of the Beam runner"):
-        by_beam(local / "corpus.txt", tmp_path, workers=2)
 
 
 def test_without_beam(local, tmp_path, monkeypatch):

@@ -12,9 +12,7 @@ SEP = 2
 
 
 def batch():
-    token_ids = np.array(
-        [[1, 5, 6, SEP, 7, SEP, SEP, 8, 9], [1, 5, SEP, 0, 0, 0, 0, 0, 0], [SEP, 4, 4, 4, 4, 4, 4, 4, 4]]
-    )
+    token_ids = np.array([[1, 5, 6, SEP, 7, SEP, SEP, 8, 9], [1, 5, SEP] + [0] * 6, [SEP] + [4] * 8])
     mask = np.arange(9) < np.array([[9], [3], [9]])
     return {"token_ids": tf.constant(token_ids, tf.int32), "padding_mask": tf.constant(mask)}
 

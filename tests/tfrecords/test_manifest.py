@@ -47,47 +47,35 @@ def changed(folder, change, keep_checksum=False):
     (folder / MANIFEST_NAME).write_text(json.dumps(values), encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        (lambda v: v.update(schema_version=99), "has schema version 99, this library reads 1; write the shards again"),
-        (
-            lambda v: v.pop("counts"),
-            "is not a file that this library wrote: missing key 'counts'; write the shards again",
-        ),
-        (lambda v: v.update(extra=1), "unknown key 'extra'"),
-        (lambda v: v["shards"][0].pop("sha256"), r"missing key 'shards\[0\].sha256'"),
-        (lambda v: v.update(shards=None), "'shards' must be a list, got None"),
-        (lambda v: v.update(shards={"file": 1}), "'shards' must be a list"),
-        (lambda v: v["shards"].append(7), r"shards\[2\] must be a mapping, got 7"),
-        (lambda v: v["shards"][1].update(examples="4"), r"'shards\[1\].examples' must be int, got '4'"),
-        (lambda v: v["shards"][1].update(examples=-4), r"'shards\[1\].examples' is -4; it must be at least 0"),
-        (lambda v: v["shards"][1].update(examples=10**30), r"'shards\[1\].examples' is 1000.*64 bits"),
-        (
-            lambda v: v["shards"][1].update(bytes=2**62),
-            r"'shards\[1\].bytes' is \d+; it must be at least 0 and at most",
-        ),
-        (lambda v: v["shards"][1].update(examples=8), r"shards\[1\]: 8 examples do not fit a file of 120 bytes"),
-        (lambda v: v["shards"][1].update(examples=0), r"shards\[1\]: 0 examples do not fit a file of 120 bytes"),
-        (
-            lambda v: v["shards"].append(v["shards"][0]),
-            r"'shards\[2\].file' is 'shard-00000.tfrecord', which is listed twice",
-        ),
-        (lambda v: v["shards"][0].update(file=["x"]), r"'shards\[0\].file' must be str"),
-        (lambda v: v.update(vocabulary_size=-1), "'vocabulary_size' is -1"),
-        (lambda v: v.update(vocabulary_size=None), "'vocabulary_size' must be int, got None"),
-        (lambda v: v.update(sequence_length=0), "'sequence_length' is 0"),
-        (lambda v: v.update(sequence_length=1 << 40), "'sequence_length' is 1099511627776"),
-        (lambda v: v.update(segment_ids=[0, 1]), "'segment_ids' must be three numbers"),
-        (lambda v: v.update(segment_ids=[0, 1, "2"]), r"'segment_ids\[2\]' must be int"),
-        (lambda v: v.update(packing=[]), "'packing' must be a mapping"),
-        (lambda v: v.update(packing={}), "'packing.format' must be str, got None"),
-        (lambda v: v["packing"].update(pair=["none"]), r"'packing.pair' is \['none'\]; known"),
-        (lambda v: v["counts"].update(examples="many"), "'counts.examples' must be bool, got 'many'"),
-        (lambda v: v.update(corpus=[[]]), r"'corpus\[0\]' must be a mapping"),
-        (lambda v: v.update(tokenizer_fingerprint=5), "'tokenizer_fingerprint' must be str, got 5"),
-    ],
-)
+@pytest.mark.parametrize("change, message", [
+    (lambda v: v.update(schema_version=99), "has schema version 99, this library reads 1; write the shards again"),
+    (lambda v: v.pop("counts"), "is not a file that this library wrote: missing key 'counts'; write the shards"),
+    (lambda v: v.update(extra=1), "unknown key 'extra'"),
+    (lambda v: v["shards"][0].pop("sha256"), r"missing key 'shards\[0\].sha256'"),
+    (lambda v: v.update(shards=None), "'shards' must be a list, got None"),
+    (lambda v: v.update(shards={"file": 1}), "'shards' must be a list"),
+    (lambda v: v["shards"].append(7), r"shards\[2\] must be a mapping, got 7"),
+    (lambda v: v["shards"][1].update(examples="4"), r"'shards\[1\].examples' must be int, got '4'"),
+    (lambda v: v["shards"][1].update(examples=-4), r"'shards\[1\].examples' is -4; it must be at least 0"),
+    (lambda v: v["shards"][1].update(examples=10**30), r"'shards\[1\].examples' is 1000.*64 bits"),
+    (lambda v: v["shards"][1].update(bytes=2**62), r"'shards\[1\].bytes' is \d+; it must be at least 0 and at m"),
+    (lambda v: v["shards"][1].update(examples=8), r"shards\[1\]: 8 examples do not fit a file of 120 bytes"),
+    (lambda v: v["shards"][1].update(examples=0), r"shards\[1\]: 0 examples do not fit a file of 120 bytes"),
+    (lambda v: v["shards"].append(v["shards"][0]), r"'shards\[2\].file' is 'shard-00000.tfrecord', which is li"),
+    (lambda v: v["shards"][0].update(file=["x"]), r"'shards\[0\].file' must be str"),
+    (lambda v: v.update(vocabulary_size=-1), "'vocabulary_size' is -1"),
+    (lambda v: v.update(vocabulary_size=None), "'vocabulary_size' must be int, got None"),
+    (lambda v: v.update(sequence_length=0), "'sequence_length' is 0"),
+    (lambda v: v.update(sequence_length=1 << 40), "'sequence_length' is 1099511627776"),
+    (lambda v: v.update(segment_ids=[0, 1]), "'segment_ids' must be three numbers"),
+    (lambda v: v.update(segment_ids=[0, 1, "2"]), r"'segment_ids\[2\]' must be int"),
+    (lambda v: v.update(packing=[]), "'packing' must be a mapping"),
+    (lambda v: v.update(packing={}), "'packing.format' must be str, got None"),
+    (lambda v: v["packing"].update(pair=["none"]), r"'packing.pair' is \['none'\]; known"),
+    (lambda v: v["counts"].update(examples="many"), "'counts.examples' must be bool, got 'many'"),
+    (lambda v: v.update(corpus=[[]]), r"'corpus\[0\]' must be a mapping"),
+    (lambda v: v.update(tokenizer_fingerprint=5), "'tokenizer_fingerprint' must be str, got 5"),
+])  # fmt: skip
 def test_contents_that_are_not_ours(tmp_path, change, message):
     changed(tmp_path, change)
     with pytest.raises(DataError, match=f"manifest.json .*{message}"):
@@ -101,46 +89,14 @@ def test_names_stay_in_their_folder(tmp_path, name):
         Manifest.load(tmp_path)
 
 
-def test_every_wrong_type_anywhere_is_one_sentence(tmp_path):
-    """Each value of the manifest replaced by each of fourteen others: it loads, or a DataError says why not."""
-    MANIFEST.save(tmp_path)
-    values = json.loads((tmp_path / MANIFEST_NAME).read_text(encoding="utf-8"))
-    del values["checksum"]
-
-    def places(value, path=()):
-        yield path
-        for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
-            yield from places(value[key], (*path, key))
-
-    refused = 0
-    for path in places(values):
-        for other in (None, True, 0, -1, 1.5, 1e300, 2**70, "", "x", "\ud800", [], [[]], {}, {"a": {}}):
-            copy = {"": json.loads(json.dumps(values))}
-            node = copy
-            for key in ("", *path)[:-1]:
-                node = node[key]
-            node[("", *path)[-1]] = other
-            (tmp_path / MANIFEST_NAME).write_text(json.dumps(copy[""]))
-            try:
-                manifest = Manifest.load(tmp_path)
-                assert sum(s.bytes for s in manifest.shards) >= 0 and manifest.settings["pair"] in PAIR_TASKS.values()
-            except DataError as error:
-                refused += 1
-                assert MANIFEST_NAME in str(error)
-    assert refused > 250
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda v: v["shards"].reverse(),
-        lambda v: v.update(sequence_length=64),
-        lambda v: v["shards"].pop(),
-        lambda v: v["shards"][0].update(sha256="22"),
-        lambda v: v["packing"].update(seed=4),
-        lambda v: v.update(checksum="0" * 64),
-    ],
-)
+@pytest.mark.parametrize("change", [
+    lambda v: v["shards"].reverse(),
+    lambda v: v.update(sequence_length=64),
+    lambda v: v["shards"].pop(),
+    lambda v: v["shards"][0].update(sha256="22"),
+    lambda v: v["packing"].update(seed=4),
+    lambda v: v.update(checksum="0" * 64),
+])  # fmt: skip
 def test_changes_are_noticed(tmp_path, change):
     changed(tmp_path, change, keep_checksum=True)
     with pytest.raises(DataError, match="was changed since it was written.*write the shards again.*remove the line"):
@@ -151,16 +107,13 @@ def test_changes_are_noticed(tmp_path, change):
 
 
 def test_missing_and_damaged(tmp_path):
-    with pytest.raises(
-        DataError, match="holds no manifest.json: it is not a finished folder of shards.*`bert-tf shards`"
+    with pytest.raises(DataError, match="holds no manifest.json: it is not a finished folder of shards.*`bert-tf sh"):
+        Manifest.load(tmp_path)
+    for content, message in (
+        ("{half", "manifest.json is not valid JSON"),
+        ("[" * 100_000, "manifest.json is nested more than"),
+        ("[]", "must hold a JSON object"),
     ):
-        Manifest.load(tmp_path)
-    (tmp_path / MANIFEST_NAME).write_text("{half")
-    with pytest.raises(DataError, match="manifest.json is not valid JSON"):
-        Manifest.load(tmp_path)
-    (tmp_path / MANIFEST_NAME).write_text("[" * 100_000)
-    with pytest.raises(DataError, match="manifest.json is nested more than"):
-        Manifest.load(tmp_path)
-    (tmp_path / MANIFEST_NAME).write_text("[]")
-    with pytest.raises(DataError, match="must hold a JSON object"):
-        Manifest.load(tmp_path)
+        (tmp_path / MANIFEST_NAME).write_text(content)
+        with pytest.raises(DataError, match=message):
+            Manifest.load(tmp_path)

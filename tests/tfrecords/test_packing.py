@@ -31,8 +31,24 @@ def corpus(documents, sentences, longest, seed=0):
     return np.concatenate([[0], np.cumsum(lengths)]), np.concatenate([[0], np.cumsum(per_document)])
 
 
-def within(count, trials, probability, sigmas=3.0):
-    return abs(count - trials * probability) <= sigmas * math.sqrt(trials * probability * (1 - probability))
+def documents_of(sentence_splits, document_splits):
+    """The same corpus as lists: documents of sentences of tokens, which are numbered from 0."""
+    return [
+        [list(range(*sentence_splits[s : s + 2])) for s in range(first, last)]
+        for first, last in itertools.pairwise(document_splits)
+    ]
+
+
+def within(count, trials, probability):
+    """Whether the count of a binomial distribution is no more than three standard deviations from its mean."""
+    return abs(count - trials * probability) <= 3 * math.sqrt(trials * probability * (1 - probability))
+
+
+def means_agree(ours, theirs):
+    """Whether the means of two samples, [seeds, features] each, differ by less than three standard deviations."""
+    ours, theirs = np.array(ours), np.array(theirs)
+    deviation = np.sqrt((ours.var(0, ddof=1) + theirs.var(0, ddof=1)) / len(ours))
+    return np.all(np.abs(ours.mean(0) - theirs.mean(0)) < 3 * deviation)
 
 
 def original_pairs(documents, rng, short_sequence_probability):
@@ -85,11 +101,7 @@ def truncate(a, b, room, rng):
 def test_equals_the_original_in_distribution():
     """Examples, random next, lengths and tokens at the front of A: means over seeds agree within 3 sigma."""
     sentence_splits, document_splits = corpus(60, 40, 30)
-    tokens = list(range(sentence_splits[-1]))
-    documents = [
-        [tokens[sentence_splits[s] : sentence_splits[s + 1]] for s in range(first, last)]
-        for first, last in itertools.pairwise(document_splits)
-    ]
+    documents = documents_of(sentence_splits, document_splits)
     ours, theirs = [], []
     for seed in range(40):
         spans = segment_pairs(sentence_splits, document_splits, ROOM, seed, 0.3)
@@ -100,31 +112,7 @@ def test_equals_the_original_in_distribution():
         first, second = np.array([len(a) for a, _, _ in pairs]), np.array([len(b) for _, b, _ in pairs])
         theirs.append([len(first), np.mean([r for *_, r in pairs]), first.mean(), second.mean(), first.std(),
                        second.std(), np.mean([a[0] for a, *_ in pairs]), np.mean([b[-1] + 1 for _, b, _ in pairs])])  # fmt: skip
-    ours, theirs = np.array(ours), np.array(theirs)
-    deviation = np.sqrt((ours.var(0, ddof=1) + theirs.var(0, ddof=1)) / len(ours))
-    assert np.all(np.abs(ours.mean(0) - theirs.mean(0)) < 3 * deviation)
-
-
-def test_share_of_random_next_and_of_short_sequences():
-    """With sentences of one token every NEXT pair of a document has exactly its target length."""
-    documents, sentences = 1000, 400
-    sentence_splits = np.arange(documents * sentences + 1)
-    document_splits = np.arange(documents + 1) * sentences
-    spans = segment_pairs(sentence_splits, document_splits, ROOM, 5, 0.1)
-    document = spans.first_start // sentences
-    lone = (spans.first_start % sentences) == sentences - 1  # the last sentence: always random
-    assert np.all(spans.labels[lone] == RANDOM_NEXT)
-    assert within((spans.labels[~lone] == RANDOM_NEXT).sum(), (~lone).sum(), 0.5)
-
-    total = spans.second_end - spans.first_start
-    targets = np.zeros(documents, int)
-    np.maximum.at(targets, document[spans.labels == NEXT], total[spans.labels == NEXT])
-    short = targets < ROOM
-    # One of the equally likely targets 2..ROOM is ROOM itself.
-    assert within(short.sum(), documents, 0.1 * (1 - 1 / (ROOM - 1)))
-    mean, deviation = (2 + ROOM - 1) / 2, math.sqrt(((ROOM - 2) ** 2 - 1) / 12 / short.sum())
-    assert abs(targets[short].mean() - mean) < 3 * deviation
-    assert targets.min() >= 2 and targets.max() == ROOM
+    assert means_agree(ours, theirs)
 
 
 @pytest.mark.parametrize("longest", [12, 50, 300])
@@ -149,10 +137,8 @@ def test_segments_are_what_the_labels_say_and_no_token_is_lost(longest):
     assert covered.max() == 1
     assert covered.sum() + spans.truncated.sum() == tokens
     if longest == 12:
-        whole = spans.truncated == 0
-        assert np.array_equal(
-            spans.first_end[whole & (spans.labels == NEXT)], spans.second_start[whole & (spans.labels == NEXT)]
-        )
+        whole = (spans.truncated == 0) & (spans.labels == NEXT)
+        assert np.array_equal(spans.first_end[whole], spans.second_start[whole])
 
 
 def test_truncation_is_the_originals():
@@ -163,16 +149,6 @@ def test_truncation_is_the_originals():
                     a, b = [0] * first, [0] * second
                     truncate(a, b, room, random.Random(0))
                     assert excess(first, second, room) == (first - len(a), second - len(b))
-
-
-def test_truncation_takes_from_front_and_back_alike():
-    lengths = np.tile([40, 41], 1000)
-    sentence_splits = np.concatenate([[0], np.cumsum(lengths)])
-    spans = segment_pairs(sentence_splits, np.arange(0, 2001, 2), ROOM, 3, 0.0)
-    starts = np.searchsorted(sentence_splits, spans.first_start, "right") - 1
-    front = (spans.first_start - sentence_splits[starts]).sum()
-    lost = (sentence_splits[starts + 1] - sentence_splits[starts] - (spans.first_end - spans.first_start)).sum()
-    assert lost > 5000 and within(front, lost, 0.5)
 
 
 def test_a_single_document_draws_b_from_its_other_sentences():
@@ -254,7 +230,6 @@ def test_token_blocks_are_full():
     lengths = spans.first_end - spans.first_start
     assert (lengths[:-1] == LENGTH - 2).all() and 0 < lengths[-1] <= LENGTH - 2
     assert np.array_equal(np.concatenate([stream[a:b] for a, b in zip(spans.first_start, spans.first_end)]), stream)
-    assert np.array_equal(
-        np.flatnonzero(stream == 7) - np.arange(len(separators)), sentence_splits[document_splits[1:-1]]
-    )
+    borders = np.flatnonzero(stream == 7) - np.arange(len(separators))
+    assert np.array_equal(borders, sentence_splits[document_splits[1:-1]])
     assert set(spans.labels) == {NO_PAIR} and not spans.truncated.any()

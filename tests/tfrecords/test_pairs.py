@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from test_packing import corpus, truncate, within
+from test_packing import corpus, documents_of, means_agree, truncate, within
 
 from tfrecords.packing.pairs import segment_pairs, sentence_pairs
 from tfrecords.packing.single_segments import doc_sentences
@@ -45,10 +45,7 @@ def albert_pairs(documents, rng, short_sequence_probability):
 
 def test_sentence_order_equals_the_original_in_distribution():
     sentence_splits, document_splits = corpus(60, 40, 25)
-    documents = [
-        [list(range(*sentence_splits[s : s + 2])) for s in range(first, last)]
-        for first, last in itertools.pairwise(document_splits)
-    ]
+    documents = documents_of(sentence_splits, document_splits)
     ours, theirs = [], []
 
     def features(first, second, exchanged, front):
@@ -66,9 +63,7 @@ def test_sentence_order_equals_the_original_in_distribution():
         lengths = np.array([(len(a), len(b)) for a, b, _ in pairs])
         swapped = np.array([swapped for *_, swapped in pairs])
         theirs.append(features(*lengths.T, swapped, np.mean([a[0] for a, *_ in pairs])))
-    ours, theirs = np.array(ours), np.array(theirs)
-    deviation = np.sqrt((ours.var(0, ddof=1) + theirs.var(0, ddof=1)) / len(ours))
-    assert np.all(np.abs(ours.mean(0) - theirs.mean(0)) < 3 * deviation)
+    assert means_agree(ours, theirs)
 
 
 @pytest.mark.parametrize("make", ["segments", "sentences"])

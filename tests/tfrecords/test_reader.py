@@ -3,18 +3,22 @@ import json
 import os
 import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
 import tensorflow as tf
-from shard_fixtures import PAD, StandInTokenizer, random_examples, write_shards
+from shard_fixtures import CLS, PAD, SEP, StandInTokenizer, random_examples, write_shards
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.tasks import build_task
+from bert_tf.tokenizers import train_wordpiece
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
-from tfrecords.reading.order import ReadingOrder, permutation
+from tfrecords.reading.order import permutation
 from tfrecords.reading.reader import ShardReader, shards_tokenizer
+from tfrecords.reading.token_sample import sample_tokens
+from tfrecords.reading.untuned import untuned
 from tfrecords.shards import schema
+from tfrecords.shards.schema import NO_PAIR
 
 LENGTH = 16
 SIZES = (13, 7, 20, 1, 11)
@@ -129,15 +133,12 @@ def test_examples_of_a_block_are_spread_evenly(tmp_path):
         assert abs(places.mean() - 1499.5) < 3 * sigma
 
 
-@pytest.mark.parametrize(
-    ("corrupt", "starts"), [(None, [1, 3, 6, 7, 20, 131]), (MaskedLMCorruption(TOKENIZER, MaskingConfig()), [7])]
-)
-def test_starting_at_a_step_equals_skipping(shards, corrupt, starts):
+def test_starting_at_a_step_equals_skipping(shards):
     def batches(**arguments):
-        return small_blocks(shards).dataset(8, seed=1, corrupt=corrupt, **arguments)
+        return small_blocks(shards).dataset(8, seed=1, **arguments)
 
-    whole = take(batches(), starts[-1] + 9)
-    for start in starts:
+    whole = take(batches(), 140)
+    for start in (3, 7, 131):
         assert_same(take(batches(start_step=start), 9), whole[start : start + 9])
 
 
@@ -155,36 +156,13 @@ def test_starting_late_reads_only_what_follows(own_shards):
     assert_same(take(reader.dataset(4, seed=1, start_step=step, epochs=1), 9), expected)
 
 
-@pytest.mark.parametrize(("num_inputs", "start"), [(2, 9), (4, 0)])
-def test_inputs_share_each_global_batch(shards, num_inputs, start):
-    corrupt = MaskedLMCorruption(TOKENIZER)
-    arguments = {"batch_size": 8, "seed": 1, "start_step": start, "corrupt": corrupt}
+def test_inputs_share_each_global_batch(shards):
+    arguments = {"batch_size": 8, "seed": 1, "start_step": 9, "corrupt": MaskedLMCorruption(TOKENIZER)}
     whole = take(small_blocks(shards).dataset(**arguments), 20)
-    parts = [
-        take(small_blocks(shards).dataset(input_index=index, num_inputs=num_inputs, **arguments), 20)
-        for index in range(num_inputs)
-    ]
+    both = [small_blocks(shards).dataset(input_index=index, num_inputs=2, **arguments) for index in range(2)]
+    parts = [take(dataset, 20) for dataset in both]
     joined = [{name: np.concatenate([part[name] for part in step]) for name in step[0]} for step in zip(*parts)]
     assert_same(joined, whole)
-
-
-def test_masks_depend_on_the_example_not_on_the_batch(shards):
-    corruption = MaskedLMCorruption(TOKENIZER)
-
-    def corrupt(batch, seed):
-        return corruption(batch, seed) | {name: batch[name] for name in ("example_index", "epoch")}
-
-    def by_example(batch_size):
-        dataset = small_blocks(shards).dataset(batch_size, seed=1, corrupt=corrupt, epochs=2)
-        return {
-            (batch["epoch"][row], batch["example_index"][row]): batch["token_ids"][row].tolist()
-            for batch in take(dataset, 1000)
-            for row in range(batch_size)
-        }
-
-    one, many = by_example(1), by_example(26)
-    assert one == many and len(one) == 2 * len(EXAMPLES)
-    assert sum(one[0, i] == one[1, i] for i in range(len(EXAMPLES))) < len(EXAMPLES) / 2
 
 
 def test_rows_processed_at_once_do_not_matter(shards, monkeypatch):
@@ -195,21 +173,18 @@ def test_rows_processed_at_once_do_not_matter(shards, monkeypatch):
 
     expected = batches()
     assert [len(batch["token_ids"]) for batch in expected] == [10] * 9 + [4]
-    for rows in (1, 7, 20):
+    for rows in (1, 7):
         monkeypatch.setattr("tfrecords.reading.reader._ROWS_AT_ONCE", rows)
         assert_same(batches(), expected)
 
 
-@pytest.mark.parametrize("drop_remainder", [False, True])
-def test_evaluation_in_plain_order(shards, drop_remainder):
-    dataset = small_blocks(shards).dataset(10, seed=0, epochs=1, shuffle=False, drop_remainder=drop_remainder)
-    batches = take(dataset, 100)
-    assert indices(batches) == list(range(50 if drop_remainder else 52))
-    assert len(batches) == int(dataset.cardinality())
-
-
-def test_cardinality(shards):
+def test_evaluation_in_plain_order_and_cardinality(shards):
     reader = small_blocks(shards)
+    for drop_remainder in (False, True):
+        dataset = reader.dataset(10, seed=0, epochs=1, shuffle=False, drop_remainder=drop_remainder)
+        batches = take(dataset, 100)
+        assert indices(batches) == list(range(50 if drop_remainder else 52))
+        assert len(batches) == int(dataset.cardinality())
     assert int(reader.dataset(10, seed=0).cardinality()) in (tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY)
     dataset = reader.dataset(10, seed=0, epochs=3, start_step=4)
     assert int(dataset.cardinality()) == 156 // 10 - 4 == len(take(dataset, 100))
@@ -230,22 +205,6 @@ def test_permutation_is_pinned():
     assert found.numpy().tolist() == expected
 
 
-def test_blocks_cover_an_epoch():
-    order = ReadingOrder(SIZES, seed=4, shuffle=True, shards_per_block=2)
-    position = 0
-    for epoch in range(3):
-        seen = []
-        for ordinal in range(epoch * 3, epoch * 3 + 3):
-            block = order.block(tf.constant(ordinal, tf.int64))
-            assert block["epoch"].numpy() == epoch and block["start"].numpy() == position
-            size = sum(SIZES[shard] for shard in block["shards"].numpy())
-            assert sorted(block["rows"].numpy()) == list(range(size))
-            assert {order.block_of(position + i) for i in range(size)} == {ordinal}
-            position += size
-            seen += block["shards"].numpy().tolist()
-        assert sorted(seen) == list(range(len(SIZES)))
-
-
 def test_single_examples(shards):
     reader = small_blocks(shards)
     batch = {name: value.numpy() for name, value in reader.examples([51, 0, 13], epoch=4).items()}
@@ -256,26 +215,19 @@ def test_single_examples(shards):
         reader.examples([52])
 
 
-def damage(path, offset, value=None):
-    """Flips the bits of a byte, or overwrites from `offset` on."""
-    data = bytearray(path.read_bytes())
-    if value is None:
-        data[offset] ^= 0xFF
-    else:
-        data[offset : offset + len(value)] = value
-    path.write_bytes(data)
-
-
 def starts(path):
     """Byte offsets of the records and of the end, by TensorFlow's own reader."""
     sizes = [len(record.numpy()) + schema.RECORD_FRAME_BYTES for record in tf.data.TFRecordDataset(str(path))]
     return [0, *np.cumsum(sizes).tolist()]
 
 
-def test_damaged_record_is_named(own_shards):
+@pytest.mark.parametrize("place", [0, 40])
+def test_a_damaged_record_is_named(own_shards, place):
+    """Of which the length is damaged, or the content."""
     path = own_shards / "shard-00002.tfrecord"
-    offset = starts(path)[5]
-    damage(path, offset + 40)
+    offset, data = starts(path)[5], bytearray(path.read_bytes())
+    data[offset + place] ^= 0xFF
+    path.write_bytes(data)
     reader = small_blocks(own_shards)
     expected = f"shard-00002.tfrecord is damaged: record 5 at byte offset {offset:,} .*bert-tf shards.*--overwrite"
     with pytest.raises(DataError, match=expected):
@@ -284,17 +236,7 @@ def test_damaged_record_is_named(own_shards):
         take(reader.dataset(8, seed=1), 7)
     with pytest.raises(DataError, match=expected):
         reader.examples([20 + 5])
-    assert_is_example({k: v.numpy() for k, v in reader.examples([24]).items()}, 0, EXAMPLES[24])
-
-
-def test_damaged_length_is_named(own_shards):
-    path = own_shards / "shard-00000.tfrecord"
-    offset = starts(path)[3]
-    damage(path, offset)
-    reader = small_blocks(own_shards)
-    expected = f"shard-00000.tfrecord is damaged: record 3 at byte offset {offset:,} "
-    with pytest.raises(DataError, match=expected), reader.explain_errors():
-        take(reader.dataset(8, seed=1), 7)
+    assert_is_example({k: v.numpy() for k, v in reader.examples([13]).items()}, 0, EXAMPLES[13])
 
 
 def test_other_errors_are_left_alone(shards):
@@ -315,15 +257,12 @@ def test_exchanged_records_are_found_by_verify(own_shards):
         reader.verify(progress=False)
 
 
-def test_an_unreadable_shard(own_shards, monkeypatch):
+def test_an_unreadable_shard(own_shards):
     reader = small_blocks(own_shards)
     (own_shards / "shard-00002.tfrecord").unlink()
     (own_shards / "shard-00002.tfrecord").symlink_to("shard-00002.tfrecord")
-    for check in (
-        lambda: reader.verify(progress=False),
-        lambda: reader.examples([25]),
-        lambda: small_blocks(own_shards),
-    ):
+    checks = lambda: reader.verify(progress=False), lambda: reader.examples([25]), lambda: small_blocks(own_shards)
+    for check in checks:
         with pytest.raises(DataError, match="shard-00002.tfrecord"):
             check()
 
@@ -401,17 +340,14 @@ def test_empty_shards_and_too_small_a_corpus(tmp_path):
     assert sorted(batch["example_index"][:3]) == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ({"batch_size": 0}, "must be positive"),
-        ({"start_step": -1}, "not negative"),
-        ({"epochs": 0}, "must be positive"),
-        ({"num_inputs": 3}, "cannot be divided"),
-        ({"num_inputs": 2, "input_index": 2}, "not in 0 to 1"),
-        ({"num_inputs": 2, "drop_remainder": False}, "short last batch"),
-    ],
-)
+@pytest.mark.parametrize("arguments, message", [
+    ({"batch_size": 0}, "must be positive"),
+    ({"start_step": -1}, "not negative"),
+    ({"epochs": 0}, "must be positive"),
+    ({"num_inputs": 3}, "cannot be divided"),
+    ({"num_inputs": 2, "input_index": 2}, "not in 0 to 1"),
+    ({"num_inputs": 2, "drop_remainder": False}, "short last batch"),
+])  # fmt: skip
 def test_impossible_arguments_are_refused(shards, arguments, message):
     with pytest.raises(ConfigError, match=message):
         small_blocks(shards).dataset(**{"batch_size": 8, "seed": 0} | arguments)
@@ -419,18 +355,78 @@ def test_impossible_arguments_are_refused(shards, arguments, message):
 
 def test_the_process_can_end_with_an_open_iterator(shards):
     """A pipeline that called Python from its threads would hang here."""
-    script = f"""
-        import sys
-        from tfrecords.reading.reader import ShardReader, shards_tokenizer
-        iterator = iter(ShardReader({str(shards)!r}, block_bytes=1).dataset(1, seed=0))
-        print(next(iterator)["token_ids"].shape)
-        raise KeyboardInterrupt
-    """
-    result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+    script = (
+        "from tfrecords.reading.reader import ShardReader\n"
+        f"iterator = iter(ShardReader({str(shards)!r}, block_bytes=1).dataset(1, seed=0))\n"
+        "print(next(iterator)['token_ids'].shape)\n"
+        "raise KeyboardInterrupt"
     )
+    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, "-c", script]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)
     assert result.stdout.strip() == f"(1, {LENGTH})" and "KeyboardInterrupt" in result.stderr
+
+
+def is_tuned(dataset):
+    return dataset.options().autotune.enabled is not False
+
+
+def test_elements_are_the_same():
+    dataset = tf.data.Dataset.range(3).map(lambda x: 2 * x, num_parallel_calls=tf.data.AUTOTUNE)
+    assert is_tuned(dataset) and not is_tuned(untuned(dataset).prefetch(1))
+    assert list(untuned(dataset).as_numpy_iterator()) == [0, 2, 4]
+
+
+def test_what_trainings_read_is_not_tuned(tmp_path):
+    shards = ShardReader(write_shards(tmp_path / "shards", random_examples(8, 16), (8,), 16), StandInTokenizer())
+    task = build_task({}, train_wordpiece(["a good film"], 40))
+    examples = task.dataset(task.examples(["a film", "a"], labels=["1", "0"]), batch_size=2)
+    for dataset in shards.dataset(4, 0), examples:
+        assert not is_tuned(dataset)
+
+
+@pytest.fixture(scope="module")
+def examples():
+    return random_examples(700, 32)
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory, examples):
+    folder = write_shards(tmp_path_factory.mktemp("sampled"), examples, [300, 0, 400], 32)
+    return ShardReader(folder, TOKENIZER)
+
+
+def test_all_tokens_of_the_text_as_often_as_they_occur(sampled, examples):
+    tokens = np.concatenate([ids for ids, *_ in examples])
+    tokens = tokens[~np.isin(tokens, TOKENIZER.special_ids)]
+    sample = sample_tokens(sampled, TOKENIZER)
+    assert sample.dtype == np.int32
+    np.testing.assert_array_equal(np.sort(sample), np.sort(tokens))
+
+
+def test_a_sample_is_of_all_shards_and_always_the_same(sampled, examples):
+    sample = sample_tokens(sampled, TOKENIZER, count=3000)
+    assert 3000 <= len(sample) < 10_000
+    np.testing.assert_array_equal(sample, sample_tokens(ShardReader(sampled.folder, TOKENIZER), TOKENIZER, count=3000))
+    first = np.concatenate([ids for ids, *_ in examples[:300]])  # those of the first shard
+    assert not np.isin(sample[:20], TOKENIZER.special_ids).any() and len(sample) != len(first)
+
+
+def test_only_a_corruption_that_asks_for_them_is_given_the_tokens(sampled):
+    config = MaskingConfig(random_tokens="corpus")
+    corrupt = MaskedLMCorruption.of_shards(sampled, TOKENIZER, config)
+    np.testing.assert_array_equal(corrupt.random_ids, sample_tokens(sampled, TOKENIZER))
+    plain = MaskedLMCorruption.of_shards(sampled, TOKENIZER, MaskingConfig())
+    np.testing.assert_array_equal(plain.random_ids, TOKENIZER.random_ids)
+    batch = next(iter(sampled.dataset(64, seed=1)))
+    for name, value in plain(batch, 2).items():  # the same masks; other tokens where one is random
+        if name != "token_ids":
+            np.testing.assert_array_equal(value, corrupt(batch, 2)[name], err_msg=name)
+    assert tf.reduce_any(plain(batch, 2)["token_ids"] != corrupt(batch, 2)["token_ids"])
+
+
+def test_shards_of_special_tokens_are_refused(tmp_path):
+    ids = np.array([CLS, SEP])
+    sampled = ShardReader(write_shards(tmp_path, [(ids, 2, 0, NO_PAIR)] * 3, [3], 8), TOKENIZER)
+    with pytest.raises(DataError, match="holds special tokens only"):
+        sample_tokens(sampled, TOKENIZER)

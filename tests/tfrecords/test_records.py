@@ -37,15 +37,10 @@ def test_tensorflow_parses_what_is_written(vocabulary_size):
         assert value[schema.PAIR_LABEL][0] == bytes([label])
 
 
-@pytest.mark.parametrize(
-    "name, pair, single",
-    [
-        ("bert", "c A A s B B s", "c A A s"),
-        ("roberta", "c A A s s B B s", "c A A s"),
-        ("xlnet", "A A s B B s c", "A A s c"),
-        ("none", "A A B B", "A A"),
-    ],
-)
+@pytest.mark.parametrize("name, pair, single", [
+    ("bert", "c A A s B B s", "c A A s"), ("roberta", "c A A s s B B s", "c A A s"),
+    ("xlnet", "A A s B B s c", "A A s c"), ("none", "A A B B", "A A"),
+])  # fmt: skip
 def test_layouts(name, pair, single):
     spans = Spans(*np.array([(0, 2, 2, 4, schema.IN_ORDER, 0, 0), (0, 2, 0, 0, schema.NO_PAIR, 0, 1)]).T)
     symbols = {10: "A", 11: "A", 12: "B", 13: "B", CLS: "c", SEP: "s"}

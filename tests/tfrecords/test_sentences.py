@@ -51,10 +51,8 @@ def test_table(marked):
 
 
 def test_nothing_but_white_space_is_lost():
-    folder = Path(bert_tf.__file__).parent / "samples"
-    texts = [
-        json.loads(line)["text"] for path in sorted(folder.glob("*.jsonl")) for line in open(path, encoding="utf-8")
-    ]
+    paths = sorted((Path(bert_tf.__file__).parent / "samples").glob("*.jsonl"))
+    texts = [json.loads(line)["text"] for path in paths for line in open(path, encoding="utf-8")]
     text = "\n".join(t for t in texts if len(t) > 2000)[:500_000]
     assert len(text) > 100_000
     sentences = split_sentences(text)
@@ -68,22 +66,17 @@ def test_nothing_but_white_space_is_lost():
 def test_lines_are_sentences_unless_they_are_paragraphs():
     lines = "one sentence. with two stops\n\n  another \n"
     assert document_sentences(lines, "lines") == ["one sentence. with two stops", "another"]
-    assert document_sentences("A short one. Then another.\nAnd a third. Last.", "auto") == [
-        "A short one. Then another.",
-        "And a third. Last.",
-    ]
+    lines = "A short one. Then another.\nAnd a third. Last."
+    assert document_sentences(lines, "auto") == ["A short one. Then another.", "And a third. Last."]
     assert document_sentences("A short one. Then another.", "auto") == ["A short one.", "Then another."]
     paragraph = "This is a sentence of a paragraph. " * 8
     assert len(document_sentences(f"{paragraph}\n{paragraph}", "auto")) == 16
     assert len(document_sentences(f"{paragraph}\n{paragraph}", "lines")) == 2
 
 
-def test_wrapped_lines_are_joined():
+def test_wrapped_lines_are_joined_and_nothing_is_no_sentence():
     text = "This sentence was wrapped\nat a width. The next\nas well.\nA new line. End"
     assert split_sentences(text) == ["This sentence was wrapped at a width.", "The next as well.", "A new line.", "End"]
-
-
-def test_empty():
     assert document_sentences("", "auto") == document_sentences(" \n ", "split") == []
     assert split_sentences("...") == ["..."]
 

@@ -50,46 +50,35 @@ def test_warnings():
             {"in_order": 9, "exchanged": 8, "random_next": 0, "two_segments": 17, "lone_segments": 3},
             "pairs: 9 in order (45.0 %), 8 exchanged (40.0 %); 3 with one segment (15.0 %)",
         ),
-        (
-            {"random_next": 0, "two_segments": 18, "lone_segments": 2},
-            "pairs: 18 without a label (90.0 %); 2 with one segment (10.0 %)",
-        ),
+        ({"random_next": 0, "two_segments": 18, "lone_segments": 2}, "pairs: 18 without a label (90.0 %); 2 with one"),
         ({"random_next": 0, "two_segments": 0, "lone_segments": 0}, None),
         ({}, None),  # of a manifest from before they were counted
     ],
 )
 def test_pairs_are_reported_by_kind(kinds, line):
-    zeros = (
-        dict.fromkeys(("next", "random_next_ends", "random_next_fills", "in_order", "exchanged", "lone_segments"), 0)
-        if kinds
-        else {}
-    )
+    names = "next", "random_next_ends", "random_next_fills", "in_order", "exchanged", "lone_segments"
+    zeros = dict.fromkeys(names, 0) if kinds else {}
     lines = report(summarize(counts(**zeros | kinds)), 128)
-    assert [each for each in lines if each.startswith("pairs")] == ([line] if line else [])
+    found = [each for each in lines if each.startswith("pairs")]
+    assert len(found) == (line is not None) and all(each.startswith(line) for each in found)
 
 
-@pytest.mark.parametrize(
-    "changes, warning",
-    [
-        (
-            {"random_next": 16, "random_next_ends": 13, "documents": 70},
-            "80 % of the pairs are random, 65 % because no text follows A in its document: the documents have 1.4 sentences",
-        ),
-        (
-            {"truncated_tokens": 900},
-            "45 % of the tokens are cut off, since sentences are long for the sequence (20 tokens",
-        ),
-        (
-            {"documents": 6, "sentences": 149_995},
-            "the corpus is 6 documents of 24,999 sentences on average: in a .txt file only a blank line ends a document; "
-            "where each line is one (a review, a post), pass --one-document-a-line",
-        ),
-        ({"documents": 1, "sentences": 1001}, "the corpus is 1 document of 1,001 sentences: in a .txt file"),
-        ({"documents": 1, "sentences": 1000}, None),
-        ({"random_next": 15}, None),
-        ({"truncated_tokens": 600}, None),
-    ],
-)
+@pytest.mark.parametrize("changes, warning", [
+    (
+        {"random_next": 16, "random_next_ends": 13, "documents": 70},
+        "80 % of the pairs are random, 65 % because no text follows A in its document: the documents have 1.4 sentences",
+    ),
+    ({"truncated_tokens": 900}, "45 % of the tokens are cut off, since sentences are long for the sequence (20 to"),
+    (
+        {"documents": 6, "sentences": 149_995},
+        "the corpus is 6 documents of 24,999 sentences on average: in a .txt file only a blank line ends a document; "
+        "where each line is one (a review, a post), pass --one-document-a-line",
+    ),
+    ({"documents": 1, "sentences": 1001}, "the corpus is 1 document of 1,001 sentences: in a .txt file"),
+    ({"documents": 1, "sentences": 1000}, None),
+    ({"random_next": 15}, None),
+    ({"truncated_tokens": 600}, None),
+])  # fmt: skip
 def test_warnings_of_documents_and_pairs(changes, warning):
     lines = report(summarize(counts(**changes)), 128)
     found = [line for line in lines if line.startswith("warning")]

@@ -34,9 +34,8 @@ def table(path, rows=PAIRS, header=False):
 
 def written(folder, rows=PAIRS, **settings):
     config = ShardsConfig(format="text_pairs", **{"sequence_length": 16, **settings})
-    manifest = write_shards(
-        table(folder / "a.tsv", rows), folder / "shards", TOKENIZER, config, workers=1, progress=False
-    )
+    text = table(folder / "a.tsv", rows)
+    manifest = write_shards(text, folder / "shards", TOKENIZER, config, workers=1, progress=False)
     reader = ShardReader(folder / "shards", TOKENIZER)
     return manifest, reader, {k: v.numpy() for k, v in reader.examples(range(reader.num_examples)).items()}
 
@@ -97,16 +96,12 @@ def test_packed_rows_equal_a_port(tmp_path):
 
 def test_all_files_give_the_same_pairs(tmp_path):
     lines = [json.dumps({"target": target, "source": source, "id": 7}) for source, target in PAIRS]
-    files = [
-        table(tmp_path / "plain.tsv"),
-        table(tmp_path / "header.tsv", header=True),
-        tmp_path / "a.jsonl",
-        tmp_path / "b.tsv.gz",
-    ]
-    files[2].write_text("\n".join(lines))
-    files[3].write_bytes(gzip.compress(files[0].read_bytes()))
+    plain = table(tmp_path / "plain.tsv")
+    table(tmp_path / "header.tsv", header=True)
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    (tmp_path / "b.tsv.gz").write_bytes(gzip.compress(plain.read_bytes()))
     checksums = set()
-    for number, file in enumerate(files):
+    for number, file in enumerate(sorted(tmp_path.iterdir())):
         config = ShardsConfig(format="text_pairs", sequence_length=16)
         manifest = write_shards(file, tmp_path / str(number), TOKENIZER, config, workers=1, progress=False)
         checksums.add(manifest.shards[0].sha256)
@@ -124,10 +119,9 @@ def test_all_files_give_the_same_pairs(tmp_path):
 ])  # fmt: skip
 def test_damaged_files(name, text, message, tmp_path):
     (tmp_path / name).write_text(text)
+    config = ShardsConfig(format="text_pairs")
     with pytest.raises(DataError, match=message):
-        write_shards(
-            tmp_path / name, tmp_path / "out", TOKENIZER, ShardsConfig(format="text_pairs"), workers=1, progress=False
-        )
+        write_shards(tmp_path / name, tmp_path / "out", TOKENIZER, config, workers=1, progress=False)
 
 
 def test_settings_that_contradict_each_other():
@@ -148,15 +142,8 @@ def test_the_baseline_guesses_targets(tmp_path):
 def test_commands(tmp_path, capsys):
     table(tmp_path / "a.tsv")
     TOKENIZER.save(tmp_path / "tokenizer")
-    shards = [
-        "shards",
-        str(tmp_path / "a.tsv"),
-        "--tokenizer",
-        str(tmp_path / "tokenizer"),
-        "--output",
-        str(tmp_path / "out"),
-    ]
-    assert main([*shards, "--format", "text_pairs", "--sequence-length", "24"]) == 0
+    shards = ["shards", str(tmp_path / "a.tsv"), "--tokenizer", str(tmp_path / "tokenizer"), "--format", "text_pairs"]
+    assert main([*shards, "--output", str(tmp_path / "out"), "--sequence-length", "24"]) == 0
     assert "40 pairs; truncated: sources 0 (0.0 %), targets 0 (0.0 %)" in capsys.readouterr().out
     assert main(["inspect", str(tmp_path / "out"), "--objective", "text_to_text", "--examples", "1"]) == 0
     shown = " ".join(capsys.readouterr().out.split())

@@ -19,6 +19,13 @@ class Unpicklable(Exception):
         super().__init__(one)
 
 
+ERRORS = {
+    "data error": (DataError, "line 3 is bad"),
+    "bug": (ZeroDivisionError, "a bug"),
+    "odd error": (Unpicklable, "odd", "error"),
+}
+
+
 def act(item):
     """What a process does in these tests; a setup returns it. The test's own process only waits."""
     what, parent = item
@@ -26,12 +33,9 @@ def act(item):
         return what * what
     time.sleep(0.2)
     if os.getpid() != parent:
-        if what == "data error":
-            raise DataError("line 3 is bad")
-        if what == "bug":
-            raise ZeroDivisionError("a bug")
-        if what == "odd error":
-            raise Unpicklable("odd", "error")
+        if what in ERRORS:
+            error, *arguments = ERRORS[what]
+            raise error(*arguments)
         if what == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
         if what == "gone":
@@ -58,10 +62,6 @@ def test_every_item_has_its_result(workers):
     assert sorted(results) == [n * n for n in range(40)]
 
 
-def test_nothing_to_do():
-    assert list(map_unordered(setup, [], 2)) == []
-
-
 def test_the_processes():
     """Two threads in each: of five workers, two are here, two in another process and one in a third."""
     threads = {}
@@ -76,21 +76,15 @@ def test_the_processes():
     assert sorted(map(len, threads.values())) == [1, 2, 2] and len(threads[os.getpid()]) == 2
     assert {pid for pid, *_ in map_unordered(setup, items(*["pid"] * 4), 2)} == {os.getpid()}
     assert {pid for pid, *_ in map_unordered(setup, items("pid"), 5)} == {os.getpid()}
-
-
-def test_a_result_that_cannot_be_sent():
-    with pytest.raises(TypeError, match="cannot pickle"):
-        list(map_unordered(setup, items(*["lock"] * 300), 3))
+    assert list(map_unordered(setup, [], 2)) == []
 
 
 @pytest.mark.parametrize("what", ["data error", "bug"])
 def test_errors_of_this_process_arrive_from_both_threads(what):
-    error = {"data error": DataError, "bug": ZeroDivisionError}[what]
     work = [(what, -1)] * 30
-    with pytest.raises(error):
-        list(map_unordered(setup, work[:1], 2))
-    with pytest.raises(error):
-        list(map_unordered(setup, [("pid", 0), *work], 2))
+    for some in (work[:1], [("pid", 0), *work]):
+        with pytest.raises(ERRORS[what][0]):
+            list(map_unordered(setup, some, 2))
 
 
 def test_items_are_read_as_they_are_needed():
@@ -107,12 +101,6 @@ def test_items_are_read_as_they_are_needed():
     assert done == read == 20
 
 
-def test_a_user_error_arrives_as_it_was():
-    with pytest.raises(DataError, match="^line 3 is bad$") as caught:
-        list(map_unordered(setup, items(*["data error"] * 300), 3))
-    assert not hasattr(caught.value, "__notes__")
-
-
 def test_a_failing_setup_and_failing_items_arrive():
     with pytest.raises(DataError, match="no tokenizer there"):
         list(map_unordered(functools.partial(setup, True), items(1, 2, 3, 4), 4))
@@ -125,12 +113,17 @@ def test_a_failing_setup_and_failing_items_arrive():
         list(map_unordered(setup, failing(), 2))
 
 
-def test_a_bug_arrives_with_its_traceback():
+def test_a_user_error_arrives_as_it_was_and_a_bug_with_its_traceback():
+    with pytest.raises(DataError, match="^line 3 is bad$") as caught:
+        list(map_unordered(setup, items(*["data error"] * 300), 3))
+    assert not hasattr(caught.value, "__notes__")
     with pytest.raises(ZeroDivisionError) as caught:
         list(map_unordered(setup, items(*["bug"] * 300), 3))
     assert "in a worker process" in caught.value.__notes__[0] and "in act" in caught.value.__notes__[0]
     with pytest.raises(RuntimeError, match="(?s)in a worker process.*Unpicklable"):
         list(map_unordered(setup, items(*["odd error"] * 300), 3))
+    with pytest.raises(TypeError, match="cannot pickle"):  # a result that cannot be sent
+        list(map_unordered(setup, items(*["lock"] * 300), 3))
 
 
 def test_a_worker_that_is_gone_is_reported():
@@ -156,38 +149,20 @@ def test_stopping_before_the_workers_are_ready():
     assert time.monotonic() - start < 10
 
 
-def test_workers_end_when_the_parent_is_killed():
-    program = (
-        "import sys; from tfrecords.writing.workers import map_unordered; from test_workers import setup\n"
-        "for pid, *_ in map_unordered(setup, [('pid', 0)] * 1000, 3): print(pid, flush=True)"
-    )
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment
-    ) as parent:
-        pids = set()
-        while len(pids) < 2:
-            pids.add(int(parent.stdout.readline()))
-        parent.kill()
-    deadline = time.monotonic() + 20
-    while any(_runs(pid) for pid in pids):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def slow_setup(path, parent):
-    """As one that imports TensorFlow in the worker process."""
+def setup_that_tells(path, parent, seconds):
+    """One that may be long, as where TensorFlow is imported in the worker process."""
     with open(path, "a") as file:
         file.write(f"{os.getpid()}\n")
     if os.getpid() != parent:
-        time.sleep(60)
+        time.sleep(seconds)
     return act
 
 
-def test_workers_that_start_end_when_the_parent_is_killed(tmp_path):
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_workers_end_when_the_parent_is_killed_while_they_work_or_start(tmp_path, seconds):
     program = (
-        "import functools, os, sys; from tfrecords.writing.workers import map_unordered; from test_workers import slow_setup\n"
-        "setup = functools.partial(slow_setup, sys.argv[1], os.getpid())\n"
+        "import functools, os, sys; from tfrecords.writing.workers import map_unordered; import test_workers\n"
+        f"setup = functools.partial(test_workers.setup_that_tells, sys.argv[1], os.getpid(), {seconds})\n"
         "for _ in map_unordered(setup, [('pid', 0)] * 1000, 3): pass"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -195,6 +170,7 @@ def test_workers_that_start_end_when_the_parent_is_killed(tmp_path):
     with subprocess.Popen([sys.executable, "-c", program, str(path)], env=environment) as parent:
         while not path.exists() or path.read_text().count("\n") < 2:
             time.sleep(0.05)
+        time.sleep(0 if seconds else 0.3)  # until it works
         parent.kill()
     deadline = time.monotonic() + 10
     while any(_runs(int(pid)) for pid in path.read_text().split()):

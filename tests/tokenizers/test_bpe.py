@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from subword_oracle import assert_equal_to_oracle, bpe_oracle, corpus, texts
+from subword_oracle import bpe_oracle, corpus, texts
+from wordpiece_oracle import assert_equal_to_oracle
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import BPETokenizer, train_bpe

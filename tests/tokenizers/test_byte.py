@@ -49,15 +49,8 @@ def test_every_byte_has_the_offsets_of_its_character(byt5):
 
 def test_the_vocabulary_is_that_of_the_checkpoints(byt5):
     assert byt5.vocabulary_size == 384  # vocab_size of google/byt5-*
-    assert [byt5.token_to_id(t) for t in ("<pad>", "</s>", "<unk>", "a", "<0x00>", "<0x20>", "<0xFF>")] == [
-        0,
-        1,
-        2,
-        100,
-        3,
-        35,
-        258,
-    ]
+    ids = {"<pad>": 0, "</s>": 1, "<unk>": 2, "a": 100, "<0x00>": 3, "<0x20>": 35, "<0xFF>": 258}
+    assert {token: byt5.token_to_id(token) for token in ids} == ids
     assert [byt5.token_to_id(name) for name in NAMES] == list(range(259, 384))
     # The paper's sentinels, as far as no text has them.
     text = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
@@ -80,19 +73,15 @@ def corrupted(tokenizer, text, **settings):
 def test_span_corruption_has_the_sentinels_of_the_checkpoints(byt5):
     text = ("모든 국민은 법 앞에 평등하다. " * 28)[:-1]
     ids, inputs, targets = corrupted(byt5, text, mean_span=20.0)
-    assert (
-        [i for i in inputs if i > 247]
-        == [i for i in targets if i > 247]
-        == list(range(258, 258 - round(len(ids) * 0.15 / 20), -1))
-    )
+    sentinels = list(range(258, 258 - round(len(ids) * 0.15 / 20), -1))
+    assert [i for i in inputs if i > 247] == [i for i in targets if i > 247] == sentinels
     restored, spans = [], np.split(targets[:-1], np.flatnonzero(np.array(targets[:-1]) > 247))[1:]
     spans = {span[0]: span[1:].tolist() for span in spans}
     for token in inputs:
         restored += spans.get(token, [token])
     assert restored == ids
-    with pytest.raises(
-        ConfigError, match=r"needs 28 sentinels for texts of 560 tokens, and the vocabulary has 11; .*byte_extra_ids"
-    ):
+    message = r"needs 28 sentinels for texts of 560 tokens, and the vocabulary has 11; .*byte_extra_ids"
+    with pytest.raises(ConfigError, match=message):
         corrupted(byt5, "x" * 560)
     _, inputs, targets = corrupted(ByteTokenizer(sentinels="extra_ids"), "x" * 560)
     assert [i for i in inputs if i > 258] == [i for i in targets if i > 258] == list(range(259, 287))
@@ -107,25 +96,21 @@ def write(folder, **files):
 
 def test_folders_of_hugging_face(byt5, tmp_path):
     own = GOLDEN["own"]
-    loaded = load_tokenizer(
-        write(tmp_path / "own", **{Path(name).stem: content for name, content in own["files"].items()})
-    )
+    files = {Path(name).stem: content for name, content in own["files"].items()}
+    loaded = load_tokenizer(write(tmp_path / "own", **files))
     assert loaded.encode(own["text"]) == own["ids"] and loaded.vocabulary_size == 263
     loaded.save(tmp_path / "again")
     assert load_tokenizer(tmp_path / "again").fingerprint == loaded.fingerprint
     # As google/byt5-small was published: flags of their own, and no class but in config.json.
     plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "__type": "AddedToken"}
-    tokens = {
-        f"{role}_token": plain | {"content": token}
-        for role, token in (("eos", "</s>"), ("unk", "<unk>"), ("pad", "<pad>"))
-    }
-    published = tokens | {"extra_ids": 125, "additional_special_tokens": NAMES}
-    loaded = load_tokenizer(
-        write(tmp_path / "published", config={"tokenizer_class": "ByT5Tokenizer"}, tokenizer_config=published)
-    )
+    roles = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+    published = {role: plain | {"content": token} for role, token in roles.items()}
+    published |= {"extra_ids": 125, "additional_special_tokens": NAMES}
+    config = {"tokenizer_class": "ByT5Tokenizer"}
+    loaded = load_tokenizer(write(tmp_path / "published", config=config, tokenizer_config=published))
     assert loaded.vocabulary == byt5.vocabulary and loaded.sentinel_ids == byt5.sentinel_ids
     assert loaded.encode("a </s> b<extra_id_1>") == [100, 35, 1, 35, 101, 260]  # without the flags of new tokenizers
-    alone = write(tmp_path / "alone", tokenizer_config={"tokenizer_class": "ByT5Tokenizer"})
+    alone = write(tmp_path / "alone", tokenizer_config=config)
     assert load_tokenizer(alone).fingerprint == byt5.fingerprint
 
 

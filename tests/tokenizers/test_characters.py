@@ -5,34 +5,27 @@ import json
 import pytest
 
 from bert_tf.errors import DataError
-from bert_tf.testing import check_tokenizer
 from bert_tf.tokenizers import CharacterTokenizer, load_tokenizer
 
 TEXT = "Der  Käse, İstanbul ŒUVRE"
 
 
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({}, "Der Käse , İstanbul ŒUVRE"),
-        ({"lowercase": True}, "der kase , istanbul œuvre"),
-        ({"lowercase": True, "strip_accents": False}, "der käse , i\u0307stanbul œuvre"),
-        ({"strip_accents": True}, "Der Kase , Istanbul ŒUVRE"),
-    ],
-)
-def test_case_and_accents(settings, expected, tmp_path):
+@pytest.mark.parametrize(("settings", "expected"), [
+    ({}, "Der Käse , İstanbul ŒUVRE"),
+    ({"lowercase": True}, "der kase , istanbul œuvre"),
+    ({"lowercase": True, "strip_accents": False}, "der käse , i\u0307stanbul œuvre"),
+    ({"strip_accents": True}, "Der Kase , Istanbul ŒUVRE"),
+])  # fmt: skip
+def test_case_and_accents(settings, expected):
     tokenizer = CharacterTokenizer(punctuation=True, **settings)
     ids, starts, ends = tokenizer.tokenize_with_offsets([TEXT])
     assert tokenizer.decode(ids[0].numpy()) == expected == tokenizer.decode(tokenizer.encode(TEXT))
-    assert (
-        tokenizer.decode(ids[0].numpy(), continues=True) == " " + expected
-        and tokenizer.decode([], continues=True) == ""
-    )
+    assert tokenizer.decode(ids[0].numpy(), continues=True) == " " + expected
+    assert tokenizer.decode([], continues=True) == ""
     with pytest.raises(DataError, match="id 999 is no character"):
         tokenizer.decode([[999]])
     spans = zip(starts[0].numpy(), ends[0].numpy())
     assert [TEXT[start:end] for start, end in spans] == ["Der", "Käse", ",", "İstanbul", "ŒUVRE"]
-    check_tokenizer(tokenizer, tmp_path, round_trips=["a film"])
 
 
 def test_folders_written_before_text_was_cleaned(tmp_path):

@@ -14,17 +14,18 @@ from bert_tf.tokenizers import SentencePieceTokenizer, train_bpe, train_byte_lev
 TEXTS = ["The Senate isn't \n 12, 👩 여러분!", "", "한국어 <extra_id_0> naïve", "日本 \x00 é\u0301 \u00a0 x"]
 
 
-@pytest.mark.parametrize(
-    "train, decoder",
-    [
-        (lambda texts: train_wordpiece(texts, 400), decoders.WordPiece()),
-        (lambda texts: train_bpe(texts, 400), decoders.BPEDecoder()),
-        (lambda texts: train_unigram(texts, 400, "t5", character_coverage=0.99), decoders.Metaspace()),
-    ],
-    ids=["wordpiece", "bpe", "unigram_t5"],
-)
-def test_texts_are_those_of_the_decoder(train, decoder):
-    tokenizer = train([*corpus()[:60], "isn't it, o'clock. do not we've ' s"] * 2)
+TRAIN = {
+    "wordpiece": lambda texts: train_wordpiece(texts, 400),
+    "bpe": lambda texts: train_bpe(texts, 400),
+    "unigram_t5": lambda texts: train_unigram(texts, 400, "t5", character_coverage=0.99),
+    "byte_level_bpe": lambda texts: train_byte_level_bpe(texts, 400),
+}
+DECODERS = {"wordpiece": decoders.WordPiece(), "bpe": decoders.BPEDecoder(), "unigram_t5": decoders.Metaspace()}
+
+
+@pytest.mark.parametrize("kind", DECODERS)
+def test_texts_are_those_of_the_decoder(kind):
+    tokenizer, decoder = TRAIN[kind]([*corpus()[:60], "isn't it, o'clock. do not we've ' s"] * 2), DECODERS[kind]
     random = np.random.default_rng(1)
     rows = [random.integers(0, tokenizer.vocabulary_size, 6).tolist() for _ in range(300)]
     for row in [*rows, *map(tokenizer.encode, TEXTS[2:])]:
@@ -46,24 +47,14 @@ def test_pieces_of_one_byte_become_characters():
             assert ids == reference.encode(text) and tokenizer.decode(ids) == reference.decode(ids)
     assert tokenizer.decode(tokenizer.encode("a 龍<extra_id_0> é")) == "a 龍<extra_id_0> é"
     half = tokenizer.encode("龍")[:-1]
-    texts = tokenizer.detokenize(
-        np.array([[*half, 0, 0], tokenizer.encode("👩")[:5]]), np.array([[1] * len(half) + [0] * 2, [1] * 5]) > 0
-    )
+    mask = np.array([[1] * len(half) + [0] * 2, [1] * 5]) > 0
+    texts = tokenizer.detokenize(np.array([[*half, 0, 0], tokenizer.encode("👩")[:5]]), mask)
     assert texts[0].numpy().decode() == tokenizer.decode(half) == "\ufffd"
 
 
-@pytest.mark.parametrize(
-    "train",
-    [
-        lambda texts: train_wordpiece(texts, 200),
-        lambda texts: train_bpe(texts, 200),
-        lambda texts: train_unigram(texts, 200, "t5"),
-        lambda texts: train_byte_level_bpe(texts, 300),
-    ],
-    ids=["wordpiece", "bpe", "unigram_t5", "byte_level_bpe"],
-)
-def test_a_text_and_its_continuation_read_as_one_text(train):
-    tokenizer = train([*corpus()[:60], "isn't it, o'clock."] * 2)
+@pytest.mark.parametrize("kind", TRAIN)
+def test_a_text_and_its_continuation_read_as_one_text(kind):
+    tokenizer = TRAIN[kind]([*corpus()[:60], "isn't it, o'clock."] * 2)
     first, whole = tokenizer.encode("the union, isn't"), tokenizer.encode("the union, isn't strong. It is")
     assert whole[: len(first)] == first
     cuts = [len(first), len(first) + 1] if tokenizer.kind != "bpe" else [len(first)]  # BPE: a whole word before it

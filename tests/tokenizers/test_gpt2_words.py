@@ -25,10 +25,8 @@ def test_kind_of_every_code_point():
 def test_alphabet_of_bytes():
     assert set(byte_alphabet()) == set(ByteLevel.alphabet())
     assert byte_alphabet()[ord(" ")] == "Ġ" and byte_alphabet()[ord("\n")] == "Ċ"
-    assert (
-        ByteLevel(add_prefix_space=False).pre_tokenize_str("ÿ\x7f")[0][0]
-        == byte_alphabet()[0xC3] + byte_alphabet()[0xBF]
-    )
+    (first, _), *_ = ByteLevel(add_prefix_space=False).pre_tokenize_str("ÿ\x7f")
+    assert first == byte_alphabet()[0xC3] + byte_alphabet()[0xBF]
 
 
 def expected_words(text):
@@ -56,10 +54,3 @@ def test_words_of_all_neighborhoods():
     different = [t for i, t in enumerate(some) if words[splits[i] : splits[i + 1]].tolist() != expected_words(t)]
     assert len(some) == 1 + 9 + 9**2 + 9**3 + 9**4
     assert different == []
-
-
-def test_no_text_at_all():
-    words, splits = ByteWordSplitter().split(tf.constant([], tf.string))
-    assert words.numpy().tolist() == [] and splits.numpy().tolist() == [0]
-    words, splits = ByteWordSplitter().split(tf.constant(["", "a", ""]))
-    assert words.numpy().tolist() == [b"a"] and splits.numpy().tolist() == [0, 0, 1, 1]

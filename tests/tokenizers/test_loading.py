@@ -20,16 +20,10 @@ def folder(path, words=WORDS, config=None):
     return path
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"lowercase": False},
-        {"strip_accents": False, "tokenize_chinese_chars": False},
-        {"special_tokens": ["<ent>"], "role_tokens": {"mask": "fair"}},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("settings", [
+    {}, {"lowercase": False}, {"strip_accents": False, "tokenize_chinese_chars": False},
+    {"special_tokens": ["<ent>"], "role_tokens": {"mask": "fair"}},
+], ids=str)  # fmt: skip
 def test_save_and_load(tmp_path, settings):
     tokenizer = WordPieceTokenizer([*WORDS, "\u2028", "\u00a0x"], **settings)
     tokenizer.save(tmp_path / "made" / "here")
@@ -65,33 +59,26 @@ def test_hugging_faces_config(tmp_path):
     assert loaded.encode("Unable [MASK]<ent>") == [6, 7, 4, 8]
 
 
-@pytest.mark.parametrize(
-    "config, message",
-    [
-        ({"do_lowercase": True}, "unknown key 'do_lowercase'; did you mean 'do_lower_case'"),
-        ({"do_lower_case": "yes"}, "do_lower_case must be true or false or null, but is 'yes'"),
-        ({"do_basic_tokenize": False}, "do_basic_tokenize is False; only True is supported"),
-        ({"tokenizer_class": "BartphoTokenizer"}, "'BartphoTokenizer', which is not supported; supported: Albert"),
-        ({"mask_token": {"content": "[MASK]", "lstrip": True}}, r"'\[MASK\]' has lstrip = true"),
-        ({"added_tokens_decoder": {"7": {"content": "<ent>"}}}, "gives '<ent>' the id 7"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("config, message", [
+    ({"do_lowercase": True}, "unknown key 'do_lowercase'; did you mean 'do_lower_case'"),
+    ({"do_lower_case": "yes"}, "do_lower_case must be true or false or null, but is 'yes'"),
+    ({"do_basic_tokenize": False}, "do_basic_tokenize is False; only True is supported"),
+    ({"tokenizer_class": "BartphoTokenizer"}, "'BartphoTokenizer', which is not supported; supported: Albert"),
+    ({"mask_token": {"content": "[MASK]", "lstrip": True}}, r"'\[MASK\]' has lstrip = true"),
+    ({"added_tokens_decoder": {"7": {"content": "<ent>"}}}, "gives '<ent>' the id 7"),
+], ids=str)  # fmt: skip
 def test_refused_configs(tmp_path, config, message):
     with pytest.raises(ConfigError, match=message):
         load_tokenizer(folder(tmp_path, config=config))
 
 
-@pytest.mark.parametrize(
-    "content, message",
-    [
-        (b"[PAD]\n\nfair\n", "line 2: empty"),
-        (b"[PAD]\nfair\nun\nfair\n", "line 4: 'fair' is already the token of line 2"),
-        (b"[PAD]\nfa\xffir\n", "line 2: not valid UTF-8"),
-        (b"", "is empty"),
-        ("\n".join(WORDS[:4]).encode(), r"vocab.txt: .* lacks the special token '\[MASK\]'"),
-    ],
-)
+@pytest.mark.parametrize("content, message", [
+    (b"[PAD]\n\nfair\n", "line 2: empty"),
+    (b"[PAD]\nfair\nun\nfair\n", "line 4: 'fair' is already the token of line 2"),
+    (b"[PAD]\nfa\xffir\n", "line 2: not valid UTF-8"),
+    (b"", "is empty"),
+    ("\n".join(WORDS[:4]).encode(), r"vocab.txt: .* lacks the special token '\[MASK\]'"),
+])  # fmt: skip
 def test_refused_vocabulary_files(tmp_path, content, message):
     (tmp_path / "vocab.txt").write_bytes(content)
     with pytest.raises(DataError, match=message):
@@ -104,9 +91,8 @@ def test_line_ends_of_windows_and_of_unicode(tmp_path):
 
 
 def test_nothing_there(tmp_path):
-    with pytest.raises(
-        DataError, match="neither vocab.txt, nor spiece.model, nor vocab.json and merges.txt, .*nor tokenizer.json"
-    ):
+    message = "neither vocab.txt, nor spiece.model, nor vocab.json and merges.txt, .*nor tokenizer.json"
+    with pytest.raises(DataError, match=message):
         load_tokenizer(tmp_path)
     with pytest.raises(DataError, match="no such file or folder"):
         load_tokenizer(tmp_path / "missing")

@@ -49,12 +49,6 @@ def test_merges_whose_results_can_be_merged_by_earlier_ones_are_done_one_by_one(
     assert naive_bpe(words[0], ranks) == [5, 1, 3, 2]
 
 
-def test_pairs_in_a_row_are_joined_from_the_left():
-    table = MergeTable([(0, 0, 1), (1, 1, 2)], 3)
-    assert run(table, [[0] * 3, [0] * 5, [0] * 7]) == [[1, 0], [2, 0], [2, 1, 0]]
-    assert run(MergeTable([], 3), [[0, 1], [2]]) == [[0, 1], [2]]
-
-
 def test_words_are_found_whole_or_merged_and_keep_their_order():
     table = MergeTable([(0, 1, 2)], 3)
 

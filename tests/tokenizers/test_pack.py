@@ -43,13 +43,11 @@ def test_pairs_as_the_published_loop():
 def test_single_texts_and_dynamic_padding():
     rows = ragged([[1, 2, 3, 4, 5, 6], [], [8]])
     packed = pack(rows, sequence_length=6, **IDS)
-    assert packed["token_ids"].numpy().tolist() == [
-        [101, 1, 2, 3, 4, 102], [101, 102, 7, 7, 7, 7], [101, 8, 102, 7, 7, 7],
-    ]  # fmt: skip
+    expected = [[101, 1, 2, 3, 4, 102], [101, 102, 7, 7, 7, 7], [101, 8, 102, 7, 7, 7]]
+    assert packed["token_ids"].numpy().tolist() == expected
     assert not packed["segment_ids"].numpy().any()
-    assert {k: v.dtype for k, v in packed.items()} == {
-        "token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool,
-    }  # fmt: skip
+    types = {name: value.dtype for name, value in packed.items()}
+    assert types == {"token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool}
     short = pack(rows[1:], sequence_length=6, dynamic=True, **IDS)
     assert short["token_ids"].numpy().tolist() == [[101, 102, 7], [101, 8, 102]]
     assert short["padding_mask"].numpy().tolist() == [[True, True, False], [True, True, True]]
@@ -94,15 +92,12 @@ def test_no_room():
         pack(ragged([[1]]), ragged([[1]]), sequence_length=4, **IDS)
 
 
-@pytest.mark.parametrize(
-    "name, single, single_segments, pair, pair_segments",
-    [
-        ("roberta", [1, 8, 9, 2], [0] * 4, [1, 8, 9, 2, 2, 5, 2], [0] * 7),
-        ("xlnet", [8, 9, 2, 1], [0, 0, 0, 2], [8, 9, 2, 5, 2, 1], [0, 0, 0, 1, 1, 2]),
-        ("t5", [8, 9, 2], [0] * 3, [8, 9, 2, 5, 2], [0, 0, 0, 1, 1]),
-        ("none", [8, 9], [0, 0], [8, 9, 5], [0, 0, 1]),
-    ],
-)
+@pytest.mark.parametrize("name, single, single_segments, pair, pair_segments", [
+    ("roberta", [1, 8, 9, 2], [0] * 4, [1, 8, 9, 2, 2, 5, 2], [0] * 7),
+    ("xlnet", [8, 9, 2, 1], [0, 0, 0, 2], [8, 9, 2, 5, 2, 1], [0, 0, 0, 1, 1, 2]),
+    ("t5", [8, 9, 2], [0] * 3, [8, 9, 2, 5, 2], [0, 0, 0, 1, 1]),
+    ("none", [8, 9], [0, 0], [8, 9, 5], [0, 0, 1]),
+])  # fmt: skip
 def test_layouts_of_the_families(name, single, single_segments, pair, pair_segments):
     layout = build_layout(name, 1, 2)
     texts = ragged([[8, 9]]), ragged([[5]])

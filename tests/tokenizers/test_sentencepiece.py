@@ -85,7 +85,7 @@ def test_ids_are_those_of_the_authors_code(family):
     ids = tokenizer.tokenize(tf.constant([t.encode() for t in some])).to_list()
     for text, found in zip(some, ids):
         assert_as_likely(model, found, expected_ids(tokenizer, model, text), text)
-    sample = range(len(some) - 1500, len(some))
+    sample = range(len(some) - 500, len(some))
     different = sum(ids[i] != expected_ids(tokenizer, model, some[i]) for i in sample)
     assert different <= 3  # ties like 111 are rare in sentences
 
@@ -128,9 +128,8 @@ def test_offsets_cut_the_source_out_of_the_text(family):
     for text, row, start, end in list(zip(texts(), ids, starts, ends))[-300:]:
         for i, s, e in zip(row, start, end):
             if i != tokenizer.unk_id and family == "xlnet":
-                assert preprocess_text(text[s:e], False, False) == tokenizer.id_to_token(i).replace(SPACE, ""), repr(
-                    text
-                )
+                piece = tokenizer.id_to_token(i).replace(SPACE, "")
+                assert preprocess_text(text[s:e], False, False) == piece, repr(text)
     text = "Naïve ``quotes''  中 \u3000in 1999"
     _, starts, ends = (part.numpy() for part in tokenizer.tokenize_with_offsets(tf.constant(text)))
     words = {text[s:e] for s, e in zip(starts, ends)}
@@ -218,11 +217,8 @@ def test_errors_of_the_corpus_come_through(error):
 
 def test_special_tokens_that_the_family_has_anyway():
     some = corpus()[:400]
-    for family, tokens in (
-        ("albert", ["[MASK]", "<unk>", ".", "£"]),
-        ("xlnet", ["<s>", "<eod>"]),
-        ("t5", ["</s>", "<extra_id_0>"]),
-    ):
+    given = {"albert": ["[MASK]", "<unk>", ".", "£"], "xlnet": ["<s>", "<eod>"], "t5": ["</s>", "<extra_id_0>"]}
+    for family, tokens in given.items():
         tokenizer = train_unigram(some, 300, family, special_tokens=[*tokens, "<ent>", "<ent>"])
         assert tokenizer.encode("<ent>") == [tokenizer.token_to_id("<ent>")]
         assert set(tokens) <= set(tokenizer.special_tokens)

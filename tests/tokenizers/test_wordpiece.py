@@ -38,20 +38,19 @@ def uncased():
 def test_original_vocabularies_on_the_sample_and_on_nasty_strings(name):
     ours, theirs = make(original_vocabulary(name), lowercase="uncased" in name)
     assert_equal_to_oracle(ours, theirs, NASTY)
-    assert_equal_to_oracle(ours, theirs, sample_sentences())
-    assert_equal_to_oracle(ours, theirs, random_texts(2000, seed=1))
+    assert_equal_to_oracle(ours, theirs, sample_sentences()[:1000])
+    assert_equal_to_oracle(ours, theirs, random_texts(400, seed=3))
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_every_setting_where_each_character_is_a_piece(settings):
     ours, theirs = make(character_vocabulary(), **settings)
     assert_equal_to_oracle(ours, theirs, NASTY)
-    assert_equal_to_oracle(ours, theirs, random_texts(3000, seed=2))
+    assert_equal_to_oracle(ours, theirs, random_texts(400, seed=3))
 
 
-@pytest.mark.parametrize("settings", SETTINGS[:3], ids=str)
-def test_every_code_point_splits_words_as_the_oracle_does(settings):
-    ours, theirs = make([*SPECIAL, "a", "##a"], **settings)
+def test_every_code_point_splits_words_as_the_oracle_does():
+    ours, theirs = make([*SPECIAL, "a", "##a"])
     codes = [c for c in range(1, 0x110000) if not 0xD800 <= c < 0xE000]
     texts = ["".join(f" a{chr(c)}a" for c in codes[i : i + 256]) for i in range(0, len(codes), 256)]
     expected = [e.ids for e in theirs.encode_batch(texts, add_special_tokens=False)]
@@ -68,9 +67,7 @@ def test_one_difference_from_the_oracle_is_by_design():
 
 def test_special_tokens_in_the_text_are_one_id_each(uncased):
     ids = uncased.encode("The capital[MASK]of [mask] [CLS]")
-    assert [uncased.id_to_token(i) for i in ids] == [
-        "the", "capital", "[MASK]", "of", "[", "mask", "]", "[CLS]",
-    ]  # fmt: skip
+    assert " ".join(map(uncased.id_to_token, ids)) == "the capital [MASK] of [ mask ] [CLS]"
     ids, starts, ends = uncased.tokenize_with_offsets(tf.constant("Ünd[MASK]e"))
     assert list(zip(starts.numpy(), ends.numpy()))[-2:] == [(3, 9), (9, 10)]
 
@@ -195,6 +192,7 @@ def test_refused_vocabularies():
         ([*WORDS, "fair"], "'fair' twice, as ids 5 and 16"),
         ([*WORDS, ""], "id 16 of the vocabulary is ''"),
         ([*WORDS, "x" * 257], "id 16 of the vocabulary has over 256 bytes"),
+        ([*WORDS, "a\ud800"], "id 16 of the vocabulary.* half of a surrogate pair"),
     ):
         with pytest.raises(DataError, match=message):
             WordPieceTokenizer(broken)
@@ -207,15 +205,7 @@ def test_refused_vocabularies():
 def test_tokens_that_no_text_becomes_are_harmless():
     odd = [
         *SPECIAL,
-        "fair",
-        "un fair",
-        "fair\ue000",
-        "\ue003",
-        "##",
-        "...",
-        "##,",
-        "Fair",
-        "[6]",
+        *("fair", "un fair", "fair\ue000", "\ue003", "##", "...", "##,", "Fair", "[6]"),
         "x" * 101,
         "##x",
         "x",

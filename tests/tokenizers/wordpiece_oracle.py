@@ -79,6 +79,7 @@ def sample_sentences():
     return [sentence for text in texts for sentence in text.replace("\n", " ").split(". ")]
 
 
+@functools.lru_cache
 def random_texts(count, seed):
     """Texts that mix scripts, special tokens and any code point at all."""
     random = np.random.default_rng(seed)
@@ -101,16 +102,16 @@ def random_texts(count, seed):
     return texts
 
 
-def assert_equal_to_oracle(tokenizer, reference, texts):
+def assert_equal_to_oracle(tokenizer, reference, texts, offsets=True):
     """Ids of both methods, and offsets, text by text."""
-    expected = reference.encode_batch(texts, add_special_tokens=False)
+    expected = reference.encode_batch(list(texts), add_special_tokens=False)
     batch = tf.constant([text.encode("utf-8") for text in texts])
     ids = tokenizer.tokenize(batch).to_list()
     with_offsets = [part.to_list() for part in tokenizer.tokenize_with_offsets(batch)]
     for text, truth, plain, offset_ids, starts, ends in zip(texts, expected, ids, *with_offsets):
         assert plain == truth.ids, repr(text)
         assert offset_ids == truth.ids, repr(text)
-        assert list(zip(starts, ends)) == truth.offsets, repr(text)
+        assert not offsets or list(zip(starts, ends)) == truth.offsets, repr(text)
 
 
 def make(vocabulary, **settings):

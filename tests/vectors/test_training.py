@@ -115,39 +115,23 @@ def test_a_run_stopped_while_it_is_prepared_resumes(corpus, trained, tmp_path, m
 
 def test_after_a_corpus_that_is_too_small_the_folder_is_free(corpus, tmp_path):
     (tmp_path / "words.txt").write_text("one\n\ntwo\n\n" * 5)
-    with pytest.raises(DataError, match="no two words of the vocabulary meet"):
-        train_vectors(
-            dataclasses.replace(SETTINGS, algorithm=GloveConfig(size=8)), tmp_path / "words.txt", tmp_path / "run"
-        )
-    assert not (tmp_path / "run").exists()
+    for algorithm in (GloveConfig(size=8), SkipGramConfig(size=8)):
+        settings = dataclasses.replace(SETTINGS, algorithm=algorithm)
+        with pytest.raises(DataError, match="no two words of the vocabulary meet"):
+            train_vectors(settings, tmp_path / "words.txt", tmp_path / "run")
+        assert not (tmp_path / "run").exists()
     train_vectors(SETTINGS, corpus, tmp_path / "run")
 
 
-def test_documents_of_one_word_teach_nothing(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"text": "word"}\n' * 50)
-    with pytest.raises(DataError, match="no two words of the vocabulary meet in one document"):
-        train_vectors(
-            VectorsConfig(SkipGramConfig(size=8), train=VectorsTrainConfig(workers=1)),
-            tmp_path / "a.jsonl",
-            tmp_path / "v",
-        )
-    assert not (tmp_path / "v" / "config.yaml").exists(), "the folder is free for another corpus"
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
+def test_judged_pairs(tmp_path):
+    """Those that cannot be used, and the columns of SimLex."""
+    for lines, message in (
         ("a\tb\t1\nc\td\n", "line 2: expected two words and a number"),
         ("a,b,1\nb,c,1\n", "all 2 pairs have the score 1"),
-    ],
-)
-def test_judged_pairs_that_cannot_be_used(tmp_path, lines, message):
-    (tmp_path / "pairs").write_text(lines)
-    with pytest.raises(DataError, match=message):
-        similarity(WordTable(["a", "b", "c", "d"], np.eye(4, dtype="float32")), tmp_path / "pairs")
-
-
-def test_the_columns_of_simlex(tmp_path):
+    ):
+        (tmp_path / "pairs").write_text(lines)
+        with pytest.raises(DataError, match=message):
+            similarity(WordTable(["a", "b", "c", "d"], np.eye(4, dtype="float32")), tmp_path / "pairs")
     (tmp_path / "s.txt").write_text("word1\tword2\tPOS\tSimLex999\tconc\nold\tnew\tA\t1.58\t2.7\n")
     assert read_pairs(tmp_path / "s.txt") == [("old", "new", 1.58)]
 
@@ -156,12 +140,8 @@ def test_words_are_looked_up_as_the_corpus_was_read(tmp_path):
     (tmp_path / "corpus.txt").write_text("왕이 café 왕이 café one\n" * 10)
     run, _ = train_vectors(SETTINGS, tmp_path / "corpus.txt", tmp_path / "run")
     table = WordTable.load(run.path)
-    assert table.words == ["cafe", "왕이", "one"] and [table.find(w) for w in ("왕이", "Café", "one", "two")] == [
-        1,
-        0,
-        2,
-        None,
-    ]
+    assert table.words == ["cafe", "왕이", "one"]
+    assert [table.find(word) for word in ("왕이", "Café", "one", "two")] == [1, 0, 2, None]
     assert {word for word, _ in table.neighbours("café")} == {"왕이", "one"}
 
 
@@ -185,10 +165,9 @@ def test_a_killed_run_resumes_bit_for_bit(corpus, trained, tmp_path, monkeypatch
     assert [line["loss"] for line in run.metrics()] == [line["loss"] for line in trained[0].metrics()]
     assert train_vectors(SETTINGS, corpus, run.path)[1]["step"] == 2  # a finished run returns at once
 
+    larger = dataclasses.replace(SETTINGS, algorithm=dataclasses.replace(SETTINGS.algorithm, size=9))
     with pytest.raises(RunDirectoryError, match="algorithm.size"):
-        train_vectors(
-            dataclasses.replace(SETTINGS, algorithm=dataclasses.replace(SETTINGS.algorithm, size=9)), corpus, run.path
-        )
+        train_vectors(larger, corpus, run.path)
     other = tmp_path / "other.txt"
     other.write_text(corpus.read_text() + "more\n")
     with pytest.raises(RunDirectoryError, match="trained on other data"):
@@ -224,7 +203,7 @@ def test_fine_tuning_above_the_vectors(trained, tmp_path):
         "task": {"kind": "classification", "sequence_length": 8}, "init_from": str(trained[0].path),
         "data": {"train": str(tmp_path / "a.tsv"), "dev": str(tmp_path / "a.tsv")},
         "encoder": {"family": "bilstm", "hidden_size": 6, "dropout": 0.0}, "optimizer": {"learning_rate": 0.05},
-        "train": {"epochs": 5, "batch_size": 8, "strategy": "one", "freeze": 0},
+        "train": {"epochs": 5, "batch_size": 8, "strategy": "one", "freeze": 0, "xla": False},
     }  # fmt: skip
     summary = finetune(bert_tf.config.build(FinetuneConfig, settings), tmp_path / "task")
     assert summary["dev"]["mean"]["accuracy"] == 1.0
