@@ -97,6 +97,7 @@ FEW_TEXTS = "CORPUS = [Path('corpus.jsonl')]"
 FEW_LABELS = "LABELLED = {split: Path(f'{split}.tsv') for split in LABELLED}"
 
 
+@pytest.mark.slow
 def test_quickstart(execute, tmp_path):
     cells = execute("quickstart", f"{FEW_TEXTS}; {FEW_LABELS}", STEPS=10)
     assert "probabilities" in shown(cells[-1]) and "label" in shown(cells[-1])
