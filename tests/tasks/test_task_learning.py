@@ -3,7 +3,6 @@
 import random
 
 import keras
-import numpy as np
 import pytest
 import tiny
 
@@ -53,26 +52,6 @@ def test_pairs(tmp_path):
     again = load_task(tmp_path, task.tokenizer)
     assert again.pairs is True and again.labels == ("london", "paris")
     assert again.evaluate(model, dev) == scores
-
-
-def test_regression(tmp_path):
-    rng = random.Random(2)
-    value = {"good": 300.0, "fine": 280.0, "bad": 220.0, "awful": 200.0}
-    chosen = [rng.choice(list(value)) for _ in range(200)]
-    texts = [" ".join(insert(rng, filler(rng), word)) for word in chosen]
-    labels = [value[word] for word in chosen]
-    task = build_task({"kind": "regression", "sequence_length": 32}, tiny.tokenizer())
-    examples, dev = task.examples(texts[:150], labels=labels[:150]), task.examples(texts[150:], labels=labels[150:])
-    assert task.mean == pytest.approx(np.mean(labels[:150])) and task.scale == pytest.approx(np.std(labels[:150]))
-    model = train(task, examples, epochs=10)
-    scores = task.evaluate(model, dev)
-    assert scores["pearson"] > 0.98 and scores["spearman"] > 0.9 and not scores["collapsed"]
-    assert scores["mean_absolute_error"] < 8.0
-    (answer,) = task.predict(model, ["the plot was good"])
-    assert answer["score"] == pytest.approx(300.0, abs=25.0)
-    task.save(tmp_path)
-    again = load_task(tmp_path, task.tokenizer)
-    assert (again.mean, again.scale) == (task.mean, task.scale)
 
 
 def test_tagging(tmp_path):

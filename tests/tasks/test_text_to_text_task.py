@@ -105,11 +105,12 @@ def test_texts_of_a_batch_are_those_of_each_alone(made):
     assert [a["generated"] for a in together[1:3]] == [a["generated"] for a in alone]
     np.testing.assert_allclose([a["score"] for a in together[1:3]], [a["score"] for a in alone], rtol=1e-4)
     if name == "t5":
-        best = TextGenerator(model.backbone, task.tokenizer)(SOURCES, GenerationConfig(**BEAMS))
-        assert [answers[0].text for answers in best] == [answer["n_best"][0]["generated"] for answer in together]
-        assert [answer["generated"] for answer in together] == [answer["n_best"][0]["generated"] for answer in together]
-        found = [[one["score"] for one in answer["n_best"]] for answer in together]
-        np.testing.assert_allclose([[one.score for one in answers] for answers in best], found, rtol=1e-4)
+        # Of sources that the task does not cut.
+        best = TextGenerator(model.backbone, task.tokenizer)(SOURCES[:2], GenerationConfig(**BEAMS))
+        for answers, answer in zip(best, together):
+            assert answer["generated"] == answer["n_best"][0]["generated"] == answers[0].text
+            scores = [one["score"] for one in answer["n_best"]]
+            np.testing.assert_allclose([one.score for one in answers], scores, rtol=1e-4)
 
 
 @pytest.mark.slow
