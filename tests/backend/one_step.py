@@ -11,7 +11,6 @@ import keras
 import numpy as np
 
 from bert_tf.models.albert import AlbertConfig, AlbertEncoder
-from bert_tf.models.distilbert import DistilBertConfig, DistilBertEncoder
 from bert_tf.models.electra import ElectraConfig, ElectraEncoder, make_generator
 from bert_tf.models.electra_config import generator_config
 from bert_tf.models.elmo import Elmo, ElmoConfig
@@ -40,7 +39,6 @@ def objectives():
     return {
         "roberta": MaskedLM(RobertaEncoder(RobertaConfig(**SIZES), pooler=False)),
         "albert": MaskedLM(AlbertEncoder(AlbertConfig(embedding_size=8, **SIZES | TWO_LAYERS)), pair_task="sop"),
-        "distilbert": MaskedLM(DistilBertEncoder(DistilBertConfig(**SIZES))),
         "modernbert": MaskedLM(ModernBertEncoder(ModernBertConfig(local_attention=4, **SIZES | TWO_LAYERS))),
         # Which is BERT's encoder, with the heads of both.
         "spanbert": MaskedLM(SpanBertEncoder(SpanBertConfig(**SIZES)), pair_task="nsp", span_boundary=True),

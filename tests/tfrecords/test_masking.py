@@ -73,10 +73,10 @@ def test_masks_stay_the_same(config, checksum):
 
 
 def test_graph_and_xla_are_the_operations_one_by_one():
-    batch, config = make_batch(64, 128), MaskingConfig(strategy="span")
-    expected = corrupt(batch, 7, config)
-    for jit_compile in (False, True):
-        found = corrupt(batch, 7, config, jit_compile=jit_compile)
+    batch = make_batch(64, 128)
+    for strategy, jit_compile in (("whole_word", False), ("span", True)):
+        config = MaskingConfig(strategy=strategy)
+        expected, found = corrupt(batch, 7, config), corrupt(batch, 7, config, jit_compile=jit_compile)
         for name in expected:
             np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
 

@@ -214,10 +214,9 @@ def test_unknown_tokens_are_predicted_on_request():
 def test_same_in_graph_and_xla_in_any_batch_and_other_in_other_epochs():
     config = PermutationConfig(permutation_size=16)
     batch = make_batch(30, 64, full=False)
-    graph, xla = corrupt(batch, config, jit_compile=False), corrupt(batch, config, jit_compile=True)
-    for name, expected in corrupt(batch, config).items():
-        np.testing.assert_array_equal(graph[name], expected, err_msg=name)
-        np.testing.assert_array_equal(xla[name], expected, err_msg=name)
+    graph, xla = corrupt(batch, config), corrupt(batch, config, jit_compile=True)
+    for name in graph:
+        np.testing.assert_array_equal(graph[name], xla[name], err_msg=name)
     rows = [7, 3, 20]
     part = corrupt({k: v[rows] for k, v in batch.items()}, config)
     for name in part:

@@ -37,25 +37,6 @@ def test_tensorflow_parses_what_is_written(vocabulary_size):
         assert value[schema.PAIR_LABEL][0] == bytes([label])
 
 
-@pytest.mark.parametrize("name, pair, single", [
-    ("bert", "c A A s B B s", "c A A s"), ("roberta", "c A A s s B B s", "c A A s"),
-    ("xlnet", "A A s B B s c", "A A s c"), ("none", "A A B B", "A A"),
-])  # fmt: skip
-def test_layouts(name, pair, single):
-    spans = Spans(*np.array([(0, 2, 2, 4, schema.IN_ORDER, 0, 0), (0, 2, 0, 0, schema.NO_PAIR, 0, 1)]).T)
-    symbols = {10: "A", 11: "A", 12: "B", 13: "B", CLS: "c", SEP: "s"}
-    layout = build_layout(name, CLS, SEP)
-    at_end = len(layout.at_end)
-    for record, expected in zip(serialize(np.arange(10, 14), spans, layout, 200), (pair, single)):
-        value = {k: f.bytes_list.value[0] for k, f in tf.train.Example.FromString(record).features.feature.items()}
-        ids = np.frombuffer(value[schema.TOKEN_IDS], "<u2").tolist()
-        assert " ".join(symbols[i] for i in ids) == expected
-        first, second = np.frombuffer(value[schema.SEGMENT_LENGTHS], "<u2").tolist()
-        assert first + second + at_end == len(ids)
-        around = len(layout.before_first) + len(layout.after_first)
-        assert first == 2 + around and (second > 0) == ("B" in expected)
-
-
 def test_no_longer_than_tensorflow_writes():
     spans = Spans(*np.array([(0, 50, 60, 100, schema.NEXT, 0, 0)]).T)
     (record,) = serialize(np.arange(100), spans, BERT, 30522)

@@ -1,16 +1,12 @@
 """Training of byte-pair encodings: the textbook's example, and the same files from the same texts."""
 
 import itertools
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from subword_oracle import corpus
-from wordpiece_oracle import sample_sentences
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.tokenizers import train_bpe, train_byte_level_bpe, train_wordpiece
+from bert_tf.tokenizers import train_bpe, train_byte_level_bpe
 from bert_tf.tokenizers.bpe.gpt2_words import byte_alphabet
 
 WORDS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
@@ -86,20 +82,6 @@ def test_the_marker_spelled_in_the_text():
     for text, begin, end in zip(texts, starts.to_list(), ends.to_list()):
         parts = [text[i:j] for i, j in zip(begin, end)]
         assert "".join(parts) == text.replace(" ", "") and not any(" " in part for part in parts)
-
-
-def fingerprints(step):
-    """Of what is trained; the order of the texts makes no difference to whole words."""
-    some = sample_sentences()[:800]
-    words = train_wordpiece(iter(some[::step]), 600, lowercase=False)
-    return [made.fingerprint for made in (train_byte_level_bpe(some, 600), train_bpe(some, 600), words)]
-
-
-def test_another_process_makes_the_same_files():
-    script = "from test_bpe_training import fingerprints; print(*fingerprints(-1))"
-    command, folder = [sys.executable, "-c", script], Path(__file__).parent
-    again = subprocess.run(command, capture_output=True, text=True, cwd=folder)
-    assert again.stdout.split() == fingerprints(1), again.stderr
 
 
 def test_order_and_size_of_the_vocabulary():

@@ -203,13 +203,7 @@ def test_refused_vocabularies():
 
 
 def test_tokens_that_no_text_becomes_are_harmless():
-    odd = [
-        *SPECIAL,
-        *("fair", "un fair", "fair\ue000", "\ue003", "##", "...", "##,", "Fair", "[6]"),
-        "x" * 101,
-        "##x",
-        "x",
-    ]
-    ours, theirs = make(odd)
+    odd = "fair|un fair|fair\ue000|\ue003|##|...|##,|Fair|[6]|##x|x".split("|")
+    ours, theirs = make([*SPECIAL, *odd, "x" * 101])
     texts = ["un fair", "fair\ue000 \ue003", "## ... fair,", "Fair [6]", "x" * 101, "x" * 100, "fairx"]
     assert_equal_to_oracle(ours, theirs, texts)
