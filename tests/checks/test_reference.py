@@ -14,7 +14,12 @@ def test_every_registered_name_has_a_case(part):
 
 
 def test_what_is_kept_is_what_was_computed(tmp_path):
-    nested = {"ids": [[1, 2], []], "logits": np.ones((2, 3), "float32"), "answers": [{"text": "é", "p": 0.5}], "none": None}
+    nested = {
+        "ids": [[1, 2], []],
+        "logits": np.ones((2, 3), "float32"),
+        "answers": [{"text": "é", "p": 0.5}],
+        "none": None,
+    }
     computed = values.flatten(nested)
     values.save(tmp_path, "bert/case", computed)
     kept = values.load(tmp_path, "bert/case")

@@ -72,9 +72,9 @@ MODELS = {
     ),
     "xlnet": Model("xlnet", "unigram_xlnet", SIZES, "hf", ("permutation_lm", {}), pooler=True),
     "xlnet_clamped": Model("xlnet", "unigram_xlnet", SIZES | {"clamp_length": 3, "activation": "relu"}, "hf"),
-    "gpt1": Model("gpt1", "bpe", SIZES | POSITIONS, "hf", ("causal_lm", {})),
+    "gpt1": Model("gpt1", "bpe", SIZES | POSITIONS | {"intermediate_size": 64}, "hf", ("causal_lm", {})),
     "gpt2": Model("gpt2", "byte_level_bpe_gpt2", SIZES | POSITIONS, "hf", ("causal_lm", {}), rows=2),
-    "gpt2_prefix": Model("gpt2", "byte_level_bpe_gpt2", SIZES | POSITIONS | {"prefix": True}, pooler=True),
+    "gpt1_prefix": Model("gpt1", "bpe", SIZES | POSITIONS | {"prefix": True}, pooler=True),
     "transformer": Model("transformer", "byte_level_bpe", SIZES | {"num_decoder_layers": 1}),
     "transformer_pre": Model(
         "transformer", "byte_level_bpe",
@@ -93,6 +93,16 @@ MODELS = {
     "elmo": Model("elmo", "characters", _ELMO, "bilm"),
     "transformer_bilm": Model("transformer_bilm", "wordpiece", SIZES | POSITIONS, pooler=True),
     "word_vectors": Model("word_vectors", "words_cased", {"hidden_size": 12}, pooler=True),
+    # Formats without a configuration mean some of the settings.
+    "electra_tf1": Model(
+        "electra", "wordpiece", SIZES | POSITIONS | {"embedding_size": 10, "num_heads": 1}, "tf1",
+        ("replaced_token_detection", {"generator_size": 0.5}), pooler=True,
+    ),
+    "gpt1_numpy": Model(
+        "gpt1", "bpe", SIZES | POSITIONS | {"intermediate_size": 64, "num_heads": 1, "num_layers": 1}, "numpy", ("causal_lm", {})
+    ),
+    "gpt2_tf1": Model("gpt2", "byte_level_bpe_gpt2", SIZES | POSITIONS | {"intermediate_size": 64}, "tf1", ("causal_lm", {})),
+    "t5_tf1": Model("t5", "unigram_t5", SIZES | {"head_size": 6, "num_layers": 1}, "tf1", ("denoising", {})),
     "bilstm": Model("bilstm", "words", {"hidden_size": 12, "embedding_size": 8, "num_layers": 2}, pooler=True),
 }  # fmt: skip
 
