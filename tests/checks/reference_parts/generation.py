@@ -8,7 +8,7 @@ from bert_tf.export.fill_mask import fill_mask
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from reference_parts.model_cases import MODELS, inputs, load
 
-PROMPTS = ["The people of the", "the states", "한국 naïve", "union and the law, and"]
+PROMPTS = ["The people of the", "the states", "한국 naïve the", "union and the law, and"]
 NEW = {"max_new_tokens": 10}
 #: Case -> (model, settings, arguments of the generator).
 CASES = {

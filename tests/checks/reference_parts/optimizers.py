@@ -24,7 +24,7 @@ CASES = {
     "lamb": ({"name": "lamb", "learning_rate": 1e-2}, {}),
     "adafactor": ({"name": "adafactor", "warmup_steps": 10}, {}),
     "adafactor_absolute": (
-        {"name": "adafactor", "learning_rate": 1e-3, "scale_by_parameters": False, "clip_threshold": None}, {}
+        {"name": "adafactor", "learning_rate": 1e-3, "warmup_steps": 1, "scale_by_parameters": False, "clip_threshold": None}, {}
     ),
     "adagrad": ({"name": "adagrad", "learning_rate": 0.1, "initial_accumulator_value": 0.01}, {}),
     "layer_decay": ({"name": "adamw", "learning_rate": 1e-2}, {"layer_decay": "electra"}),
@@ -82,7 +82,9 @@ def schedules():
 def classifier(room):
     """A classifier on BERT, a batch of it, and the opened folder of the BERT."""
     encoder, tokenizer, _, source = load(room, "bert", pooler=True)
-    task = build_task({"kind": "classification", "labels": ["a", "b", "c"], "dropout": 0.0}, tokenizer)
+    task = build_task(
+        {"kind": "classification", "labels": ["a", "b", "c"], "dropout": 0.0, "sequence_length": 32}, tokenizer
+    )
     model = task.model(encoder)
     own = library.by_path(encoder)
     room.assign("optimizers_head", {path: v for path, v in library.by_path(model).items() if path not in own})

@@ -45,7 +45,7 @@ CASES = {
     "balanced": ("bert", "single.tsv", {"class_weights": "balanced", "label_smoothing": 0.1, "metric": "f1_macro"}, False),
     "above_bilstm": ("bert", "single.tsv", {"bilstm_layers": 1, "bilstm_units": 5}, False),
     "features": ("bert", "single.tsv", FEATURES | {"mix_at": "both", "mix_l2": 0.1, "mix_norm": True}, True),
-    "features_tagging": ("bert", "tags.conll", FEATURES | {"kind": "tagging", "features": "concatenate_last_four"}, False),
+    "features_tagging": ("modernbert", "tags.conll", FEATURES | {"kind": "tagging", "features": "concatenate_last_four"}, False),
     "both_orders": ("gpt1", "pairs.tsv", {"pair_order": "both", "layout": "gpt1"}, False),
     "tokens_per_batch": ("bert", "single.tsv", {"tokens_per_batch": 48}, False),
     "tagging_document": ("bert", "tags.conll", {"kind": "tagging", "context": "document", "scheme": "BIOES"}, False),
