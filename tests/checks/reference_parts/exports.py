@@ -1,4 +1,4 @@
-"""Every kind of export: the answers of the written SavedModel, asked by its signatures in a v1 session as TF Serving does."""
+"""Every kind of export: what its signatures answer."""
 
 import numpy as np
 import tensorflow as tf
@@ -7,7 +7,7 @@ from bert_tf.export import ServedEmbedding, ServedGeneration, ServedMaskedLM, wr
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.registry import resolve
 from bert_tf.tasks import TASKS
-from reference_parts import tasks
+from reference_parts import library, tasks
 from reference_parts.model_cases import load
 
 TEXTS = ["The people of the union", "", "[MASK] is naïve 한국 🙂", "the war, " * 40]
@@ -24,6 +24,9 @@ OF_MODELS = {
     "generation": (ServedGeneration, "gpt2", {"method": "sample", "top_k": 20, "seed": 3, "max_new_tokens": 5}),
     "generation_beams": (ServedGeneration, "t5", {"method": "beam_search", "beams": 3, "n_best": 2, "max_new_tokens": 5}),
 }  # fmt: skip
+#: Of these the SavedModel is written, and asked by a v1 session. The others are asked as the graphs that would be written:
+#: `write_saved_model` itself compares the two.
+WRITTEN = ("classification", "tagging", "masked_lm")
 LENGTH = 24
 
 
@@ -57,19 +60,33 @@ def of_model(room, name):
 
 
 def answers(room, name, module):
-    """What the written export answers to each signature, and what it says of itself in its assets."""
-    path = write_saved_model(module, room.scratch / "exports" / name)
+    """What the export answers to each signature, and what stands beside it in its assets."""
+    asked = {signature: requests(room, name, signature, module) for signature in module.signatures()}
+    if name in WRITTEN:
+        found = served(write_saved_model(module, room.scratch / "exports" / name), asked)
+    else:
+        functions = module.traced()
+        found = {
+            signature: library.numpy(functions[signature](**_tensors(inputs))) for signature, inputs in asked.items()
+        }
+    return found | {"assets": {key: text for key, text in module.files().items() if key == "labels.txt"}}
+
+
+def served(path, asked):
+    """The answers of a written SavedModel in a v1 session, as TF Serving loads it."""
     found = {}
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         definitions = tf.compat.v1.saved_model.load(session, ["serve"], str(path)).signature_def
-        for signature in module.signatures():
-            inputs = requests(room, name, signature, module)
+        for signature, inputs in asked.items():
             definition = definitions[signature]
             feeds = {definition.inputs[key].name: value for key, value in inputs.items()}
             outputs = {key: output.name for key, output in definition.outputs.items()}
             found[signature] = session.run(outputs, feeds)
-    labels = path / "assets" / "labels.txt"
-    return found | ({"labels": labels.read_text("utf-8").splitlines()} if labels.exists() else {})
+    return found
+
+
+def _tensors(inputs):
+    return {key: tf.constant(array) for key, array in inputs.items()}
 
 
 def requests(room, name, signature, module):

@@ -38,7 +38,7 @@ CASES = {
 }  # fmt: skip
 #: Objectives whose train step is compiled, too: its kernels are others than those of `objectives`.
 TRAINED = (
-    "masked_lm_nsp", "masked_lm_sop", "masked_lm_modernbert", "replaced_tokens", "permutation", "causal_gpt2",
+    "masked_lm_nsp", "masked_lm_modernbert", "replaced_tokens", "permutation", "causal_gpt2",
     "causal_lstm", "autoencoder", "bidirectional_elmo", "denoising", "text_to_text_transformer",
 )  # fmt: skip
 
