@@ -107,6 +107,7 @@ def write(arguments):
                     values.save(temporary / "values" / name, case, found)
         if problems:
             return fail(f"{problems} cases cannot be computed; nothing was written")
+        (temporary / "inputs/cases.json").write_text(json.dumps(settings_of(parts), indent=1, default=vars) + "\n")
         (temporary / "machine.json").write_text(json.dumps(machine.describe(ROOT), indent=1) + "\n")
         temporary.rename(folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -162,10 +163,20 @@ def prepare(names):
     tf.config.threading.set_inter_op_parallelism_threads(machine.THREADS)
     tf.get_logger().setLevel("ERROR")
     import bert_tf
+    import tfrecords
 
-    if not Path(bert_tf.__file__).is_relative_to(ROOT):
-        raise SystemExit(f"{bert_tf.__file__} is imported, which is not in {ROOT}")
+    for package in (bert_tf, tfrecords):
+        if not Path(package.__file__).is_relative_to(ROOT):
+            raise SystemExit(f"{package.__file__} is imported, which is not in {ROOT}")
     return {name: importlib.import_module(f"reference_parts.{name}") for name in PARTS if name in names}
+
+
+def settings_of(parts):
+    """The settings of all cases by part, for whoever reads the folder without the script."""
+    from reference_parts import model_cases
+
+    tables = {name: getattr(part, "CASES", {}) for name, part in parts.items()}
+    return {"models": model_cases.MODELS} | {name: table for name, table in tables.items() if table}
 
 
 def make_room(inputs, writes):

@@ -27,6 +27,8 @@ OF_MODELS = {
 #: Of these the SavedModel is written, and asked by a v1 session. The others are asked as the graphs that would be written:
 #: `write_saved_model` itself compares the two.
 WRITTEN = ("classification", "tagging", "masked_lm")
+#: Those that decide between equal answers in the graph.
+TIED = ("tagging", "multiple_choice", "question_answering")
 LENGTH = 24
 
 
@@ -42,14 +44,20 @@ def missing():
 def cases(room):
     for name in OF_TASKS:
         yield name, lambda name=name: of_task(room, name)
+    for name in TIED:
+        yield f"tied/{name}", lambda name=name: of_task(room, name, tied=True)
     for name in OF_MODELS:
         yield name, lambda name=name: of_model(room, name)
 
 
-def of_task(room, name):
+def of_task(room, name, tied=False):
     task, model, *_ = tasks.made(room, name)
+    if tied:
+        tasks.tie(model)
     served = resolve(TASKS[task.kind].served)
-    return answers(room, name, served.of_task(task, model, sequence_length=LENGTH, **OF_TASKS[name]))
+    return answers(
+        room, f"tied_{name}" if tied else name, served.of_task(task, model, sequence_length=LENGTH, **OF_TASKS[name])
+    )
 
 
 def of_model(room, name):

@@ -31,6 +31,15 @@ CASES = {
     "transformer": ("transformer", {"method": "sample", "seed": 7}, {}),
     "prefix": ("t5_decoder_prefix", {"method": "sample", "seed": 8}, {}),
 }  # fmt: skip
+#: Case -> (model, settings): all weights are 0, so that all texts are equally probable.
+TIED = {
+    "greedy": ("gpt2", {"max_new_tokens": 3}),
+    "beams": ("t5", {"method": "beam_search", "beams": 3, "n_best": 3, "max_new_tokens": 3}),
+    "beams_huggingface": (
+        "t5", {"method": "beam_search", "beams": 3, "n_best": 3, "beam_variant": "huggingface", "max_new_tokens": 3}
+    ),
+    "top_k": ("gpt2", {"method": "sample", "top_k": 5, "seed": 1, "max_new_tokens": 3}),
+}  # fmt: skip
 SCORED = ("gpt2", "gpt1", "lstm_lm", "t5", "transformer", "t5_decoder_prefix")
 FILLED = ("bert", "roberta", "albert", "modernbert", "electra_generator", "distilbert")
 
@@ -47,6 +56,8 @@ def missing():
 def cases(room):
     for name in CASES:
         yield name, lambda name=name: generated(room, name)
+    for name in TIED:
+        yield f"tied/{name}", lambda name=name: tied(room, name)
     for name in SCORED:
         yield f"scores/{name}", lambda name=name: scores(room, name)
     for name in FILLED:
@@ -70,18 +81,27 @@ def generated(room, name):
     prompts = room.json("texts/prompts", lambda: PROMPTS)
     config = GenerationConfig(**NEW | {key: tuple(v) if isinstance(v, list) else v for key, v in settings.items()})
     generate = TextGenerator(model, tokenizer, frame=frame, **arguments)
-    found = {
-        "answers": [
-            [
-                {"text": one.text, "ids": one.token_ids, "score": float(one.score), "finished": one.finished}
-                for one in answers
-            ]
-            for answers in generate(prompts, config)
-        ]
-    }
+    found = {"answers": as_dicts(generate(prompts, config))}
     if name in ("greedy", "stop_strings", "t5_sampled"):
         found["streamed"] = list(generate.stream(prompts[0], config))
     return found
+
+
+def as_dicts(answers):
+    return [
+        [{"text": one.text, "ids": one.token_ids, "score": float(one.score), "finished": one.finished} for one in row]
+        for row in answers
+    ]
+
+
+def tied(room, name):
+    """Which of equally probable texts come first."""
+    model_name, settings = TIED[name]
+    model, tokenizer, objective, _ = load(room, model_name, pretraining=True)
+    for variable in model.weights:
+        variable.assign(0 * variable)
+    generate = TextGenerator(model, tokenizer, frame=objective.frame(tokenizer))
+    return as_dicts(generate(room.json("texts/prompts", lambda: PROMPTS)[:2], GenerationConfig(**settings)))
 
 
 def scores(room, name):
@@ -113,11 +133,17 @@ def filled(room, name):
     _, tokenizer, objective, _ = load(room, name, pretraining=True)
     mask = tokenizer.id_to_token(tokenizer.mask_id)
     texts = [f"the {mask} of the union", f"{mask} {mask} naïve 한국 {mask}", f"The people{mask}."]
-    answers = fill_mask(objective, tokenizer, texts, top_k=7)
-    return {
-        str(number): [
+    found = guesses(fill_mask(objective, tokenizer, texts, top_k=7))
+    for variable in objective.weights:
+        variable.assign(0 * variable)
+    return {"filled": found, "tied": guesses(fill_mask(objective, tokenizer, texts[:1], top_k=7))}
+
+
+def guesses(answers):
+    return [
+        [
             {"tokens": [token for token, _ in best], "probabilities": np.array([float(p) for _, p in best], "float32")}
             for best in masks
         ]
-        for number, masks in enumerate(answers)
-    }
+        for masks in answers
+    ]

@@ -188,4 +188,20 @@ def load(path, pretraining=False, **arguments):
     from bert_tf.training.sources import open_source
 
     loaded = bert_tf.load(path, pretraining=pretraining, dtype="float32", **arguments)
-    return loaded.encoder, loaded.tokenizer, loaded.objective, open_source(path, arguments.get("family"))
+    encoder = loaded.encoder if loaded.objective else without_dropout(loaded.encoder)
+    return encoder, loaded.tokenizer, loaded.objective, open_source(path, arguments.get("family"))
+
+
+def without_dropout(encoder):
+    """The same model with rates of 0, for formats that do not say them (bilm)."""
+    from bert_tf.config import to_dict
+    from bert_tf.models.encoder_config import DROPOUT_RATES
+
+    rates = {name: 0.0 for name in DROPOUT_RATES if getattr(encoder.config, name, 0)}
+    if not rates:
+        return encoder
+    config = to_dict(dataclasses.replace(encoder.config, **rates))
+    copy, known = type(encoder).from_config(encoder.get_config() | {"config": config}), by_path(encoder)
+    for path, variable in by_path(copy).items():
+        variable.assign(known[path])
+    return copy

@@ -1,6 +1,7 @@
 """Two updates of a train step as `fit` compiles it: losses and the weights after them, for each optimizer and way to train."""
 
 import itertools
+import random
 import typing
 
 import keras
@@ -96,12 +97,12 @@ def classifier(room):
     return model, {key: tf.constant(array) for key, array in (features | labels).items()}, source
 
 
-def fit(model, features, **how):
-    """The loss of each of the updates."""
-    model.compile(how.pop("optimizer"), seed=1, **how)
-    data = tf.data.Dataset.from_tensors(features).repeat(STEPS)
+def fit(model, features=None, data=None, **how):
+    """The mean loss after each of the updates on a batch, or on the batches of a dataset."""
+    # Another seed each time: dropout, of which there must be none, would be found by `compare`.
+    model.compile(how.pop("optimizer"), seed=random.randrange(1 << 31), **how)
     seen = Seen()
-    model.fit(data, verbose=0, callbacks=[seen])
+    model.fit(data or tf.data.Dataset.from_tensors(features).repeat(STEPS), verbose=0, callbacks=[seen])
     return seen.losses
 
 
