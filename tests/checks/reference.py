@@ -136,16 +136,17 @@ def compare(arguments):
             for case, found, error in computed(name, part, room, arguments.cases):
                 if case in left:
                     left.remove(case)
-                    compared += 1
                     old = values.load(stored, case)
                     lines = [error] if error else list(values.differences(old, found, exact=not other))
                 else:
                     lines = [error or "is a new case"]
+                compared += 1
                 differing += bool(lines)
                 more = f" (and {len(lines) - 1} more of its {len(old)} values)" if len(lines) > 1 else ""
                 for line in lines if arguments.all else lines[:1]:
                     print(f"{name}/{case}: {line}{'' if arguments.all else more}", flush=True)
             for case in sorted(left):
+                compared += 1
                 differing += 1
                 print(f"{name}/{case}: is no longer computed")
     print(f"{differing} of {compared} cases differ" if differing else f"{compared} cases, no difference")

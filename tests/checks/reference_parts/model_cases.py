@@ -9,6 +9,8 @@ from reference_parts import library
 SIZES = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 24}
 POSITIONS = {"max_positions": 48}
 T5_SIZES = SIZES | {"head_size": 6, "num_buckets": 8, "max_distance": 6}
+#: Where a model has it, it differs from the default, and is so large that float32 shows it.
+EPSILON = {"layer_norm_epsilon": 1e-3}
 MASKED = ("masked_lm", {"pair_task": "none"})
 
 
@@ -51,11 +53,11 @@ MODELS = {
         SIZES | POSITIONS | {"num_segments": 3, "activation": "gelu_erf", "layer_norm_epsilon": 1e-5},
         "hf", MASKED, rows=5,
     ),
-    "roberta": Model("roberta", "byte_level_bpe", SIZES | POSITIONS, "hf", MASKED),
+    "roberta": Model("roberta", "byte_level_bpe", SIZES | POSITIONS | EPSILON, "hf", MASKED),
     "albert": Model(
         "albert", "unigram", _SHARED | {"inner_groups": 2}, "hf", ("masked_lm", {"pair_task": "sop"}), pooler=True
     ),
-    "albert_attention": Model("albert", "unigram", _SHARED | {"share": "attention"}),
+    "albert_attention": Model("albert", "unigram", _SHARED | EPSILON | {"share": "attention"}),
     "albert_feed_forward": Model("albert", "unigram", _SHARED | {"share": "feed_forward"}, pooler=True),
     "albert_none": Model("albert", "unigram", _SHARED | {"share": "none", "num_groups": 1}),
     "electra": Model(
@@ -63,35 +65,35 @@ MODELS = {
         ("replaced_token_detection", {"generator_size": 0.5}), pooler=True,
     ),
     "electra_generator": Model("electra", "wordpiece", SIZES | POSITIONS | {"embedding_size": 10}, "hf", MASKED),
-    "spanbert": Model("spanbert", "wordpiece_cased", SIZES | POSITIONS, "hf", MASKED, load_as="spanbert"),
+    "spanbert": Model("spanbert", "wordpiece_cased", SIZES | POSITIONS | EPSILON, "hf", MASKED, load_as="spanbert"),
     "distilbert": Model("distilbert", "wordpiece", SIZES | POSITIONS, "hf", MASKED),
     "modernbert": Model(
         "modernbert", "byte_level_bpe",
-        SIZES | POSITIONS | {"num_layers": 4, "local_attention": 4, "global_theta": 50.0, "local_theta": 20.0},
+        SIZES | POSITIONS | {"num_layers": 4, "local_attention": 4, "global_theta": 50.0, "local_theta": 20.0} | EPSILON,
         "hf", MASKED,
     ),
     "xlnet": Model("xlnet", "unigram_xlnet", SIZES, "hf", ("permutation_lm", {}), pooler=True),
-    "xlnet_clamped": Model("xlnet", "unigram_xlnet", SIZES | {"clamp_length": 3, "activation": "relu"}, "hf"),
+    "xlnet_clamped": Model("xlnet", "unigram_xlnet", SIZES | EPSILON | {"clamp_length": 3, "activation": "relu"}, "hf"),
     "gpt1": Model("gpt1", "bpe", SIZES | POSITIONS | {"intermediate_size": 64}, "hf", ("causal_lm", {})),
-    "gpt2": Model("gpt2", "byte_level_bpe_gpt2", SIZES | POSITIONS, "hf", ("causal_lm", {}), rows=2),
-    "gpt1_prefix": Model("gpt1", "bpe", SIZES | POSITIONS | {"prefix": True}, pooler=True),
+    "gpt2": Model("gpt2", "byte_level_bpe_gpt2", SIZES | POSITIONS | EPSILON, "hf", ("causal_lm", {}), rows=2),
+    "gpt1_prefix": Model("gpt1", "bpe", SIZES | POSITIONS | EPSILON | {"prefix": True}, pooler=True),
     "transformer": Model("transformer", "byte_level_bpe", SIZES | {"num_decoder_layers": 1}),
     "transformer_pre": Model(
         "transformer", "byte_level_bpe",
-        SIZES | {"norm": "pre", "positions": "concatenated", "attention_bias": True, "activation": "gelu_tanh"},
+        SIZES | EPSILON | {"norm": "pre", "positions": "concatenated", "attention_bias": True, "activation": "gelu_tanh"},
     ),
     "t5": Model("t5", "unigram_t5", T5_SIZES | {"num_decoder_layers": 1}, "hf", ("denoising", {}), rows=4),
     "t5_gated": Model(
-        "t5", "byte", T5_SIZES | {"gated": True, "tied": False, "activation": "gelu_tanh"}, "hf", ("denoising", {})
+        "t5", "byte", T5_SIZES | EPSILON | {"gated": True, "tied": False, "activation": "gelu_tanh"}, "hf", ("denoising", {})
     ),
     "t5_shared": Model("t5", "unigram_t5", T5_SIZES | {"share_layers": True}),
     "t5_encoder": Model("t5_encoder", "unigram_t5", T5_SIZES, "hf", load_as="t5_encoder"),
     "t5_decoder": Model("t5_decoder", "unigram_t5", T5_SIZES),
-    "t5_decoder_prefix": Model("t5_decoder", "unigram_t5", T5_SIZES | {"prefix": True}, pooler=True),
+    "t5_decoder_prefix": Model("t5_decoder", "unigram_t5", T5_SIZES | EPSILON | {"prefix": True}, pooler=True),
     "lstm_lm": Model("lstm_lm", "words", _LSTM | {"forget_bias": 1.0}, pooler=True),
     "lstm_lm_tied": Model("lstm_lm", "words", _LSTM | {"embedding_size": 12, "num_layers": 2, "tied": True}),
     "elmo": Model("elmo", "characters", _ELMO, "bilm"),
-    "transformer_bilm": Model("transformer_bilm", "wordpiece", SIZES | POSITIONS, pooler=True),
+    "transformer_bilm": Model("transformer_bilm", "wordpiece", SIZES | POSITIONS | EPSILON, pooler=True),
     "word_vectors": Model("word_vectors", "words_cased", {"hidden_size": 12}, pooler=True),
     # Formats without a configuration mean some of the settings.
     "electra_tf1": Model(
