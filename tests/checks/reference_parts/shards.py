@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from reference_parts import library
-from tfrecords import ShardReader, ShardsConfig, tokenize_corpus, write_shards
+from tfrecords import ShardReader, ShardsConfig, write_shards
 
 SMALL = {"sequence_length": 32, "shard_bytes": 1 << 13}
 #: Case -> (file of the corpus, tokenizer, settings).
@@ -30,8 +30,6 @@ CASES = {
     "text_pairs_alone": ("pairs.tsv", "byte_level_bpe", SMALL | {"format": "text_pairs", "pack_pairs": False}),
 }  # fmt: skip
 BATCH = 8
-#: Cases whose shards are packed from a tokenized corpus, too: each way to cut a corpus, and formats with draws.
-FROM_TOKENS = ("segment_pair", "doc_sentences", "token_blocks", "documents_a_line", "keep_text", "electra", "xlnet")
 
 
 def missing():
@@ -60,7 +58,7 @@ def reader(room, name):
 
 
 def values(room, name):
-    """The records by one and two workers and from token ids that were kept, and what is read of them."""
+    """The records by one and two workers, and what is read of them."""
     path, manifest = write(room, name, "shards", workers=1)
     parallel, _ = write(room, name, "parallel", workers=2)
     files = {file.file: records_of(path / file.file) for file in manifest.shards}
@@ -70,17 +68,13 @@ def values(room, name):
         "counts": {key: manifest.counts[key] for key in sorted(manifest.counts)},
         "examples": [shard.examples for shard in manifest.shards],
     }
-    if name in FROM_TOKENS:
-        found["same_from_tokens"] = files == from_tokens(room, name, files)
     source = ShardReader(path, room.tokenizer(CASES[name][1]))
     first = source.examples(range(min(4, source.num_examples)))
     found["first"] = {key: value.numpy() for key, value in first.items()}
     found["order"] = order(source, 7)
     if name == "segment_pair":  # an order depends on the counts of the shards alone
-        one = {"epochs": 1, "seed": 5}
-        for how in ("examples", "files"):
-            each = [order(source, **one, input_index=index, num_inputs=2, shard_by=how) for index in (0, 1)]
-            found[f"order_by_{how}"] = np.stack(each) if how == "examples" else dict(enumerate(each))
+        each = [order(source, 5, epochs=1, input_index=index, num_inputs=2) for index in (0, 1)]
+        found["order_by_examples"] = np.stack(each)
         found["order_of_seed_0"] = order(source, 0)
         found["unshuffled"] = order(source, 0, epochs=1, shuffle=False)
     return found
@@ -92,26 +86,6 @@ def records_of(path):
     for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
         digest.update(len(record).to_bytes(8, "little") + record)
     return digest.hexdigest()
-
-
-def from_tokens(room, name, files):
-    """The records of shards that are packed from a tokenized corpus."""
-    from tfrecords import CorpusConfig
-
-    corpus, tokenizer, config = CASES[name]
-    ours = {key: value for key, value in config.items() if key in library.fields(CorpusConfig)}
-    theirs = {key: value for key, value in config.items() if key not in ours}
-    tokens, packed = (room.scratch / folder / name for folder in ("tokens", "packed"))
-    tokenize_corpus(
-        [room.corpus(corpus)],
-        tokens,
-        room.tokenizer(tokenizer),
-        library.settings(CorpusConfig, ours),
-        1,
-        progress=False,
-    )
-    write_shards([tokens], packed, None, library.settings(ShardsConfig, theirs), 1, progress=False)
-    return {file: records_of(packed / file) for file in files}
 
 
 def order(source, seed, epochs=2, **how):
