@@ -44,7 +44,7 @@ def tagging_run(tokenizer, tmp_path_factory):
     keras.utils.set_random_seed(5)
     task = build_task({"kind": "tagging", "sequence_length": LENGTH}, tokenizer)
     task.examples([["in", "Paris", "."]], [["O", "B-LOC", "O"]])
-    return leave_run(tmp_path_factory.mktemp("tagging"), task.model(bert()), tokenizer, task)
+    return leave_run(tmp_path_factory.mktemp("tagging"), task.model(bert(pooler=False)), tokenizer, task)
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ def classifier(family="bert"):
     task = build_task({"kind": "classification", "sequence_length": 12, "labels": ["neg", "pos"]}, tokenizer)
     section = {"family": family, "vocabulary_size": len(VOCABULARY), "max_positions": 16, "initializer_range": 0.4}
     section |= {"hidden_size": 24, "num_layers": 2, "num_heads": 3, "intermediate_size": 32}
+    section |= {"embedding_size": 8} if family == "albert" else {}
     config = build_config(section, padding_id=0)
     model = task.model(build_encoder(config, pooler=task.needs_pooler(config)))
     return task, model, task.examples(TEXTS, labels=LABELS)

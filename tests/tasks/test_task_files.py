@@ -88,7 +88,7 @@ def test_plain_lines_and_missing_labels_for_prediction(write):
     ("a.tsv", "text\ty\na\t1\n", {}, "a.tsv: no column has a usual name of a label"),
     ("a.tsv", "a\t1\n", {"text": 5, "label": 1}, "a.tsv: there is no column 5 for task.columns.text, there are 2"),
     ("a.tsv", "a\t1\n", {"text": 0},
-     "read without a header; number the column of the label, e.g. --set task.columns.label=1"),
+     "has no header; number the column of the label, e.g. --set task.columns.label=1"),
     ("a.csv", 'text,label\na,1\n"b,0\n', {}, "a.csv, line 3: unexpected end of data; a quotation mark inside"),
     ("a.csv", 'text,label\n"a"b,1\n', {}, "a.csv, line 2: ',' expected after '\"'"),
     ("a.csv", "x;y\na;1\n", {"text": "x"},

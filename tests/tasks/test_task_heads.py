@@ -1,6 +1,5 @@
-"""The published heads: which layers each family is fine-tuned with, and what older runs had."""
+"""The published heads: which layers each family is fine-tuned with."""
 
-import json
 from pathlib import Path
 
 import keras
@@ -9,14 +8,12 @@ import pytest
 import tiny
 
 import bert_tf
-from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import FAMILIES, preset, task_head
 from bert_tf.models.task_heads import TaskHead
-from bert_tf.tasks import build_task, check_task, load_task
+from bert_tf.tasks import build_task, check_task
 from bert_tf.tasks.heads import Classifier
-from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.loading import load_encoder, load_finetuned, load_head
+from bert_tf.training.loading import load_encoder, load_head
 from bert_tf.training.published_tasks import publish
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
@@ -106,44 +103,12 @@ def test_modernbert_starts_from_its_pretrained_layers(tmp_path):
         np.testing.assert_array_equal(model.head.norm.gamma, objective.masked_lm_head.layer_norm.gamma)
 
 
-def leave_run(folder, task, model):
-    model.compile(optimizer=AdamW(1e-3))
-    model.optimizer.build(model.trainable_variables)
-    Checkpoints(folder / "checkpoints").save(model, 1)
-    task.tokenizer.save(folder / "tokenizer")
-    (folder / "config.yaml").write_text(json.dumps({"model": bert_tf.models.families.describe(model.backbone.config)}))
-    task.save(folder)
-
-
-def test_runs_from_before_the_setting_have_berts_head(tmp_path):
+def test_a_head_of_other_layers_is_not_published(tmp_path):
     encoder, tokenizer = load_encoder(FIXTURES / "distilbert", pooler=True)
-    settings = {"kind": "classification", "labels": ["a", "b"], "sequence_length": 16}
-    task = build_task(settings | {"head": "bert", "dropout": 0.1}, tokenizer)
-    model = task.model(encoder)
-    leave_run(tmp_path, task, model)
-    content = json.loads((tmp_path / "task.json").read_text())
-    del content["config"]["head"]
-    (tmp_path / "task.json").write_text(json.dumps(content))
-    again, model_again, _ = load_finetuned(tmp_path)
-    assert again.config.head == "bert"
-    np.testing.assert_allclose(*(
-        [answer["probabilities"]["a"] for answer in t.predict(m, ["the people", "war"])]
-        for t, m in ((task, model), (again, model_again))
-    ))  # fmt: skip
-    build_task(settings, tokenizer).save(tmp_path)
-    assert load_task(tmp_path, tokenizer).config.head is None  # the family's own
+    settings = {"kind": "classification", "labels": ["a", "b"], "sequence_length": 16, "head": "bert"}
+    task = build_task(settings, tokenizer)
     with pytest.raises(ConfigError, match="has other layers in its head .* fine-tune with task.head=hugging_face"):
-        publish(again, model_again, tmp_path)
-
-
-def test_taggers_from_before_the_setting_have_a_pooler(tmp_path):
-    task = build_task({"kind": "tagging", "labels": ["O", "B-X"], "sequence_length": 16}, tiny.tokenizer())
-    model = task.model(tiny.encoder(pooler=True))
-    leave_run(tmp_path, task, model)
-    _, again, _ = load_finetuned(tmp_path)
-    assert "pooled_output" in again.backbone.output
-    _, arrays = publish(task, model, tmp_path)
-    assert not any(path.startswith("pooler/") for path in arrays)
+        publish(task, task.model(encoder), tmp_path)
 
 
 def test_the_scale_of_a_regression_is_written_into_its_output_layer(tmp_path):

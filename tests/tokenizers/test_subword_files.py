@@ -169,7 +169,7 @@ def test_the_vocabulary_of_a_sentencepiece_model_cannot_grow(tmp_path):
     (tmp_path / "added_tokens.json").write_text(json.dumps({"[MASK]": 4}))
     assert load_tokenizer(tmp_path).fingerprint == unigram("albert").fingerprint
     (tmp_path / "added_tokens.json").write_text(json.dumps({"covid": 500}))
-    with pytest.raises(ConfigError, match="adds 'covid' to the vocabulary, which spiece.model does not have"):
+    with pytest.raises(ConfigError, match="adds 'covid' to the vocabulary, which spiece.model lacks"):
         load_tokenizer(tmp_path)
 
 
@@ -275,7 +275,7 @@ def test_added_tokens_that_tokenizer_json_lacks(tmp_path):
     (folder / "added_tokens.json").write_text(json.dumps({"[MASK]": made.token_to_id("[MASK]")}))
     assert load_tokenizer(folder).vocabulary_size == made.get_vocab_size()
     (folder / "added_tokens.json").write_text(json.dumps({"covid": made.get_vocab_size()}))
-    with pytest.raises(ConfigError, match="adds 'covid' to the vocabulary, which tokenizer.json does not have"):
+    with pytest.raises(ConfigError, match="adds 'covid' to the vocabulary, which tokenizer.json lacks"):
         load_tokenizer(folder)
 
 

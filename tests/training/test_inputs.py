@@ -8,7 +8,9 @@ from bert_tf.errors import DataError, RunDirectoryError
 from bert_tf.training import inputs
 from tfrecords.shards.manifest import Manifest, Shard
 
-MANIFEST = Manifest("fingerprint", 500, 32, {"format": "full_sentences"}, {}, [], [Shard("a", 3, 90, "0" * 64)])
+MANIFEST = Manifest(
+    "fingerprint", 500, 32, {"format": "full_sentences", "pair": "none"}, {}, [], [Shard("a", 3, 90, "0" * 64)]
+)
 
 
 def test_moved_data_are_the_same_and_others_are_refused_with_what_differs(tmp_path):
@@ -18,7 +20,7 @@ def test_moved_data_are_the_same_and_others_are_refused_with_what_differs(tmp_pa
         "data.dev": (tmp_path / "dev.tsv", inputs.of_file(tmp_path / "dev.tsv")),
         "init_from": ("run", {"step": 3, "sha256": "0"}),
     }
-    inputs.check(tmp_path, data)  # a run that is older than the record
+    inputs.check(tmp_path, data)  # a run without a record of its data
     inputs.record(tmp_path, data)
     (tmp_path / "dev.tsv").rename(tmp_path / "moved.tsv")
     inputs.check(tmp_path, data | {"data.dev": ("moved", inputs.of_file(tmp_path / "moved.tsv"))})

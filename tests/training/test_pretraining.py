@@ -198,24 +198,3 @@ def test_a_damaged_shard_is_named_with_its_offset(made, tmp_path):
     shard.write_bytes(content)
     with pytest.raises(DataError, match=f"{shard.name} is damaged: record 0 at byte offset 0"):
         pretrain(experiment(made, f"data.shards={damaged}"), tmp_path / "run")
-
-
-def test_a_run_that_recorded_settings_of_earlier_versions_continues(made, tmp_path):
-    settings = experiment(made)
-    RunDirectory(tmp_path).record(settings)
-    recorded = config.read_yaml(tmp_path / "config.yaml")
-    recorded["data"] |= {"skip_corrupted": False, "service": None}
-    recorded["train"]["parallel_accumulation"] = False
-    # Until version 0.1 the settings of all objectives stood in one section, and those of their corruptions beside it.
-    objective = recorded.pop("objective")
-    recorded["masking"] = objective.pop("masking")
-    recorded["masking"]["unit"] = recorded["masking"].pop("strategy")
-    recorded["permutation"] = {"alpha": 6, "segments": 2}
-    recorded["objective"] = {
-        "name": "masked_lm", "pair_head": objective["pair_task"], "span_boundary": False, "generator_size": 0.25,
-        "discriminator_weight": 50.0, "memory_length": 384, "reuse_length": None,
-    }  # fmt: skip
-    config.save(recorded, tmp_path / "config.yaml")
-    RunDirectory.claim(tmp_path, settings)
-    with pytest.raises(RunDirectoryError, match="train.batch_size is 8, this one's 4"):
-        RunDirectory.claim(tmp_path, experiment(made, "train.batch_size=4"))
