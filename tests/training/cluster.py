@@ -37,6 +37,20 @@ def run_workers(script, *arguments, workers=2, timeout=900):
     return results
 
 
+def take_two_cpus():
+    """In such a process: makes its CPU two devices, as a machine with two GPUs has."""
+    import tensorflow as tf
+    from tensorflow.python.distribute.collective_all_reduce_strategy import CollectiveAllReduceExtended
+
+    devices = [tf.config.LogicalDeviceConfiguration()] * 2
+    tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], devices)
+    # Of a worker's GPUs TensorFlow takes all, of its CPUs one.
+    CollectiveAllReduceExtended._initialize_local_devices = lambda self, resolver, worker: (
+        tuple(f"{worker}/device:CPU:{i}" for i in range(2)),
+        "CPU",
+    )
+
+
 def _free_addresses(count):
     sockets = [socket.socket() for _ in range(count)]
     for s in sockets:

@@ -11,6 +11,8 @@ import sys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
+from cluster import take_two_cpus
+
 from bert_tf import config
 from bert_tf.training import checkpoints
 from bert_tf.training.pretraining import PretrainConfig, pretrain
@@ -32,4 +34,5 @@ def while_writing(tensors, path, original=checkpoints.save_file):
 
 
 checkpoints.save_file = while_writing
+take_two_cpus()
 pretrain(config.load(PretrainConfig, file), output)

@@ -37,7 +37,7 @@ ROWS = {
     },
 }
 pytestmark = pytest.mark.slow
-# A place -> its strategy. Of two workers, each has one device; tests/training/test_strategies.py has several of several.
+# A place -> its strategy. Each of two workers has two devices.
 PLACES = {"one": "one", "two_devices": "mirrored", "two_workers": "multi_worker"}
 PAIRS = [*(("two_devices", row) for row in ROWS), ("two_workers", "masked_lm")]
 
