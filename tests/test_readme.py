@@ -62,6 +62,14 @@ def test_files_named_exist(page):
         assert (ROOT / path).is_file() or (page.parent / path).is_file(), path
 
 
+def test_tests_named_exist(page):
+    files = list((ROOT / "tests").rglob("*.py"))
+    there = {path.stem for path in files}.union(
+        *(re.findall(r"def (test_\w+)", path.read_text("utf-8")) for path in files)
+    )
+    assert set(re.findall(r"\btest_\w+", page.read_text(encoding="utf-8"))) <= there
+
+
 def test_names_imported_from_this_library_exist(page):
     for block in blocks("python", page.read_text(encoding="utf-8")):
         for node in ast.walk(ast.parse(block)):
