@@ -48,6 +48,20 @@ def listed(names):
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def bare_name(name, where):
+    """The name of a file, as another file brings it, if it cannot lead out of its folder.
+
+    Raises:
+        DataError: `name` is no string, empty, has a folder in it, or is "." or "..". The message begins with `where`.
+
+    Example:
+        path = folder / bare_name(shard["file"], f"{manifest}: shards[0].file")
+    """
+    if not isinstance(name, str) or not name or name in (".", "..") or any(c in name for c in "/\\\0"):
+        raise DataError(f"{where} is {brief(name)}; it must be the name of a file in the same folder")
+    return name
+
+
 def read_json(path):
     """The value that a JSON file holds.
 

@@ -27,7 +27,7 @@ import uuid
 from pathlib import Path
 
 from bert_tf.errors import DataError, RunDirectoryError
-from bert_tf.files import atomic_write, is_running, lock_directory, sha256
+from bert_tf.files import atomic_path, atomic_write, lock_directory, sha256
 from bert_tf.progress import Progress
 
 #: Where the copies are kept: the environment variable, or else ~/.cache/bert_tf.
@@ -39,7 +39,7 @@ LEASE = 120.0
 ATTEMPTS = 5
 
 _ADDRESS = re.compile(r"(?!hf://)([a-z][a-z0-9+.-]*)://(.+?)/*")
-_PRIVATE = re.compile(r"\.lock|\..*\.tmp|.*\.partial|\.bert_tf\.json|\.lease\.json|\.copied\.json")
+_PRIVATE = re.compile(r"\.lock|\..*\.bert_tf(_replaced)?|.*\.partial|\.bert_tf\.json|\.lease\.json|\.copied\.json")
 _mirrors = {}  # from the local folder of each that is being written in this process to its `_Mirror`
 
 
@@ -268,7 +268,7 @@ class _Lease:
 
 def _has_ended(lease):
     """Whether a process that held a folder ran on this machine, and runs no more."""
-    return lease["machine"] == os.uname().nodename and not is_running(lease["process"])
+    return lease["machine"] == os.uname().nodename and not _is_running(lease["process"])
 
 
 def _copy(address, local):
@@ -305,6 +305,21 @@ def _copy(address, local):
     )
 
 
+def _is_running(process):
+    """Whether there is a process of this number on this machine."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # of another user
+        pass
+    return True
+
+
+class _Changed(Exception):
+    """What was fetched is not what the listing says."""
+
+
 def _fetch_all(address, local, files, checked):
     """Copies files to this machine; False where one is not what the listing says: it has changed since."""
     have = {} if checked else _local_listing(local, COPIED) or {}
@@ -313,18 +328,16 @@ def _fetch_all(address, local, files, checked):
     progress = Progress(f"copying {address},", total, "MB") if total > 100 else None
     for name in wanted:
         target = local / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        source = f"{address}/{_stored_as(name, files[name])}"
+        if not _gfile().exists(source):
+            return False
         try:
-            source = f"{address}/{_stored_as(name, files[name])}"
-            if not _gfile().exists(source):
-                return False
-            _gfile().copy(source, str(temporary), overwrite=True)
-            if checked and [temporary.stat().st_size, sha256(temporary)] != files[name][:2]:
-                return False
-            os.replace(temporary, target)
-        finally:
-            temporary.unlink(missing_ok=True)
+            with atomic_path(target) as temporary:
+                _gfile().copy(source, str(temporary), overwrite=True)
+                if checked and [temporary.stat().st_size, sha256(temporary)] != files[name][:2]:
+                    raise _Changed
+        except _Changed:
+            return False
         done += files[name][0] / 1e6
         if progress:
             progress.update(done)
@@ -345,13 +358,8 @@ def _is_same(path, identity, copied, checked):
 
 
 def _fetch_file(address, local):
-    local.parent.mkdir(parents=True, exist_ok=True)
-    temporary = local.with_name(f".{local.name}.{os.getpid()}.tmp")
-    try:
+    with atomic_path(local) as temporary:
         _gfile().copy(address, str(temporary), overwrite=True)
-        os.replace(temporary, local)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _copy_of_glob(address):
@@ -411,16 +419,11 @@ def _written(address):
     gfile.makedirs(address.rpartition("/")[0])
     if scheme == "ram":  # writes over the beginning of an older file, and leaves its end
         _remove(address)
-    if scheme != "file":
+    if scheme == "file":
+        with atomic_path(address.removeprefix("file://")) as temporary:
+            yield f"file://{temporary}"
+    else:
         yield address
-        return
-    folder, _, name = address.rpartition("/")
-    temporary = f"{folder}/.{name}.{os.getpid()}.tmp"
-    try:
-        yield temporary
-        gfile.rename(temporary, address, overwrite=True)
-    finally:
-        _remove(temporary)
 
 
 def _remove(address):

@@ -1,15 +1,19 @@
 import contextlib
 import errno
+import fcntl
 import os
+import stat
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from safetensors import SafetensorError
 
 from bert_tf import files
 from bert_tf.errors import DataError, RunDirectoryError
+from bert_tf.parsing import bare_name
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_trace(tmp_path):
@@ -47,14 +51,14 @@ def test_errors_that_are_not_of_the_disk_pass_through(tmp_path):
 @pytest.mark.parametrize("name", ["../a", "/etc/passwd", "..", ".", "", "a/b", "a\\b", "a\0b", None, 3, ["a"]])
 def test_names_that_lead_out_of_their_folder(name):
     with pytest.raises(DataError, match="m.json: file is .* must be the name of a file"):
-        files.bare_name(name, "m.json: file")
+        bare_name(name, "m.json: file")
 
 
 def test_a_file_system_without_locks(tmp_path, monkeypatch):
     def flock(file, operation):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(files.fcntl, "flock", flock)
+    monkeypatch.setattr(fcntl, "flock", flock)
     with pytest.raises(RunDirectoryError, match="No locks avail.*BERT_TF_LOCKS=off"), files.lock_directory(tmp_path):
         pass
     monkeypatch.setenv("BERT_TF_LOCKS", "off")
@@ -109,7 +113,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
     target = tmp_path / "deep" / "folder"
     with files.atomic_folder(target) as temporary:
         (temporary / "a.txt").write_text("a")
-        assert not target.exists()
+        assert os.listdir(target) == [".lock"], "of whoever writes it"
     assert sorted(path.name for path in target.parent.rglob("*")) == ["a.txt", "folder"]
     with pytest.raises(ZeroDivisionError), files.atomic_folder(tmp_path / "other") as temporary:
         (temporary / "a.txt").write_text("a")
@@ -124,19 +128,150 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
     assert os.listdir(tmp_path / "empty") == ["b.txt"] and (tmp_path / "link").is_symlink()
 
 
-def test_a_folder_that_gives_way_and_leftovers(tmp_path):
+def test_a_folder_that_gives_way(tmp_path):
     target = tmp_path / "folder"
     target.mkdir()
     (target / "old.txt").write_text("old")
-    (tmp_path / ".folder.999999999.tmp").mkdir()
-    (tmp_path / f".folder.{os.getppid()}.tmp").mkdir()  # of a process that is at work
     with pytest.raises(ZeroDivisionError), files.atomic_folder(target, replace=True):
         1 / 0
-    assert os.listdir(target) == ["old.txt"]
+    assert sorted(os.listdir(target)) == [".lock", "old.txt"]
     with files.atomic_folder(target, replace=True) as temporary:
         (temporary / "new.txt").write_text("new")
-    assert os.listdir(target) == ["new.txt"]
-    assert sorted(os.listdir(tmp_path)) == [f".folder.{os.getppid()}.tmp", "folder"]
+    assert os.listdir(target) == ["new.txt"] and os.listdir(tmp_path) == ["folder"]
+
+
+WRITE = """
+import sys
+from bert_tf import files
+write = files.atomic_folder if sys.argv[2] == "folder" else files.atomic_path
+with write(sys.argv[1]):
+    print("at work", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_a_killed_process_left_is_removed_and_what_one_at_work_has_is_not(tmp_path, kind):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, "-c", WRITE, tmp_path / "other", kind], **pipes)
+    assert process.stdout.readline() == "at work\n"
+    (tmp_path / ".notes.tmp").touch()  # of another program
+    there = set(os.listdir(tmp_path))
+    assert len(there - {"other"}) == 2
+    with files.atomic_write(tmp_path / "mine") as file:
+        file.write("mine")
+    assert set(os.listdir(tmp_path)) == there | {"mine"}
+    process.kill()
+    process.wait()
+    with files.atomic_write(tmp_path / "mine") as file:
+        file.write("again")
+    assert set(os.listdir(tmp_path)) - {"other"} == {".notes.tmp", "mine"}
+    write = files.atomic_folder if kind == "folder" else files.atomic_path  # a lock that was left is no file in it
+    with write(tmp_path / "other"):
+        pass
+    assert (tmp_path / "other").exists()
+
+
+def test_a_folder_is_there_again_after_a_kill_while_it_was_exchanged(tmp_path, monkeypatch):
+    target = tmp_path / "folder"
+    with files.atomic_folder(target) as temporary:
+        (temporary / "old.txt").write_text("old")
+
+    def killed(source, place, rename=os.rename):
+        if str(place) == str(target):
+            raise KeyboardInterrupt
+        rename(source, place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "rename", killed)
+        with pytest.raises(KeyboardInterrupt), files.atomic_folder(target, replace=True) as temporary:
+            (temporary / "new.txt").write_text("new")
+    assert not target.exists()
+    with pytest.raises(RunDirectoryError, match="folder is not an empty folder"), files.atomic_folder(target):
+        pass
+    assert [path.name for path in target.iterdir() if path.name != ".lock"] == ["old.txt"]
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_files_that_another_program_put_into_an_empty_folder_are_kept(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(RunDirectoryError, match="folder was empty and has received files meanwhile, which are kept"):
+        with files.atomic_folder(tmp_path / "folder") as temporary:
+            (temporary / "a").touch()
+            (tmp_path / "folder" / "theirs").touch()
+    assert os.listdir(tmp_path / "folder") == ["theirs"]
+
+
+def test_two_processes_that_write_one_folder(tmp_path, other):
+    with pytest.raises(RunDirectoryError, match=f"is in use by process {other.pid}"), files.atomic_folder(tmp_path):
+        pass
+    other.kill()
+    other.wait()
+    with files.lock_directory(tmp_path), files.atomic_folder(tmp_path / "inside") as temporary:  # under one lock
+        (temporary / "a").touch()
+    assert os.listdir(tmp_path / "inside") == ["a"]
+
+
+def test_a_link_is_followed_and_the_mode_is_kept(tmp_path):
+    target, link, dangling = tmp_path / "deep" / "target", tmp_path / "link", tmp_path / "dangling"
+    target.parent.mkdir()
+    target.write_text("old")
+    target.chmod(0o600)
+    link.symlink_to(target)
+    dangling.symlink_to("new")
+    for path in (link, dangling):
+        with files.atomic_write(path) as file:
+            file.write("new")
+        assert path.is_symlink()
+    assert target.read_text() == (tmp_path / "new").read_text() == "new"
+    assert target.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path):
+    device = tmp_path / "null"
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    except PermissionError:  # not as root
+        device = Path(os.devnull)
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    for path in (device, tmp_path / "pipe"):
+        kind = stat.S_IFMT(path.stat().st_mode)
+        with files.atomic_write(path) as file:
+            file.write("some answers")
+        assert stat.S_IFMT(path.stat().st_mode) == kind
+    assert os.read(reader, 100) == b"some answers"
+    os.close(reader)
+
+
+@pytest.mark.parametrize("path", ["/", ".", "", "..", "folder", "a\0b", "a" * 300, "file/inside"])
+def test_paths_at_which_no_file_can_be_written(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    for write in (files.atomic_write, files.atomic_path):
+        with pytest.raises(RunDirectoryError, match="cannot write .*: "), write(path):
+            pass
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+
+
+def test_a_file_for_one_process(tmp_path):
+    with files.lock_file(tmp_path / "a") as file:
+        file.write(b"some work")
+        with pytest.raises(RunDirectoryError, match="a is in use by another process"), files.lock_file(tmp_path / "a"):
+            pass
+    with files.lock_file(tmp_path / "a") as file:
+        assert file.read() == b"some work"
+
+
+def test_a_pipe_is_no_file_to_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="pipe is a pipe, and a file is read more than once; write what it deliv"):
+        with files.explain_reading(tmp_path / "pipe"):
+            open(tmp_path / "pipe", "rb")
+    with pytest.raises(DataError, match="cannot read 'a.*b': no file can have this name"):
+        with files.explain_reading("a\0b"):
+            open("a\0b")
 
 
 def unreadable(monkeypatch):

@@ -66,11 +66,11 @@ def test_a_folder_is_written_and_read_on_another_machine(address, cache):
         write(folder, a="1", b="2")
         (Path(folder) / "sub").mkdir()
         (Path(folder) / "sub" / "c").write_text("3")
-        (Path(folder) / ".half.tmp").write_text("not whole")
+        (Path(folder) / ".half.bert_tf").write_text("not whole")
     cache("b")
     copy = Path(local_copy(address))
     assert contents(copy / "sub") == {"c": "3"} and (copy / "a").read_text() == "1"
-    assert not (copy / ".half.tmp").exists()
+    assert not (copy / ".half.bert_tf").exists()
     before = (copy / "a").stat().st_mtime_ns
     with mirrored(address) as folder:  # which holds what is there
         assert (Path(folder) / "sub" / "c").read_text() == "3"

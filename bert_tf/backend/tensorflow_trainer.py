@@ -162,6 +162,15 @@ class TensorFlowTrainer:
         super().reset_metrics()
         self._totals = None
 
+    @property
+    def running_sums(self):
+        """What the means since the last `reset_metrics` are made of: list of floats, or None before the first step."""
+        return None if self._totals is None else self._totals.tolist()
+
+    @running_sums.setter
+    def running_sums(self, sums):
+        self._totals = None if sums is None else np.array(sums)
+
     def get_metrics_result(self):
         """The means since the last `reset_metrics`, exact over replicas, steps and batch sizes."""
         if self._totals is None:

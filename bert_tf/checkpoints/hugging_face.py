@@ -14,9 +14,8 @@ from bert_tf.checkpoints.finetuned import write_task
 from bert_tf.checkpoints.sizes import MAX_ARRAYS
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.files import bare_name
 from bert_tf.models.families import FAMILIES, maps_of
-from bert_tf.parsing import brief, read_json_object
+from bert_tf.parsing import bare_name, brief, read_json_object
 
 #: The folders of ELECTRA's two models, where they are kept together as two directories.
 PAIR = ("discriminator", "generator")

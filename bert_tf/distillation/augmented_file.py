@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from bert_tf.errors import RunDirectoryError
-from bert_tf.files import atomic_write, explain_disk_errors, is_there, sha256
+from bert_tf.files import atomic_write, explain_disk_errors, is_there, lock_file, sha256
 from bert_tf.progress import Progress
 
 #: Examples that are computed together and then kept.
@@ -38,15 +38,18 @@ def augment_file(augmenter, examples, output, key):
         augment_file(augmenter, task.read("train.tsv"), "augmented.jsonl", {"copies": 3})
     """
     output = Path(output)
-    if is_there(output):
-        raise RunDirectoryError(f"{output} is there; remove it, or choose another name")
     partial = output.with_name(f"{output.name}.partial")
+    there = RunDirectoryError(f"{output} is there; remove it, or choose another name")
+    if is_there(output) and not is_there(partial):
+        raise there
     key = json.dumps(key | {"file": sha256(examples.path)}, sort_keys=True)
     with explain_disk_errors(output):
         output.parent.mkdir(parents=True, exist_ok=True)
-        done, end = _kept(partial, key)
-        progress = Progress("augmenting,", len(examples), "examples", done=done)
-        with open(partial, "r+b" if end else "wb") as file:
+        with lock_file(partial) as file:
+            done, end = _kept(file, key)
+            if is_there(output) and done < len(examples):
+                raise there
+            progress = Progress("augmenting,", len(examples), "examples", done=done)
             file.seek(end)
             file.truncate()
             if not end:
@@ -57,28 +60,26 @@ def augment_file(augmenter, examples, output, key):
                     file.write(f"{json.dumps(rows)}\n".encode())
                 file.flush()
                 progress.update(numbers.stop)
-        progress.finish()
-        count = 0
-        with open(partial, encoding="utf-8") as file, atomic_write(output) as result:
-            next(file)
-            for line in file:
-                for row in json.loads(line):
-                    result.write(json.dumps(row) + "\n")
-                    count += 1
-        partial.unlink()
+            progress.finish()
+            count = 0
+            file.seek(0)
+            with atomic_write(output) as result:
+                next(file)
+                for line in file:
+                    for row in json.loads(line):
+                        result.write(json.dumps(row) + "\n")
+                        count += 1
+            partial.unlink()
     return count
 
 
-def _kept(partial, key):
-    """(examples that a partial file holds, the bytes up to their end); (0, 0) where it is none of `key`."""
-    if not is_there(partial):
-        return 0, 0
+def _kept(file, key):
+    """(examples that an open partial file holds, the bytes up to their end); (0, 0) where it is none of `key`."""
     done, end = -1, 0  # the first line is the key
-    with open(partial, "rb") as file:
-        for line in file:
-            if not line.endswith(b"\n") or (end == 0 and line != f"{key}\n".encode()):
-                break
-            done, end = done + 1, end + len(line)
+    for line in file:
+        if not line.endswith(b"\n") or (end == 0 and line != f"{key}\n".encode()):
+            break
+        done, end = done + 1, end + len(line)
     return max(done, 0), end
 
 

@@ -2,8 +2,6 @@
 
 import contextlib
 import json
-import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +10,7 @@ import tensorflow as tf
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.signatures import TRIAL_TEXTS
 from bert_tf.export.warmup import write_warmup_requests
-from bert_tf.files import explain_disk_errors, lock_directory
+from bert_tf.files import atomic_folder, lock_directory
 from bert_tf.remote import writes_to
 
 #: What an export says of itself, in `assets/`.
@@ -57,18 +55,11 @@ def write_saved_model(module, folder, version=None):
     check_version(folder, version)
     traced = module.traced()
     with lock_directory(folder, wait=True):
-        for leftover in folder.glob(".[0-9]*.[0-9]*.tmp"):  # its process has ended, because this one has the lock
-            shutil.rmtree(leftover, ignore_errors=True)
         final = folder / str(version or _next_version(folder))
         _check_free(final)
-        temporary = folder / f".{final.name}.{os.getpid()}.tmp"
-        with explain_disk_errors(final):
-            try:
-                _write(temporary, module, traced)
-                verify(temporary, module, traced)
-                os.rename(temporary, final)
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
+        with atomic_folder(final) as temporary:
+            _write(temporary, module, traced)
+            verify(temporary, module, traced)
     return final
 
 

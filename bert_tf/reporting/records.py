@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bert_tf import config as configuration
 from bert_tf.errors import DataError, RunDirectoryError
-from bert_tf.files import atomic_write, bare_name, explain_disk_errors, is_there, list_folder
-from bert_tf.parsing import brief, parse_json, read_json_object, read_yaml
+from bert_tf.files import atomic_write, explain_disk_errors, is_there, list_folder
+from bert_tf.parsing import bare_name, brief, parse_json, read_json_object, read_yaml
 
 CONFIG = "config.yaml"
 METRICS = "metrics.jsonl"

@@ -1,20 +1,22 @@
 """Checkpoints, which are complete or absent.
 
-A checkpoint is a folder `step-00001000/`:
+A checkpoint is a folder `step-00001000/`, or `step-00001234-interrupted/` where a signal ended the run between two of
+them:
 
     model.safetensors       every model variable, named by its Keras path
     optimizer.safetensors   the optimizer's slots, iteration counter included
     state.json              step, what the caller adds, and the sha256 of both files and of itself
 
-It is written under another name and renamed when it is complete. Reading checks the checksums: a
+It appears complete or not at all. Reading checks the checksums: a
 damaged checkpoint is logged, and the one before it is used. If all are damaged, that is an error;
 training never restarts silently. A checkpoint holds everything that a run needs to resume bit for
-bit, because nothing else has state: data order, masks and dropout are functions of the step.
+bit, because nothing else has state: data order, masks and dropout are functions of the step. One of an interruption
+is removed when the next is saved, and is not among those that are kept or averaged: what a run leaves does not depend
+on signals.
 """
 
 import hashlib
 import json
-import os
 import re
 import shutil
 from pathlib import Path
@@ -29,12 +31,13 @@ from bert_tf import remote
 from bert_tf.backend.model import NonFiniteError
 from bert_tf.config import nearest
 from bert_tf.errors import DataError, RunDirectoryError
-from bert_tf.files import explain_disk_errors, list_folder, sha256, sync
+from bert_tf.files import atomic_folder, explain_disk_errors, list_folder, sha256
 from bert_tf.parsing import read_json_object
 from bert_tf.training.lora import merged
 
 _RANDOM_STATE = re.compile(r"(?:.*/)?seed_generator(?:_\d+)?/seed_generator_state")
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
+INTERRUPTED = "-interrupted"
 
 #: How often a reader tries again when the training process removes the checkpoint that it reads.
 ATTEMPTS = 5
@@ -51,41 +54,38 @@ class Checkpoints:
     def __init__(self, folder, keep=2):
         self.folder, self.keep = Path(folder), max(keep, 2)
 
-    def save(self, model, step, **state):
+    def save(self, model, step, interrupted=False, **state):
         """Writes a checkpoint of a compiled model and removes the oldest.
+
+        Args:
+            model: the compiled model.
+            step: the updates that were done.
+            interrupted: whether no checkpoint is due, and the run is left.
+            state: what `state.json` holds beside the step.
 
         Raises:
             RunDirectoryError: the folder cannot be written; older checkpoints are untouched.
             NonFiniteError: a weight or a slot of the optimizer is NaN or infinite; nothing is saved.
         """
-        final = self.folder / f"step-{step:08d}"
-        temporary = self.folder / f".step-{step:08d}.{os.getpid()}.tmp"
+        final = self.folder / f"step-{step:08d}{INTERRUPTED if interrupted else ''}"
         with explain_disk_errors(final):
-            try:
-                # Without its parents: a run that was moved away must not get a second, half directory.
-                self.folder.mkdir(exist_ok=True)
-                temporary.mkdir(exist_ok=True)
-                files = {MODEL: model.variables, OPTIMIZER: model.optimizer.variables}
-                for name, variables in files.items():
-                    _write(variables, temporary / name, step)
-                write_state(temporary, files, step, **state)
-                sync(temporary)
-                shutil.rmtree(final, ignore_errors=True)
-                os.replace(temporary, final)
-                sync(self.folder)
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
-        self._remove_old(step)
+            # Without its parents: a run that was moved away must not get a second, half directory.
+            self.folder.mkdir(exist_ok=True)
+        with atomic_folder(final, replace=True) as temporary:
+            files = {MODEL: model.variables, OPTIMIZER: model.optimizer.variables}
+            for name, variables in files.items():
+                _write(variables, temporary / name, step)
+            write_state(temporary, files, step, **state)
+        self._remove_old(final)
         remote.push(self.folder)
 
-    def _remove_old(self, step):
-        names = [(path, path.name) for path in list_folder(self.folder)]
-        # Incomplete: its process was killed.
-        killed = [path for path, name in names if name.startswith(".step-") and name.endswith(".tmp")]
+    def _remove_old(self, saved):
+        found = self.all()
         # A checkpoint of a later step is damaged; it must not count as one of those that are kept.
-        damaged = [folder for folder in self.all() if _step(folder) > step]
-        whole = [folder for folder in self.all() if _step(folder) <= step]
-        for old in [*damaged, *whole[: -self.keep], *killed]:
+        damaged = [folder for folder in found if _step(folder) > _step(saved)]
+        left = [folder for folder in found if _is_interruption(folder) and folder != saved]
+        due = [folder for folder in found if not _is_interruption(folder) and folder not in damaged]
+        for old in {*damaged, *left, *due[: -self.keep]}:
             with explain_disk_errors(old):
                 shutil.rmtree(old)
 
@@ -96,13 +96,13 @@ class Checkpoints:
     def newest(self, count):
         """(folder, state) of the newest undamaged checkpoints, oldest first; fewer where there are fewer.
 
-        Damaged ones are logged, and older ones take their places.
+        One that an interruption left is not among them. Damaged ones are logged, and older ones take their places.
 
         Raises:
             RunDirectoryError: one may not be read.
         """
         found = []
-        for folder in reversed(self.all()):
+        for folder in reversed([folder for folder in self.all() if not _is_interruption(folder)]):
             if len(found) == count:
                 break
             problem, state = _inspect(folder)
@@ -181,7 +181,6 @@ def write_state(folder, files, step, **state):
     state |= {"step": step, "sha256": {name: sha256(folder / name) for name in files}}
     state["sha256"][STATE] = _sum_of_state(state)
     (folder / STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
-    sync(folder / STATE)
 
 
 def assign(variables, path, others_allowed=False, lora_scale=None):
@@ -239,7 +238,6 @@ def _write(variables, path, step):
                 "they were; start a new run with a lower learning rate, a longer warm-up or a smaller clip"
             )
     save_file(tensors, path)
-    sync(path)
 
 
 def _by_path(variables):
@@ -260,8 +258,12 @@ def _by_path(variables):
 
 def _step(folder):
     """The step in a checkpoint's name; None for other folders, such as a copy that somebody keeps there."""
-    match = re.fullmatch(r"step-(\d{8,})", folder.name)
+    match = re.fullmatch(rf"step-(\d{{8,}})({INTERRUPTED})?", folder.name)
     return int(match[1]) if match else None
+
+
+def _is_interruption(folder):
+    return folder.name.endswith(INTERRUPTED)
 
 
 def _inspect(folder):

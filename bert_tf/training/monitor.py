@@ -23,10 +23,12 @@ class Monitor(keras.callbacks.Callback):
 
     A line is also logged before every evaluation and checkpoint, regardless of `log_every`: evaluation
     resets the running means, and a run resumed from the checkpoint has no record of the steps before it.
+    On a signal nothing is logged that is not due: the checkpoint that is saved then has the running sums.
 
     Args:
         run: the RunDirectory.
         start_step, total_steps: the steps done before this process, and those of the whole run.
+        running_sums: of the steps since the last line, where the run was interrupted; None for none.
         log_every, checkpoint_every: in steps; the last step is always logged and saved.
         tokens_per_step: real tokens (no padding) of a global batch, for the rate.
         headline: (metric, baseline) pairs shown in the progress line; a baseline is a number. Without any, the loss is
@@ -43,6 +45,7 @@ class Monitor(keras.callbacks.Callback):
         log_every,
         checkpoint_every,
         tokens_per_step,
+        running_sums=None,
         headline=(),
         evaluate=None,
         eval_every=None,
@@ -52,7 +55,7 @@ class Monitor(keras.callbacks.Callback):
         self.run, self.step, self.total_steps = run, start_step, total_steps
         self.log_every, self.checkpoint_every = log_every, checkpoint_every
         self.tokens_per_step, self.headline = tokens_per_step, dict(headline)
-        self.evaluate, self.eval_every = evaluate, eval_every
+        self.evaluate, self.eval_every, self.running_sums = evaluate, eval_every, running_sums
         stream = None if shown else io.StringIO()
         self.progress = Progress("training", total_steps, "steps", done=start_step, stream=stream)
 
@@ -63,6 +66,9 @@ class Monitor(keras.callbacks.Callback):
             self.writer = tf.summary.create_file_writer(str(self.run.path / "tensorboard"))
         self.clock, self.clock_step = time.monotonic(), self.step
 
+    def on_epoch_begin(self, epoch, logs=None):
+        self.model.running_sums = self.running_sums  # after `fit` has reset them
+
     def on_train_batch_end(self, batch, logs=None):
         self.step += int(self.model.steps_per_execution)
         if not self.begun:
@@ -71,7 +77,7 @@ class Monitor(keras.callbacks.Callback):
         signal = interrupts.requested()
         last = self.step >= self.total_steps
         evaluating = self.evaluate and (last or self.step % self.eval_every == 0)
-        saving = last or signal or self.step % self.checkpoint_every == 0
+        saving = last or self.step % self.checkpoint_every == 0
         if evaluating or saving or self.step % self.log_every == 0:
             self.run.check_in_place(f"step {self.step}")
             self._log(logs)
@@ -79,13 +85,14 @@ class Monitor(keras.callbacks.Callback):
             self._write({f"eval_{k}": v for k, v in self.evaluate().items()})
             self.model.reset_metrics()
             self.clock, self.clock_step = time.monotonic(), self.step
-        if saving:
+        if saving or signal:
             # A run that resumes here does not write the earlier lines again: they must be on disk.
             with explain_disk_errors(self.run.path):
                 self.writer.flush()
                 os.fsync(self.file.fileno())
             self.run.check_in_place(f"step {self.step}")
-            self.run.checkpoints.save(self.model, self.step, metrics_lines=self.lines)
+            state = {"metrics_lines": self.lines} | ({} if saving else {"running_sums": self.model.running_sums})
+            self.run.checkpoints.save(self.model, self.step, interrupted=not saving, **state)
             with guarded(f"the report of {self.run.path}"):
                 write_report(self.run.path)
         if signal:

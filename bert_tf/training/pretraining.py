@@ -78,7 +78,8 @@ def pretrain(config, output, teaching=None):
         inputs.check(run.path, data)
         with reader.explain_errors():
             baseline = unigram(reader.uncorrupted(config.train.seed), tokenizer)
-            objective, step, lines = _objective(config, model_config, of_model, run, strategy, teaching)
+            objective, state = _objective(config, model_config, of_model, run, strategy, teaching)
+            step = state["step"]
             check_agreement(strategy, step, f"the step from which {output} resumes")
             if step == 0:  # later, the identity of the shards is part of the run
                 reader.verify(progress=is_chief(strategy))
@@ -89,12 +90,12 @@ def pretrain(config, output, teaching=None):
             run.record(config)
             inputs.record(run.path, data)
             run.keep_tokenizer(of_model)
-            run.forget_metrics_after(step, lines)
+            run.forget_metrics_after(step, state.get("metrics_lines"))
             known = {name: baseline[key] for name, key in OBJECTIVES[config.objective.name].unigram.items()}
             with guarded(f"the baseline in the report of {run.path}"):
                 keep_findings(run.path, baselines={"unigram": known} if known else {})
             if step < config.train.steps:
-                _fit(config, objective, dataset, held_out, run, step, baseline, shown=is_chief(strategy))
+                _fit(config, objective, dataset, held_out, run, state, baseline, shown=is_chief(strategy))
             run.check_in_place("its result")
         metrics = run.metrics()[-1] if run.metrics() else {"step": step}
     metrics |= {f"unigram_{name}": value for name, value in known.items()}
@@ -111,7 +112,7 @@ def _identities(config, reader):
 
 
 def _objective(config, model_config, tokenizer, run, strategy, teaching):
-    """The compiled objective, restored or initialised; the steps it has done, and its lines of metrics or None."""
+    """The compiled objective, restored or initialised; the state of its checkpoint, of step 0 where there is none."""
     train = config.train
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # initial weights
@@ -130,14 +131,14 @@ def _objective(config, model_config, tokenizer, run, strategy, teaching):
         state = run.checkpoints.restore(trained)
         if state:
             logging.info("continuing from step %d", state["step"])
-            return trained, state["step"], state.get("metrics_lines")
+            return trained, state
         if teaching:
             teaching.start(objective)
         if train.init_from:
             initialize(objective, tokenizer, train.init_from, fresh=train.init_fresh)
         if train.init_embeddings_from:
             initialize_embeddings(objective, tokenizer, train.init_embeddings_from)
-    return trained, 0, None
+    return trained, {"step": 0}
 
 
 def _datasets(config, reader, tokenizer, step, strategy):
@@ -165,8 +166,8 @@ def _datasets(config, reader, tokenizer, step, strategy):
     return dataset, feed_batches(strategy, measured, rows=train.batch_size)
 
 
-def _fit(config, objective, dataset, held_out, run, step, baseline, shown):
-    train = config.train
+def _fit(config, objective, dataset, held_out, run, state, baseline, shown):
+    train, step = config.train, state["step"]
 
     def evaluate():
         return objective.evaluate(held_out, verbose=0, return_dict=True)
@@ -178,6 +179,7 @@ def _fit(config, objective, dataset, held_out, run, step, baseline, shown):
         train.log_every,
         train.checkpoint_every,
         train.batch_size * baseline["tokens_per_example"],
+        running_sums=state.get("running_sums"),
         headline=[(name, baseline[known]) for name, known in OBJECTIVES[config.objective.name].unigram.items()],
         evaluate=evaluate if held_out is not None else None,
         eval_every=train.eval_every,

@@ -188,6 +188,36 @@ def test_a_killed_process_is_continued(objective, examples, tmp_path, monkeypatc
     assert (tmp_path / "other.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
+def test_a_process_killed_after_the_file_was_written(objective, examples, tmp_path, monkeypatch):
+    augmenter, output = Augmenter(objective, TOKENIZER, copies=3), tmp_path / "out.jsonl"
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            augment_file(augmenter, examples, output, {})
+    whole = output.read_bytes()
+    augment_file(augmenter, examples, output, {})
+    assert output.read_bytes() == whole and not output.with_name("out.jsonl.partial").exists()
+
+
+def interrupted(path, unlink=Path.unlink, **keywords):
+    if path.name.endswith(".partial"):
+        raise KeyboardInterrupt
+    unlink(path, **keywords)
+
+
+def test_two_processes_on_one_file(objective, examples, tmp_path, monkeypatch):
+    augmenter = Augmenter(objective, TOKENIZER, copies=3)
+
+    def versions(*arguments):
+        with pytest.raises(RunDirectoryError, match="out.jsonl.partial is in use by another process"):
+            augment_file(augmenter, examples, tmp_path / "out.jsonl", {})
+        return Augmenter.versions(augmenter, *arguments)
+
+    monkeypatch.setattr(augmenter, "versions", versions)
+    count = augment_file(augmenter, examples, tmp_path / "out.jsonl", {})
+    assert count == len((tmp_path / "out.jsonl").read_text().splitlines())
+
+
 @pytest.mark.slow
 def test_the_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

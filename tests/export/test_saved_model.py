@@ -98,7 +98,7 @@ def test_a_model_that_answers_otherwise_is_not_exported(models, tokenizer, tmp_p
 ])  # fmt: skip
 def test_a_refusal_of_the_disk_is_one_sentence_and_leaves_nothing(error, said, message, module, tmp_path, monkeypatch):
     def save(module, folder, signatures):
-        (tmp_path / os.path.basename(folder)).mkdir()
+        (tmp_path / os.path.basename(folder) / "variables").mkdir()
         raise error(None, None, said)
 
     monkeypatch.setattr(tf.saved_model, "save", save)
@@ -108,7 +108,7 @@ def test_a_refusal_of_the_disk_is_one_sentence_and_leaves_nothing(error, said, m
 
 
 def test_what_a_killed_export_left_is_removed_and_all_else_stays(module, tmp_path, monkeypatch):
-    for name in (".1.4711.tmp", ".12.1.tmp", "2", ".cache.tmp"):
+    for name in (".1.0123abcd.bert_tf", ".12.4567cdef.bert_tf", "2", ".cache.tmp"):
         (tmp_path / name / "variables").mkdir(parents=True)
     (tmp_path / "notes.tmp").touch()
     monkeypatch.setattr(tf.saved_model, "save", lambda *args, **kwargs: 1 / 0)

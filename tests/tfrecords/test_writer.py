@@ -253,7 +253,7 @@ def test_damaged_or_missing_pieces_of_an_interrupted_run_are_redone(tmp_path, co
     (tmp_path / "out" / "shard-00000.tfrecord").unlink()
     (tmp_path / "out" / "shard-00001.tfrecord").write_bytes(b"half")
     (tmp_path / "out" / ".unfinished" / "shard-00002.json").write_text('{"half": ')
-    (tmp_path / "out" / ".shard-00003.tfrecord.1.tmp").write_bytes(b"left behind")
+    (tmp_path / "out" / ".shard-00003.tfrecord.0123abcd.bert_tf").write_bytes(b"left behind")
     write(corpus, tmp_path / "out", tokenizer)
     assert contents(tmp_path / "out") == contents(written)
 

@@ -63,6 +63,20 @@ def test_only_the_newest_are_kept_and_never_fewer_than_two(tmp_path):
     assert [f.name for f in saved.all()] == ["step-00000002", "step-00000003"]
 
 
+def test_what_is_kept_and_averaged_does_not_depend_on_interruptions(tmp_path):
+    saved = Checkpoints(tmp_path, keep=2)
+    for step in (4, 8):
+        saved.save(trained(1), step)
+        saved.save(trained(1), step + 1, interrupted=True)
+        saved.save(trained(1), step + 2, interrupted=True)
+    names = ["step-00000004", "step-00000008", "step-00000010-interrupted"]
+    assert [f.name for f in saved.all()] == names
+    assert saved.latest()[1]["step"] == 10
+    assert [state["step"] for _, state in saved.newest(5)] == [4, 8]
+    saved.save(trained(1), 12)
+    assert [f.name for f in saved.all()] == ["step-00000008", "step-00000012"]
+
+
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
     saved = Checkpoints(tmp_path_factory.mktemp("two"))

@@ -6,14 +6,12 @@ its few prefixes are computed once and the ids are slices of one buffer.
 
 import errno
 import functools
-import hashlib
-import os
 import struct
 
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.files import explain_disk_errors
+from bert_tf.files import atomic_path, sha256
 from tfrecords.shards.schema import NO_PAIR, PAIR_LABEL, SEGMENT_LENGTHS, TOKEN_IDS, id_dtype
 
 _LENGTHS = struct.Struct("<HH")
@@ -87,28 +85,19 @@ def write_records(path, records):
     Raises:
         RunDirectoryError: the disk is full or the folder cannot be written.
     """
-    # Machines of a cluster may work on the same chunk twice, under the same process number.
-    temporary = path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}.tmp")
     examples = 0
-    with explain_disk_errors(path):
+    with atomic_path(path) as temporary:
         try:
             with tf.io.TFRecordWriter(str(temporary)) as writer:
                 for record in records:
                     writer.write(record)
                     examples += 1
-            with open(temporary, "rb") as file:
-                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-                size = os.fstat(file.fileno()).st_size
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
         # TensorFlow's file system raises these instead of OSError.
         except tf.errors.ResourceExhaustedError as error:
             raise OSError(errno.ENOSPC, error.message) from error
         except tf.errors.PermissionDeniedError as error:
             raise OSError(errno.EACCES, error.message) from error
-        finally:
-            temporary.unlink(missing_ok=True)
-    return examples, size, sha256
+        return examples, temporary.stat().st_size, sha256(temporary)
 
 
 def _frame(label, size, lengths_size=_LENGTHS.size):

@@ -39,8 +39,6 @@ class OutputFolder:
             RunDirectoryError: the folder holds other shards. With `overwrite` they are removed, except a tokenizer
                 that is not that of these shards.
         """
-        for stray in self._folder.glob(".shard-*.tmp"):  # of a process that was killed
-            stray.unlink()
         if overwrite:
             self._clear(tokenizer=self._check_tokenizer(overwrite))
         elif (self._folder / MANIFEST_NAME).exists():

@@ -1,0 +1,44 @@
+"""Which files there are, what they hold as a checksum."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from bert_tf.errors import RunDirectoryError
+from bert_tf.files.refusals import explain_reading
+
+
+def sha256(path):
+    """The SHA-256 of a file, in hex."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def list_folder(path):
+    """The paths in a folder, sorted by name; none where there is no such folder.
+
+    `Path.glob` and `Path.exists` say the same of an unreadable folder as of an empty one.
+
+    Raises:
+        RunDirectoryError: the folder cannot be read.
+    """
+    with explain_reading(path, RunDirectoryError):
+        try:
+            with os.scandir(path) as entries:
+                return sorted(Path(entry.path) for entry in entries)
+        except FileNotFoundError:
+            return []
+
+
+def is_there(path):
+    """Whether there is a file or folder at `path`.
+
+    Raises:
+        RunDirectoryError: a folder on the way to it cannot be read.
+    """
+    with explain_reading(path, RunDirectoryError):
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+    return True

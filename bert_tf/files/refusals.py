@@ -1,0 +1,83 @@
+"""What the operating system refuses, in one sentence that names the path."""
+
+import contextlib
+import errno
+import os
+import re
+import stat
+
+from bert_tf.errors import DataError, RunDirectoryError
+
+
+@contextlib.contextmanager
+def explain_disk_errors(path):
+    """Turns a refusal of the operating system to write into one sentence that names the path.
+
+    Also where safetensors or TensorFlow raises an error of its own for it. Other errors pass through.
+    """
+    try:
+        yield
+    except Exception as error:
+        reason = _disk_reason(error)
+        if reason is None:
+            raise
+        raise RunDirectoryError(f"cannot write {path}: {reason}") from error
+
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full; free some space and run the same command again",
+    errno.EDQUOT: "the disk quota is used up; free some space and run the same command again",
+    errno.EFBIG: "the file would be larger than the limit of this process or file system (see 'ulimit -f')",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EROFS: "the file system is read-only",
+    errno.EEXIST: "there is a file where a folder must be; choose another path",
+    errno.ENOTDIR: "there is a file where a folder must be; choose another path",
+    errno.EISDIR: "there is a folder where a file must be; choose another path",
+    errno.ENOENT: "its folder is gone; it was moved or deleted",
+    errno.EIO: "the disk reports an input/output error",
+    errno.ESTALE: "the network file system lost the file; run the same command again",
+    errno.ENAMETOOLONG: "the name is too long for this file system; choose another path",
+}
+
+
+def _disk_reason(error):
+    """Why the operating system refused, in words; None where `error` is about something else."""
+    if isinstance(error, OSError):
+        return _REASONS.get(error.errno, error.strerror)
+    if isinstance(error, UnicodeEncodeError):
+        return None
+    text = str(error)
+    number = re.search(r"\(os error (\d+)\)", text)  # Rust
+    if number:
+        return _REASONS.get(int(number[1]), text)
+    for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS, errno.EIO):  # TensorFlow
+        if os.strerror(code) in text:
+            return _REASONS[code]
+    return None
+
+
+@contextlib.contextmanager
+def explain_reading(path, error_class=DataError):
+    """Turns a refusal of the operating system to read into one sentence that names the path.
+
+    A pipe or a device is refused, too: files are read more than once, and a pipe may deliver nothing for ever.
+    """
+    _refuse_special(path, error_class)
+    try:
+        yield
+    except OSError as error:
+        reason = (_REASONS | {errno.ENOENT: "there is no such file"}).get(error.errno, error.strerror or error)
+        raise error_class(f"cannot read {path}: {reason}") from None
+
+
+def _refuse_special(path, error_class):
+    try:
+        mode = os.stat(path).st_mode
+    except ValueError:  # NUL, or a surrogate that no encoding has
+        raise error_class(f"cannot read {str(path)!r}: no file can have this name") from None
+    except OSError:
+        return  # whoever opens it is told
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        kind = "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
+        raise error_class(f"{path} is a {kind}, and a file is read more than once; write what it delivers to a file")

@@ -1,0 +1,222 @@
+"""Files and folders that are written whole or not at all.
+
+What is written has another name until it is complete: `.NAME.RANDOM.bert_tf` in the same folder. Its process holds a
+lock on it, so that the next process knows what a killed one left, and removes it.
+"""
+
+import contextlib
+import errno
+import fcntl
+import glob
+import os
+import secrets
+import shutil
+import stat
+from pathlib import Path
+
+from bert_tf.errors import RunDirectoryError
+from bert_tf.files.locks import LOCK, holds, is_same, lock_directory
+from bert_tf.files.refusals import explain_disk_errors
+
+_UNFINISHED, _REPLACED = ".bert_tf", ".bert_tf_replaced"
+
+
+@contextlib.contextmanager
+def atomic_path(path):
+    """Gives the path of an empty file, which becomes `path` when the block succeeds.
+
+    A reader sees the old file or the new one, never a part. A block that raises leaves no trace. A link is followed:
+    the file that it points to is replaced. What is no regular file, such as a pipe or /dev/null, is written to as it
+    is.
+
+    Raises:
+        RunDirectoryError: the disk is full, the folder cannot be written, or `path` is a folder.
+    """
+    with explain_disk_errors(path):
+        former = check_output(path)
+        if former is not None and not stat.S_ISREG(former):
+            yield Path(path)
+            return
+        path = Path(os.path.realpath(path))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(path.parent)
+        with _temporary(path) as temporary:
+            yield temporary
+            sync(temporary)
+            if former is not None:
+                os.chmod(temporary, stat.S_IMODE(former))
+            os.replace(temporary, path)
+
+
+@contextlib.contextmanager
+def atomic_write(path, mode="w"):
+    """Opens a file that becomes `path` when the block succeeds, as `atomic_path`."""
+    with (
+        atomic_path(path) as temporary,
+        open(temporary, mode, **({} if "b" in mode else {"encoding": "utf-8"})) as file,
+    ):
+        yield file
+
+
+def check_output(path):
+    """Refuses a path at which no file can be written; for commands that compute for long before they write.
+
+    Returns:
+        The mode of what is there, as `os.stat` has it; None where there is nothing.
+
+    Raises:
+        RunDirectoryError: `path` is a folder, or on the way to it is a file.
+    """
+    with explain_disk_errors(path):
+        try:
+            mode = os.stat(path).st_mode
+        except FileNotFoundError:
+            return None
+        except ValueError:  # NUL, or a surrogate that no encoding has
+            raise RunDirectoryError(f"cannot write {str(path)!r}: no file can have this name") from None
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        return mode
+
+
+@contextlib.contextmanager
+def atomic_folder(path, replace=False):
+    """Makes a folder that appears with all its files or not at all.
+
+    It is locked meanwhile, unless this process has locked it, or a folder that it lies in, already.
+
+    Args:
+        path: the folder; missing or empty, or with `replace` any folder.
+        replace: whether an existing folder is replaced.
+
+    Yields:
+        Path of an empty folder, whose files are moved to `path` when the block succeeds. A block that raises leaves no
+        trace.
+
+    Raises:
+        RunDirectoryError: `path` holds files, is a file or in use, or the disk is full or cannot be written.
+    """
+    path = Path(os.path.realpath(path))
+    with explain_disk_errors(path):
+        if path.exists() and not path.is_dir():
+            raise RunDirectoryError(f"{path} is a file; choose another path for the folder")
+        # The root of a file system cannot give way to another folder: the files are moved into it one by one.
+        inside = os.path.ismount(path)
+        parent = path if inside else path.parent
+        parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(parent)
+        with contextlib.nullcontext() if holds(path) else lock_directory(path):
+            _restore_replaced(path)
+            if _entries(path) and not replace:
+                raise RunDirectoryError(f"{path} is not an empty folder; choose another")
+            if _entries(path) and inside:
+                raise RunDirectoryError(
+                    f"{path} is the root of a file system and cannot be replaced; choose a folder in it"
+                )
+            with _temporary(path, parent, folder=True) as temporary:
+                yield temporary
+                for file in temporary.rglob("*"):  # a power cut after the renaming leaves whole files, too
+                    sync(file)
+                sync(temporary)
+                if inside:
+                    for entry in sorted(temporary.iterdir()):
+                        os.rename(entry, path / entry.name)
+                elif replace and path.exists():
+                    _exchange(temporary, path)
+                else:
+                    _fill(temporary, path)
+                sync(parent)
+
+
+def sync(path):
+    """Waits until a file, or the entries of a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _entries(path):
+    """Whether a folder holds anything but its lock and what a killed process left; no where there is no folder."""
+    with contextlib.suppress(FileNotFoundError):
+        return any(name != LOCK and not name.endswith(_UNFINISHED) for name in os.listdir(path))
+    return False
+
+
+def _fill(new, path):
+    """Renames `new` to `path`, a missing or empty folder; the system refuses one that has received files meanwhile."""
+    (path / LOCK).unlink(missing_ok=True)
+    try:
+        os.rename(new, path)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        raise RunDirectoryError(
+            f"{path} was empty and has received files meanwhile, which are kept; choose another folder"
+        ) from None
+
+
+def _exchange(new, path):
+    """Renames `new` to `path`; what lies there has another name meanwhile, and is removed."""
+    former = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_REPLACED}")
+    os.rename(path, former)
+    try:
+        os.rename(new, path)
+    except OSError:
+        os.rename(former, path)
+        raise
+    shutil.rmtree(former, ignore_errors=True)
+
+
+def _restore_replaced(path):
+    """Finishes the exchange of a process that was killed; the caller holds the lock of `path`."""
+    for former in path.parent.glob(f".{glob.escape(path.name)}.*{_REPLACED}"):
+        if _entries(path):
+            shutil.rmtree(former, ignore_errors=True)
+        else:
+            (path / LOCK).unlink(missing_ok=True)
+            os.rename(former, path)
+
+
+@contextlib.contextmanager
+def _temporary(path, parent=None, folder=False):
+    """An empty file or folder with a name of its own, which is removed at the end if it still has it."""
+    parent = parent or path.parent
+    while True:
+        temporary = parent / f".{path.name[:50]}.{secrets.token_hex(4)}{_UNFINISHED}"
+        if folder:
+            temporary.mkdir()
+        else:
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        descriptor = os.open(temporary, os.O_RDONLY)
+        with contextlib.suppress(OSError):  # no locks here: nobody takes it for a leftover, see `_remove_leftovers`
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if is_same(temporary, descriptor):  # between the two lines another process may have taken it for one
+            break
+        os.close(descriptor)
+    try:
+        yield temporary
+    finally:
+        _remove(temporary)
+        os.close(descriptor)
+
+
+def _remove_leftovers(folder):
+    """Removes the unfinished files and folders of processes that have ended: those that can be locked."""
+    for name in os.listdir(folder):
+        if name.startswith(".") and name.endswith(_UNFINISHED):
+            with contextlib.suppress(OSError):
+                descriptor = os.open(folder / name, os.O_RDONLY)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _remove(folder / name)
+                finally:
+                    os.close(descriptor)
+
+
+def _remove(path):
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
