@@ -7,11 +7,11 @@ one error that names the file.
 import json
 import re
 import reprlib
-from pathlib import Path
 
 import yaml
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.files import explain_reading
 
 #: Bytes of the largest JSON file; the tokenizer.json of a vocabulary of 256,000 has 33 MB.
 MAX_JSON_BYTES = 512 << 20
@@ -67,7 +67,6 @@ def read_json(path):
 
     Raises:
         DataError: the file cannot be read, is not UTF-8 or JSON, or exceeds a limit; the message names it.
-        FileNotFoundError: there is no such file; the caller knows what that means.
     """
     return parse_json(_read(path, MAX_JSON_BYTES, DataError), path)
 
@@ -76,12 +75,9 @@ def read_json_object(path):
     """As `read_json`, for files whose value must be an object: a dict.
 
     Raises:
-        DataError: as `read_json`; also where there is no such file, or its value is no object.
+        DataError: as `read_json`; also where its value is no object.
     """
-    try:
-        value = read_json(path)
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path}") from None
+    value = read_json(path)
     if not isinstance(value, dict):
         raise DataError(f"{path} must hold a JSON object, but holds {_kind(value)}")
     return value
@@ -115,11 +111,7 @@ def read_yaml(path):
     Raises:
         ConfigError: the file cannot be read, is not YAML, holds something else, or exceeds a limit.
     """
-    try:
-        text = _read(path, MAX_YAML_BYTES, ConfigError)
-    except FileNotFoundError:
-        raise ConfigError(f"there is no file {path}") from None
-    value = parse_yaml(text, path)
+    value = parse_yaml(_read(path, MAX_YAML_BYTES, ConfigError), path)
     if value is not None and not isinstance(value, dict):
         raise ConfigError(f"{path} holds {_kind(value)}; it must hold a mapping, lines of 'key: value'")
     return value or {}
@@ -150,21 +142,14 @@ def dump_yaml(value):
 
 def _read(path, limit, error_class):
     """The text of a file of at most `limit` bytes."""
-    path = Path(path)
+    with explain_reading(path, error_class), open(path, "rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise error_class(f"{path} is larger than {limit >> 20} MiB, the most that is read")
     try:
-        if not path.is_file() and path.exists():
-            raise error_class(f"{path} is not a file")
-        with open(path, "rb") as file:
-            data = file.read(limit + 1)
-        if len(data) > limit:
-            raise error_class(f"{path} is larger than {limit >> 20} MiB, the most that is read")
         return data.decode("utf-8-sig")
-    except FileNotFoundError:
-        raise
     except UnicodeDecodeError as error:
         raise error_class(f"{path} is not UTF-8: byte 0x{data[error.start]:02x} at {error.start}") from None
-    except OSError as error:
-        raise error_class(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def _check_depth(value):

@@ -50,11 +50,11 @@ def test_files_that_are_not_text(tmp_path):
     (tmp_path / "latin1.json").write_bytes('{"a": "é"}'.encode("latin-1"))
     with pytest.raises(DataError, match="latin1.json is not UTF-8: byte 0xe9 at 7"):
         parsing.read_json(tmp_path / "latin1.json")
-    with pytest.raises(DataError, match="is not a file"):
+    with pytest.raises(DataError, match="there is a folder where a file must be"):
         parsing.read_json(tmp_path)
     with pytest.raises(DataError, match="there is no file"):
         parsing.read_json_object(tmp_path / "none.json")
-    with pytest.raises(DataError, match="/dev/zero is not a file"):
+    with pytest.raises(DataError, match="/dev/zero is a device, and a file is read more than once"):
         parsing.read_json("/dev/zero")
     (tmp_path / "bom.json").write_text('\ufeff{"a": 1}', encoding="utf-8")
     assert parsing.read_json_object(tmp_path / "bom.json") == {"a": 1}

@@ -12,6 +12,7 @@ import numpy as np
 
 from bert_tf.checkpoints.sizes import MAX_ARRAYS
 from bert_tf.errors import DataError
+from bert_tf.files import explain_reading
 from bert_tf.parsing import read_json_object
 
 OPTIONS, WEIGHTS = "options.json", "weights.hdf5"
@@ -56,6 +57,8 @@ class BilmArrays(collections.abc.Mapping):
 
     def __init__(self, file, options):
         self._file = Path(file)
+        with explain_reading(file), open(file, "rb"):
+            pass  # h5py has one error for what may not be read and what is damaged
         try:
             with h5py.File(file, "r") as opened:
                 shapes = _shapes(opened)

@@ -12,6 +12,7 @@ import numpy as np
 
 from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_told
 from bert_tf.errors import DataError
+from bert_tf.files import explain_reading
 from bert_tf.models.gpt1 import NUMPY_LAYER
 from bert_tf.parsing import brief, read_json
 
@@ -99,10 +100,9 @@ def _read_shapes(file):
 
 def _open(file):
     try:
-        part = np.load(file, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise DataError(f"there is no file {file}") from None
-    except (OSError, ValueError, EOFError) as error:
+        with explain_reading(file):
+            part = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
         raise DataError(f"cannot read {file}: {error}") from None
     if part.ndim != 1 or part.dtype.kind != "f":
         raise DataError(f"{file} must hold a vector of floating-point numbers, but holds {part.dtype} {part.shape}")

@@ -14,6 +14,7 @@ from bert_tf.checkpoints.finetuned import write_task
 from bert_tf.checkpoints.sizes import MAX_ARRAYS
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.files import explain_reading
 from bert_tf.models.families import FAMILIES, maps_of
 from bert_tf.parsing import bare_name, brief, read_json_object
 
@@ -206,6 +207,7 @@ def _names(path):
 
 def _open(path):
     try:
-        return safe_open(path, framework="numpy")
-    except (OSError, SafetensorError, UnicodeEncodeError) as error:
+        with explain_reading(path):
+            return safe_open(path, framework="numpy")
+    except (SafetensorError, UnicodeEncodeError) as error:
         raise DataError(f"cannot read {path}: {error}") from None

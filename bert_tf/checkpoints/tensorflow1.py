@@ -17,6 +17,7 @@ import tensorflow as tf
 from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_told
 from bert_tf.config import build
 from bert_tf.errors import DataError
+from bert_tf.files import explain_reading
 from bert_tf.models.families import maps_of
 from bert_tf.parsing import read_json_object
 
@@ -61,6 +62,8 @@ class TensorFlowArrays(collections.abc.Mapping):
     """
 
     def __init__(self, prefix):
+        with explain_reading(f"{prefix}.index"), open(f"{prefix}.index", "rb"):
+            pass  # TensorFlow has one error for what may not be read and what is damaged
         try:
             self._reader = tf.train.load_checkpoint(str(prefix))
         except (tf.errors.OpError, ValueError) as error:

@@ -26,6 +26,10 @@ def add_arguments(parser):
 def run(arguments):
     from pathlib import Path
 
+    from bert_tf.files import check_output
+
+    check_output(arguments.output)
+
     from bert_tf.probing import text_attention, write_attention_page
     from bert_tf.training.loading import load_encoder
 

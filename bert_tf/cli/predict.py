@@ -49,6 +49,7 @@ def run(arguments):
     import sys
 
     from bert_tf.errors import ConfigError
+    from bert_tf.files import atomic_write, check_output
 
     inputs = arguments.text + [tuple(pair) for pair in arguments.pair]
     if bool(inputs) == bool(arguments.file):
@@ -57,7 +58,9 @@ def run(arguments):
     if arguments.set and not arguments.file:
         raise ConfigError("--set describes the columns of --file; remove it, or give --file")
 
-    from bert_tf.files import atomic_write
+    for path in filter(None, (arguments.output, arguments.official)):
+        check_output(path)
+
     from bert_tf.training.loading import load_finetuned
 
     task, model, _ = load_finetuned(arguments.run)

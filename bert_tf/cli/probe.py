@@ -87,6 +87,11 @@ def add_arguments(parser):
 
 
 def run(arguments):
+    from bert_tf.files import check_output
+
+    for path in _pages(arguments.output):
+        check_output(path)
+
     import keras
 
     from bert_tf.cli.probes import ProbedModel, wanted_probes
@@ -113,6 +118,16 @@ def run(arguments):
     _write(results, tables, arguments, model.measure)
 
 
+def _pages(output):
+    """The paths of the page and of the numbers beside it."""
+    import os
+
+    name = output.removesuffix(".html").removesuffix(".json")
+    if os.path.basename(name) in ("", ".", ".."):
+        return output, output  # a folder, which is refused
+    return f"{name}.html", f"{name}.json"
+
+
 def _write(results, tables, arguments, measure):
     import json
     from pathlib import Path
@@ -120,9 +135,7 @@ def _write(results, tables, arguments, measure):
     from bert_tf.files import atomic_write
     from bert_tf.probing import write_probe_page
 
-    page = Path(arguments.output)
-    page = page.with_suffix(".html") if page.suffix in (".html", ".json") else page.with_name(f"{page.name}.html")
-    numbers = page.with_suffix(".json")
+    page, numbers = _pages(arguments.output)
     with atomic_write(numbers) as file:
         json.dump({"run": str(arguments.run)} | _plain(results), file, indent=2, ensure_ascii=False)
         file.write("\n")

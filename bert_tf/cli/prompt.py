@@ -35,7 +35,7 @@ def run(arguments):
     import json
 
     from bert_tf.errors import ConfigError
-    from bert_tf.files import atomic_write
+    from bert_tf.files import atomic_write, check_output
 
     config = settings.load(PromptingConfig, arguments)
     if arguments.batch_size < 1:
@@ -44,6 +44,8 @@ def run(arguments):
         raise ConfigError(
             f"--show is {arguments.show}; it must be at least 0, and 0 beside --json, which prints one line"
         )
+    if arguments.output:
+        check_output(arguments.output)
 
     from bert_tf.prompting import run_prompts
     from bert_tf.training.loading import load_for_generation, trained_length

@@ -62,6 +62,7 @@ def run(arguments):
 def check(arguments):
     """Rejects wrong arguments before TensorFlow is imported."""
     from bert_tf.errors import ConfigError
+    from bert_tf.files import check_output
 
     if [bool(arguments.text), bool(arguments.file), bool(arguments.corpus)].count(True) != 1:
         raise ConfigError("give a context and a continuation, or --file, or --corpus; one of the three")
@@ -75,6 +76,8 @@ def check(arguments):
         raise ConfigError("--length, --stride and --json are for --corpus; remove them")
     if arguments.output and (arguments.corpus or not arguments.output.endswith((".tsv", ".jsonl"))):
         raise ConfigError("--output is for scored pairs and ends with .tsv or .jsonl")
+    if arguments.output:
+        check_output(arguments.output)
 
 
 def pairs_of(arguments):

@@ -17,7 +17,6 @@ in Python:
   train_wordpiece(read_texts(["corpus/"]), 30522, lowercase=True).save("tokenizer")
 """
 
-import os
 from pathlib import Path
 
 from bert_tf.tokenizers.kinds import KINDS, trainers
@@ -117,16 +116,12 @@ def _without_corpus():
 def _check_output(arguments):
     """Refuses a folder that is not empty, except a tokenizer with --overwrite."""
     from bert_tf.errors import RunDirectoryError
+    from bert_tf.files import LOCK, list_folder
 
     output = Path(arguments.output)
     if output.is_file():
         raise RunDirectoryError(f"{output} is a file; choose another folder")
-    try:
-        names = sorted(os.listdir(output))
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise RunDirectoryError(f"cannot read {output}: {error.strerror}") from None
+    names = [path.name for path in list_folder(output) if path.name != LOCK]
     if names and not arguments.overwrite:
         if CONFIG in names:
             raise RunDirectoryError(f"{output} holds a tokenizer; choose another folder, or add --overwrite")
@@ -151,7 +146,6 @@ def _train(arguments, report):
     texts = _reported(reader, sum(file.bytes for file in files), report)
     special = sentinels(arguments.sentinels or 0)
     tokenizer = trainers()[arguments.kind].train(texts, size, cased, arguments.alphabet, special)
-    _check_output(arguments)  # which may have been written meanwhile
     _write(arguments, tokenizer)
     if tokenizer.vocabulary_size < size:
         print(
@@ -166,10 +160,12 @@ def _train(arguments, report):
 
 
 def _write(arguments, tokenizer):
-    from bert_tf.files import atomic_folder
+    from bert_tf.files import atomic_folder, lock_directory
 
-    with atomic_folder(arguments.output, replace=arguments.overwrite) as temporary:
-        tokenizer.save(temporary)
+    with lock_directory(arguments.output):
+        _check_output(arguments)  # which may have been written meanwhile
+        with atomic_folder(arguments.output, replace=arguments.overwrite) as temporary:
+            tokenizer.save(temporary)
     print(f"{tokenizer.vocabulary_size:,} tokens in {arguments.output}")
 
 

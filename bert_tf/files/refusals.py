@@ -66,8 +66,10 @@ def explain_reading(path, error_class=DataError):
     _refuse_special(path, error_class)
     try:
         yield
+    except FileNotFoundError:
+        raise error_class(f"there is no file {path}") from None
     except OSError as error:
-        reason = (_REASONS | {errno.ENOENT: "there is no such file"}).get(error.errno, error.strerror or error)
+        reason = _REASONS.get(error.errno, error.strerror or error)
         raise error_class(f"cannot read {path}: {reason}") from None
 
 

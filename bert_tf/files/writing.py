@@ -187,12 +187,15 @@ def _temporary(path, parent=None, folder=False):
         temporary = parent / f".{path.name[:50]}.{secrets.token_hex(4)}{_UNFINISHED}"
         if folder:
             temporary.mkdir()
+            try:
+                descriptor = os.open(temporary, os.O_RDONLY)
+            except FileNotFoundError:
+                continue  # until it is locked, another process may take it for a leftover
         else:
-            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        descriptor = os.open(temporary, os.O_RDONLY)
-        with contextlib.suppress(OSError):  # no locks here: nobody takes it for a leftover, see `_remove_leftovers`
+            descriptor = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+        with contextlib.suppress(OSError):  # without locks nobody takes it for one, see `_remove_leftovers`
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if is_same(temporary, descriptor):  # between the two lines another process may have taken it for one
+        if is_same(temporary, descriptor):
             break
         os.close(descriptor)
     try:

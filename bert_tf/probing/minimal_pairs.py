@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from bert_tf.errors import DataError
+from bert_tf.files import explain_reading
 from bert_tf.parsing import parse_json
 from bert_tf.probing.tables import ProbeTable, beside
 from bert_tf.prompting.rows import read_rows
@@ -131,14 +132,14 @@ def _of_zip(path, most):
     # BLiMP's zip was packed on a Mac: beside the files it has "__MACOSX/data/._adjunct_island.jsonl", which is no text.
     pairs = []
     try:
-        with zipfile.ZipFile(path) as archive:
+        with explain_reading(path), zipfile.ZipFile(path) as archive:
             for name in sorted(
                 n for n in archive.namelist() if n.endswith(".jsonl") and not Path(n).name.startswith(".")
             ):
                 where = f"{path}: {name}"
                 rows = _json_rows(decode_text(archive.read(name), where), where, most)
                 pairs += [MinimalPair(row[GOOD], row[BAD], row.get(KIND) or Path(name).stem) for row in rows]
-    except (OSError, zipfile.BadZipFile) as error:
+    except zipfile.BadZipFile as error:
         raise DataError(f"cannot read {path}: {error}") from None
     return pairs
 

@@ -13,7 +13,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.objectives.registry import OBJECTIVES
 from bert_tf.remote import writes_to
-from bert_tf.reporting import guarded, keep_findings
+from bert_tf.reporting import guarded, keep_findings, write_report
 from bert_tf.training import inputs
 from bert_tf.training.baselines import unigram
 from bert_tf.training.checkpoints import Checkpoints
@@ -96,6 +96,9 @@ def pretrain(config, output, teaching=None):
                 keep_findings(run.path, baselines={"unigram": known} if known else {})
             if step < config.train.steps:
                 _fit(config, objective, dataset, held_out, run, state, baseline, shown=is_chief(strategy))
+            else:  # it may have been killed before it wrote its report
+                with guarded(f"the report of {run.path}"):
+                    write_report(run.path)
             run.check_in_place("its result")
         metrics = run.metrics()[-1] if run.metrics() else {"step": step}
     metrics |= {f"unigram_{name}": value for name, value in known.items()}

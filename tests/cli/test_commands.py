@@ -356,7 +356,7 @@ def test_help_of_every_command(command, capsys):
     ("predict nowhere text --set task.columns.text=a", "--set describes the columns of --file"),
     ("quickstart --pretrain-steps 0", "--pretrain-steps is 0; it must be at least 1"),
     ("neighbours nowhere word --count 0", "--count is 0; it must be at least 1"),
-    ("vectors a.txt --output v --similarity no.tsv", "cannot read no.tsv: there is no such file"),
+    ("vectors a.txt --output v --similarity no.tsv", "there is no file no.tsv"),
     ("distill --teacher t --output d --set data=5", "'data' is 5; it must hold settings"),
     ("study --config ablations/bert_features --init-from r --output s --held-out h", "--held-out does not"),
     ("prompt nowhere --show 1 --json", "--show is 1; it must be at least 0, and 0 beside --json"),
@@ -452,3 +452,51 @@ def test_the_example_of_study_names_the_tasks_that_there_are():
     named = set(re.findall(r"--set finetune\.(\w+)\.", study_command.__doc__))
     shipped = ("ablations/masked_lm", "ablations/bert_features")
     assert named == {task for name in shipped for task in load(StudyConfig, name).finetune}
+
+
+@pytest.mark.parametrize("command", [
+    "predict {road}/task 'A fine film.' --output {place}",
+    "predict {road}/task --file {road}/dev.tsv --output answers.jsonl --official {place}",
+    "attention {road}/run 'A fine film.' --output {place}",
+    "probe {road}/run --pairs {road}/dev.tsv --output {place}",
+    "score {road}/run --file {road}/dev.tsv --output {place}/nowhere.tsv",
+])  # fmt: skip
+@pytest.mark.parametrize("place", ["/", ".", "folder", "folder/file.txt/below"])
+def test_an_output_where_no_file_can_be_is_refused_first(road, tmp_path, monkeypatch, capsys, command, place):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file.txt").touch()
+    (tmp_path / "folder" / "nowhere.tsv").mkdir()
+    monkeypatch.setattr("bert_tf.training.sources.open_source", None)  # no model is read
+    if command.startswith("score") and place != "folder":
+        place = "folder"
+    if command.startswith("probe") and place == "folder":
+        place = "folder/file.txt/"  # "folder" becomes folder.html
+    run(command.format(road=road, place=place), status=1)
+    assert re.search(
+        "cannot write .*: there is a (folder where a file|file where a folder) must be", capsys.readouterr().err
+    )
+    assert not (tmp_path / "answers.jsonl").exists()
+
+
+def test_answers_go_through_a_link_and_into_a_device(road, tmp_path, capsys):
+    (tmp_path / "link.jsonl").symlink_to("answers.jsonl")
+    run(f"predict {road}/task 'A fine film.' --output {tmp_path}/link.jsonl")
+    assert json.loads((tmp_path / "answers.jsonl").read_text())["text"] == "A fine film."
+    assert (tmp_path / "link.jsonl").is_symlink()
+    run(f"predict {road}/task 'A fine film.' --output /dev/null")
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize("command", [
+    "predict {road}/task --file {pipe}", "evaluate {road}/task {pipe}", "shards {pipe} --tokenizer {road}/tokenizer",
+    "shards {road}/corpus.jsonl --tokenizer {pipe} --text-field body", "convert {pipe}", "pretrain --config {pipe}",
+])  # fmt: skip
+def test_a_pipe_is_refused_and_not_waited_for(road, tmp_path, capsys, command):
+    os.mkfifo(tmp_path / "pipe")
+    output = {"predict": "", "evaluate": "", "convert": f" {tmp_path}/out"}.get(
+        command.split()[0], f" --output {tmp_path}/out"
+    )
+    run(command.format(road=road, pipe=tmp_path / "pipe") + output, status=1)
+    assert "pipe" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

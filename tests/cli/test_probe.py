@@ -147,7 +147,7 @@ def test_the_first_of_each_file(tmp_path):
     ("--relations a.jsonl", "--relations is for --lama"),
     ("--word bank", "--word and --corpus belong together"),
     ("--layer 1", "--layer is for --word"),
-    ("--pairs nowhere.zip", "cannot read nowhere.zip"),
+    ("--pairs nowhere.zip", "there is no file nowhere.zip"),
 ])  # fmt: skip
 def test_errors_come_before_the_model_is_loaded(arguments, message, capsys):
     run(f"probe no_such_run {arguments}", status=1)

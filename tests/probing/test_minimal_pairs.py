@@ -44,7 +44,7 @@ def test_errors(tmp_path):
         ("a.jsonl", "a.jsonl, line 2: there is no text 'sentence_good'"),
         ("b.zip", "cannot read .*b.zip: File is not a zip file"),
         ("empty", "holds no minimal pairs"),
-        ("nowhere.jsonl", "cannot read .*nowhere.jsonl: No such file"),
+        ("nowhere.jsonl", "there is no file .*nowhere.jsonl"),
     ):
         with pytest.raises(DataError, match=message):
             read_pairs(tmp_path / name)

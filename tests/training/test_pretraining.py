@@ -158,7 +158,9 @@ def test_the_run_directory_is_self_contained(made, uninterrupted):
 
 def test_a_finished_run_returns_at_once_with_its_metrics(made, uninterrupted):
     before = final_bytes(uninterrupted)
+    (uninterrupted.path / "report.html").unlink()  # as if it had been killed before it wrote its report
     _, metrics = pretrain(experiment(made), uninterrupted.path)
+    assert " of 12 steps" not in (uninterrupted.path / "report.html").read_text(encoding="utf-8")
     assert final_bytes(uninterrupted) == before
     assert metrics["step"] == STEPS and metrics["loss"] == uninterrupted.metrics()[-1]["loss"]
 

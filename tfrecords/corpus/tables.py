@@ -6,6 +6,7 @@ import csv
 from bert_tf.config import nearest
 from bert_tf.encodings import name_among
 from bert_tf.errors import DataError
+from bert_tf.files import explain_reading
 
 #: What to do with a table whose only column holds semicolons.
 SEMICOLONS = "the columns are separated by semicolons; save the file with commas or tabs"
@@ -130,10 +131,8 @@ def opened_parquet(path):
     except ImportError:
         raise DataError(f"{path}: reading Parquet needs the package pyarrow; pip install pyarrow") from None
     try:
-        with parquet.ParquetFile(path) as file:
+        with explain_reading(path), parquet.ParquetFile(path) as file:
             yield file
-    except FileNotFoundError:
-        raise DataError(f"cannot read {path}: there is no such file") from None
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(f"{path} is damaged or not Parquet ({reason}); fetch or write it again") from None

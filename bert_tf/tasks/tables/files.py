@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bert_tf.encodings import conversion_advice
 from bert_tf.errors import DataError
+from bert_tf.files import explain_reading
 from bert_tf.parsing import brief, parse_json
 from bert_tf.tasks.tables.sniffing import SAMPLE_BYTES, sniff
 from tfrecords.corpus.tables import SEMICOLONS, opened_parquet
@@ -101,13 +102,8 @@ def file_format(path, given=None, tagged=False):
 
 def _beginning(path):
     """The text of the first lines; bytes that are not UTF-8 are left out."""
-    if Path(path).exists() and not Path(path).is_file():
-        raise DataError(f"{path} is not a file, which is read twice; write what it delivers to one")
-    try:
-        with open(path, "rb") as file:
-            data = file.read(SAMPLE_BYTES)
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    with explain_reading(path), open(path, "rb") as file:
+        data = file.read(SAMPLE_BYTES)
     if len(data) == SAMPLE_BYTES:
         data = data[: data.rfind(b"\n") + 1] or data
     return data.decode("utf-8-sig", "ignore")
@@ -119,10 +115,8 @@ def read_text(path):
     Raises:
         DataError: no such file, not UTF-8 (with the line), or only white space in it.
     """
-    try:
+    with explain_reading(path):
         data = Path(path).read_bytes()
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
     return decode_text(data, path)
 
 

@@ -7,6 +7,7 @@ what the `tokenizers` package does with white space, which such a model cannot.
 from pathlib import Path
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.files import explain_reading
 from bert_tf.parsing import brief
 from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, naming
 from bert_tf.tokenizers.files.tokenizer_json import charsmap_of, members
@@ -22,10 +23,8 @@ def load_sentencepiece(path, lowercase=None):
     """A SentencePieceTokenizer of a folder or a model file; see `load_tokenizer`."""
     path = Path(path)
     file = _model_file(path) if path.is_dir() else path
-    try:
+    with explain_reading(file):
         model = file.read_bytes()
-    except OSError as error:
-        raise DataError(f"cannot read {file}: {error.strerror}") from None
     with naming(file):
         pieces = pieces_of(model)
     config = TokenizerConfig(path)

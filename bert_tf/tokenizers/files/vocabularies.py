@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from bert_tf.errors import DataError
+from bert_tf.files import explain_reading
 from bert_tf.parsing import brief
 
 
@@ -48,10 +49,8 @@ def read_merges(path):
 
 def _lines(path):
     """The lines of a file, which end at line feeds alone: other line ends of Unicode may be part of a token."""
-    try:
+    with explain_reading(path):
         lines = Path(path).read_bytes().removesuffix(b"\n").split(b"\n")
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from None
     decoded = []
     for number, line in enumerate(lines if lines != [b""] else (), 1):
         try:
