@@ -1,7 +1,7 @@
 """ALBERT's settings, sizes and record. No Keras is imported; the model is in albert.py."""
 
 import dataclasses
-from typing import Literal
+from typing import ClassVar, Literal
 
 from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import EncoderConfig, Layers, Positions, Rate, Segments, Width
@@ -28,6 +28,8 @@ class AlbertConfig(EncoderConfig):
     Example:
         AlbertConfig(100, 16, num_layers=4, num_heads=2, intermediate_size=32, embedding_size=8, num_groups=2)
     """
+
+    has_position_table: ClassVar[bool] = True
 
     embedding_size: Width = dataclasses.field(kw_only=True)
     dropout: Rate = 0.0

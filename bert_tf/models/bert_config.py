@@ -1,6 +1,7 @@
 """BERT's settings, sizes and record. No Keras is imported; the model is in bert.py."""
 
 import dataclasses
+from typing import ClassVar
 
 from bert_tf.models.encoder_config import EncoderConfig, Positions, Segments, published_sizes
 from bert_tf.models.family import Family, Preset
@@ -20,6 +21,8 @@ class BertConfig(EncoderConfig):
     Example:
         BertConfig(vocabulary_size=8000, hidden_size=256, num_layers=4, num_heads=4, intermediate_size=1024)
     """
+
+    has_position_table: ClassVar[bool] = True
 
     max_positions: Positions = 512
     num_segments: Segments = 2

@@ -1,6 +1,7 @@
 """DistilBERT's settings, sizes and record. No Keras is imported; the model is in distilbert.py."""
 
 import dataclasses
+from typing import ClassVar
 
 from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, published_sizes
 from bert_tf.models.family import Family, Preset
@@ -20,6 +21,8 @@ class DistilBertConfig(EncoderConfig):
     Example:
         DistilBertConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
     """
+
+    has_position_table: ClassVar[bool] = True
 
     activation: Activation = "gelu_erf"
     max_positions: Positions = 512

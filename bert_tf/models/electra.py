@@ -2,11 +2,10 @@
 
 import keras
 
-from bert_tf.errors import ConfigError
 from bert_tf.models import bert
 from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import ConfigMap
-from bert_tf.models.electra_config import GENERATOR_FAMILIES, ElectraConfig
+from bert_tf.models.electra_config import ElectraConfig, check_position_table
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import TaskHead, classes
 from bert_tf.models.transformer_encoder import TransformerEncoder, transformer_layers
@@ -89,12 +88,8 @@ def make_generator(discriminator, config):
     Raises:
         ConfigError: the discriminator has no such embeddings, or other sizes.
     """
+    check_position_table(discriminator.config)
     shared = discriminator.shared_embeddings
-    if shared is None:
-        raise ConfigError(
-            f"a {type(discriminator).__name__} has no embeddings with a position table for a generator "
-            f"to share; {GENERATOR_FAMILIES}"
-        )
     with keras.name_scope("generator"):
         return ElectraEncoder(
             config, pooler=False, embeddings=shared, dtype=discriminator.dtype_policy, name="generator"

@@ -1,6 +1,7 @@
 """ELECTRA's settings, a generator's, sizes and record. No Keras is imported; the model is in electra.py."""
 
 import dataclasses
+from typing import ClassVar
 
 from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, Segments, Width, published_sizes
@@ -26,13 +27,25 @@ class ElectraConfig(EncoderConfig):
         ElectraConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32, embedding_size=8)
     """
 
+    has_position_table: ClassVar[bool] = True
+
     embedding_size: Width = dataclasses.field(kw_only=True)
     activation: Activation = "gelu_erf"
     max_positions: Positions = 512
     num_segments: Segments = 2
 
 
-GENERATOR_FAMILIES = "replaced token detection is for ELECTRA, BERT and the families with BERT's embeddings"
+def check_position_table(config):
+    """Refuses the configuration of a discriminator whose embeddings a generator cannot share.
+
+    Raises:
+        ConfigError: its family has no position table.
+    """
+    if not config.has_position_table:
+        raise ConfigError(
+            f"{type(config).__name__} has no position table for a generator to share; replaced token detection is for "
+            "ELECTRA, BERT and the families with BERT's embeddings: set model.family=electra, or another objective.name"
+        )
 
 
 def generator_config(config, size=0.25):
@@ -53,9 +66,8 @@ def generator_config(config, size=0.25):
         ConfigError: `size` leaves no width, `num_heads` does not divide the width, or the family
             has no position table.
     """
+    check_position_table(config)
     theirs = {field.name for field in dataclasses.fields(config)}
-    if "max_positions" not in theirs:
-        raise ConfigError(f"{type(config).__name__} has no 'max_positions'; {GENERATOR_FAMILIES}")
     hidden_size = round(config.hidden_size * size)
     if hidden_size < 1:
         raise ConfigError(f"a generator of {size} of the width {config.hidden_size} has no width left")

@@ -51,7 +51,6 @@ class Elmo(Encoder):
     """
 
     config_class = ElmoConfig
-    has_directions = True
 
     def __init__(self, config, pooler=False, output_hidden_states=False, dtype=None, name="elmo", **kwargs):
         dtype = policy(dtype)

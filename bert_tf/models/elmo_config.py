@@ -1,7 +1,7 @@
 """ELMo's settings, sizes and record. No Keras is imported."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
@@ -45,6 +45,9 @@ class ElmoConfig(ModelConfig):
     Example:
         ElmoConfig(hidden_size=16, units=32, character_size=4, filters=((1, 8), (2, 8)), highways=1)
     """
+
+    has_directions: ClassVar[bool] = True
+    reads_characters: ClassVar[bool] = True
 
     vocabulary_size: Vocabulary = CHARACTERS
     hidden_size: Width = 1024

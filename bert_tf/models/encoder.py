@@ -43,11 +43,6 @@ class Encoder(Backbone):
     """
 
     kind = "encoder"
-    #: Whether `encode` computes a second stream, which predicts tokens from their positions (XLNet).
-    has_query_stream = False
-    #: Whether each vector is that of a forward model and that of a backward one, side by side (ELMo); it then has
-    #: `outputs_of_layers`.
-    has_directions = False
 
     def __init__(self, config, inputs, outputs, dtype, name, longest=None, **arguments):
         super().__init__(config, inputs, outputs, dtype, name, **arguments)

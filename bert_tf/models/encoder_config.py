@@ -6,7 +6,7 @@ are those of the published models.
 
 import dataclasses
 import sys
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from bert_tf.config import Range, check_fields
 from bert_tf.errors import ConfigError
@@ -47,8 +47,26 @@ class ModelConfig:
     vocabulary_size: Vocabulary
     hidden_size: Width
 
+    # What the models of a family have that some objectives need; not settings.
+    #: A position table beside the token table, both of which ELECTRA's generator shares.
+    has_position_table: ClassVar[bool] = False
+    #: A second stream, which predicts tokens from their positions (XLNet).
+    has_query_stream: ClassVar[bool] = False
+    #: Vectors whose halves are those of a forward and of a backward model (ELMo); `outputs_of_layers` has both.
+    has_directions: ClassVar[bool] = False
+    #: Token ids [B, S, characters] in place of [B, S].
+    reads_characters: ClassVar[bool] = False
+
     def __post_init__(self):
         check_fields(self)
+
+    def check_masked_lm(self):
+        """Raises ConfigError where a model of these settings has no masked LM head."""
+        if self.reads_characters:
+            raise ConfigError(
+                "masked_lm hides tokens, and this model reads the characters of words; set "
+                "objective.name=bidirectional_lm, or another model.family"
+            )
 
     @property
     def max_positions(self):

@@ -1,7 +1,7 @@
 """RoBERTa's settings, sizes and record. No Keras is imported; the model is in roberta.py."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from bert_tf.config import Range
 from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, Positive, Segments, published_sizes
@@ -26,6 +26,8 @@ class RobertaConfig(EncoderConfig):
     Example:
         RobertaConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
     """
+
+    has_position_table: ClassVar[bool] = True
 
     activation: Activation = "gelu_erf"
     layer_norm_epsilon: Positive = 1e-5

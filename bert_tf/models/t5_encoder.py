@@ -5,7 +5,6 @@ import dataclasses
 import keras
 
 from bert_tf.backend import Dropout, RMSNormalization
-from bert_tf.errors import ConfigError
 from bert_tf.layers import AttentionMask, RelativePositionBias
 from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import ConfigMap
@@ -57,13 +56,6 @@ class T5Encoder(TransformerEncoder):
         )
         # === Functional model, configuration ===
         super().__init__(config, layers, dtype, name, **options)
-
-    def make_masked_lm_head(self, name="masked_lm_head", **settings):
-        """Refused: logits with a token table of unit variance would begin far from even, at 38 nats for 1,000 tokens."""
-        raise ConfigError(
-            "model.family=t5_encoder has no masked LM: pretrain model.family=t5 with objective.name=denoising, and fine-tune "
-            "from that run; tasks that write no text take its encoder"
-        )
 
 
 @dataclasses.dataclass(frozen=True)

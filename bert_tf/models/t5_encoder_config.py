@@ -4,6 +4,7 @@ import dataclasses
 from typing import Annotated
 
 from bert_tf.config import Range
+from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width
 from bert_tf.models.family import Family
 from bert_tf.models.task_heads import TaskHead
@@ -52,6 +53,13 @@ class T5EncoderConfig(T5StackConfig):
     Example:
         T5EncoderConfig(100, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=32)
     """
+
+    def check_masked_lm(self):
+        # Logits with a token table of unit variance would begin far from even, at 38 nats for 1,000 tokens.
+        raise ConfigError(
+            "model.family=t5_encoder has no masked LM: pretrain model.family=t5 with objective.name=denoising, and fine-tune "
+            "from that run; tasks that write no text take its encoder"
+        )
 
 
 def encoder_alone(config):

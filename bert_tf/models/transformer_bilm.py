@@ -43,7 +43,6 @@ class TransformerBiLM(Encoder):
     """
 
     config_class = TransformerBiLMConfig
-    has_directions = True
 
     def __init__(self, config, pooler=True, output_hidden_states=False, dtype=None, name="transformer_bilm", **kwargs):
         dtype = policy(dtype)

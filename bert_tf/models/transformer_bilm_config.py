@@ -1,6 +1,7 @@
 """The settings and the record of the transformer biLM. No Keras is imported."""
 
 import dataclasses
+from typing import ClassVar
 
 from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import EncoderConfig, Positions, Positive
@@ -25,6 +26,8 @@ class TransformerBiLMConfig(EncoderConfig):
     Example:
         TransformerBiLMConfig(100, hidden_size=32, num_layers=1, num_heads=2, intermediate_size=64, max_positions=64)
     """
+
+    has_directions: ClassVar[bool] = True
 
     max_positions: Positions = 512
     layer_norm_epsilon: Positive = 1e-5

@@ -55,7 +55,6 @@ class XLNetEncoder(Encoder):
     """
 
     config_class = XLNetConfig
-    has_query_stream = True
 
     def __init__(
         self,

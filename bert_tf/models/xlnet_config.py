@@ -1,7 +1,7 @@
 """XLNet's settings, sizes and record. No Keras is imported; the model is in xlnet.py."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
@@ -34,6 +34,8 @@ class XLNetConfig(EncoderConfig):
     Example:
         XLNetConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
     """
+
+    has_query_stream: ClassVar[bool] = True
 
     clamp_length: Annotated[int | None, Range(at_least=1)] = None
 

@@ -4,10 +4,9 @@ import keras
 from keras import ops
 
 from bert_tf.backend import UniformNumbers, product_with_transposed
-from bert_tf.errors import ConfigError
 from bert_tf.layers import OutputLayer
 from bert_tf.models.encoder import ENCODER_INPUTS
-from bert_tf.objectives.bidirectional_lm_config import BidirectionalLMConfig, check_words
+from bert_tf.objectives.bidirectional_lm_config import BidirectionalLMConfig, check_directions, check_words
 from bert_tf.objectives.causal_lm import next_tokens
 from bert_tf.objectives.losses import cross_entropy_sums
 from bert_tf.objectives.pretraining_model import PretrainingModel
@@ -56,12 +55,8 @@ class BidirectionalLM(PretrainingModel):
 
     def __init__(self, backbone, words=WordsConfig(), sampled_softmax=None, name="bidirectional_lm", **kwargs):
         super().__init__(name=name, dtype=backbone.dtype_policy, **kwargs)
-        if not backbone.has_directions:
-            raise ConfigError(
-                f"bidirectional_lm trains models whose vectors have a half for each direction (elmo, transformer_bilm), not "
-                f"{type(backbone).__name__}; set model.family=elmo, or another objective.name"
-            )
-        check_words(words, len(backbone.input["token_ids"].shape) == 3)
+        check_directions(backbone.config)
+        check_words(words, backbone.config.reads_characters)
         self.backbone, self.words, self.sampled_softmax = backbone, words, sampled_softmax
         self.word_output = None
         if words.size is not None:

@@ -33,7 +33,8 @@ class BidirectionalLMConfig(ObjectiveConfig):
         return self.words.size is not None
 
     def check_model(self, model_config):
-        check_words(self.words, hasattr(model_config, "max_characters"))
+        check_directions(model_config)
+        check_words(self.words, model_config.reads_characters)
         longest = getattr(model_config, "max_characters", self.words.max_characters)
         if longest != self.words.max_characters:
             raise ConfigError(
@@ -43,6 +44,19 @@ class BidirectionalLMConfig(ObjectiveConfig):
     def for_shards(self, packing, sequence_length):
         check_running_text(self.name, packing)
         return self
+
+
+def check_directions(model_config):
+    """Refuses a model whose vectors do not have a half for each direction.
+
+    Raises:
+        ConfigError: says what to set.
+    """
+    if not model_config.has_directions:
+        raise ConfigError(
+            "bidirectional_lm trains models whose vectors have a half for each direction (elmo, transformer_bilm), not "
+            f"one of {type(model_config).__name__}; set model.family=elmo, or another objective.name"
+        )
 
 
 def check_words(words, reads_characters):

@@ -62,6 +62,7 @@ class MaskedLM(PretrainingModel):
         if pair_task is not None and not encoder.pooler:
             raise ConfigError(f"pair_task='{pair_task}' reads the pooled output: build the encoder with pooler=True")
         config = encoder.config
+        config.check_masked_lm()
         self.backbone = encoder
         self.pair_task = pair_task
         self.span_boundary = span_boundary

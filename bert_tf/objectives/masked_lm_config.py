@@ -47,6 +47,9 @@ class MaskedLMConfig(ObjectiveConfig):
     def needs_pooler(self):
         return self.pair_task in PAIR_TASKS
 
+    def check_model(self, model_config):
+        model_config.check_masked_lm()
+
     def for_shards(self, packing, sequence_length):
         refuse_other_formats(self.name, packing)
         packed = packed_pair_task(packing)

@@ -7,7 +7,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import LMHead, SegmentMemory
 from bert_tf.models import ENCODER_INPUTS
 from bert_tf.objectives.losses import cross_entropy_sums, feature
-from bert_tf.objectives.permutation_lm_config import PermutationLMConfig
+from bert_tf.objectives.permutation_lm_config import PermutationLMConfig, check_query_stream
 from bert_tf.objectives.pretraining_model import PretrainingModel
 from tfrecords.corruption.permutation_config import PermutationConfig
 
@@ -54,11 +54,7 @@ class PermutationLM(PretrainingModel):
 
     def __init__(self, encoder, segments=2, memory_length=384, reuse_length=None, name="permutation_lm", **kwargs):
         super().__init__(name=name, dtype=encoder.dtype_policy, **kwargs)
-        if not encoder.has_query_stream:
-            raise ConfigError(
-                "permutation LM needs XLNet's second attention stream, which predicts a token from its position; use an "
-                f"XLNetEncoder, got {type(encoder).__name__}"
-            )
+        check_query_stream(encoder.config)
         if segments < 1 or memory_length < 1:
             raise ConfigError(f"segments={segments} and memory_length={memory_length} must be at least 1")
         self.backbone = encoder

@@ -35,6 +35,9 @@ class PermutationLMConfig(ObjectiveConfig):
     reuse_length: Annotated[int | None, Range(at_least=1)] = None
     permutation: PermutationConfig = dataclasses.field(default_factory=PermutationConfig)
 
+    def check_model(self, model_config):
+        check_query_stream(model_config)
+
     def for_shards(self, packing, sequence_length):
         needed = None
         if packing["format"] == "text_pairs":
@@ -45,6 +48,19 @@ class PermutationLMConfig(ObjectiveConfig):
         if self.reuse_length not in (None, needed):
             raise ConfigError(f"objective.reuse_length={self.reuse_length}, but the shards need {needed}; remove it")
         return dataclasses.replace(self, reuse_length=needed)
+
+
+def check_query_stream(model_config):
+    """Refuses a model without XLNet's second attention stream.
+
+    Raises:
+        ConfigError: says what to set.
+    """
+    if not model_config.has_query_stream:
+        raise ConfigError(
+            "permutation_lm needs XLNet's second attention stream, which predicts a token from its position, and a model "
+            f"of {type(model_config).__name__} has none; set model.family=xlnet, or another objective.name"
+        )
 
 
 PERMUTATION_LM = Objective(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.electra_config import generator_config
+from bert_tf.models.electra_config import check_position_table, generator_config
 from bert_tf.models.families import build_config
 from bert_tf.objectives.masked_lm_config import refuse_other_formats
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
@@ -44,6 +44,7 @@ class ReplacedTokenDetectionConfig(ObjectiveConfig):
         return None if self.generator_size is None else generator_config(model_config, self.generator_size)
 
     def check_model(self, model_config):
+        check_position_table(model_config)
         if self.generator_config(model_config) is None:
             raise ConfigError(
                 "objective.generator_size must be given: replaced token detection cannot be trained without a generator"

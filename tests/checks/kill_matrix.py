@@ -18,6 +18,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -120,7 +121,7 @@ class Moments:
     def _touch(self, what, path):
         path = os.path.abspath(os.fspath(path))
         if f"{path}/".startswith(f"{self.output}/"):
-            self.pass_by(f"{what} {os.path.relpath(path, self.output)}".replace(f".{os.getpid()}.tmp", ".tmp"))
+            self.pass_by(re.sub(r"\.[0-9a-f]{8}\.bert_tf", ".bert_tf", f"{what} {os.path.relpath(path, self.output)}"))
 
 
 def train(place, experiment, output, kill_at, log, environment):
@@ -204,7 +205,8 @@ def what_it_came_to(output):
     for tag in board.Tags()["tensors"] if board else ():
         if tag != "tokens_per_second":
             left[f"tensorboard {tag}"] = {e.step: e.tensor_proto.SerializeToString() for e in board.Tensors(tag)}
-    left["half written checkpoints"] = sorted(p.name for p in output.rglob(".step-*.tmp"))
+    left["checkpoints"] = sorted(p.name for p in (output / "checkpoints").iterdir())
+    left["half written files"] = sorted(p.name for p in output.rglob(".*.bert_tf"))
     return left
 
 
@@ -323,7 +325,7 @@ def prepare(folder):
         "data": {"shards": str(folder / "shards"), "eval_shards": str(folder / "shards"), "eval_batches": 2},
         "optimizer": {"learning_rate": 3e-3, "warmup_steps": 2},
     }
-    train = {"steps": STEPS, "batch_size": 8, "log_every": 1, "checkpoint_every": 3, "eval_every": 6}
+    train = {"steps": STEPS, "batch_size": 8, "log_every": 2, "checkpoint_every": 3, "eval_every": 6}
     remat = {"strategy": "one", "accumulation_steps": 2, "remat": True}
     for place, settings in {"one": {}, "remat": remat, "mirrored": {}, "multi_worker": {}}.items():
         (folder / place).mkdir()

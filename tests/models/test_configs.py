@@ -52,7 +52,9 @@ def test_a_generator_that_cannot_be_is_refused_too():
     small = ["data.shards=there-is-none", "objective.name=replaced_token_detection", "model.hidden_size=256"]
     with pytest.raises(ConfigError, match="a generator of 0.001 of the width 256 has no width left"):
         check_pretraining(load(PretrainConfig, "pretrain/bert_tiny", [*small, "objective.generator_size=0.001"]))
-    with pytest.raises(ConfigError, match="XLNetConfig has no 'max_positions'; replaced token detection is for"):
+    with pytest.raises(
+        ConfigError, match="XLNetConfig has no position table for a generator to share; replaced token detection is for"
+    ):
         check_pretraining(load(PretrainConfig, "pretrain/bert_tiny", [*small, "model={preset: xlnet_base_cased}"]))
 
 

@@ -123,7 +123,7 @@ def test_pretraining_starts_from_published_formats(shards, trained, tmp_path, na
 @pytest.mark.parametrize(("name", "override", "message"), [
     ("bert", "pair_task=nsp", "shards were packed with pair_task: sop"),
     ("bert", "span_boundary=true", "set objective.masking.strategy=span"),
-    ("bert", "name=permutation_lm", "permutation LM needs XLNet's second attention stream"),
+    ("bert", "name=permutation_lm", "permutation_lm needs XLNet's second attention stream"),
     ("bert", "generator_size=0.5", "'objective.generator_size' applies only to replaced_token_detection"),
     ("xlnet", "masking.rate=0.2", "'objective.masking' applies only to masked_lm and replaced_token_detection, but "
      "objective.name is 'permutation_lm'; remove 'objective.masking'"),
