@@ -164,10 +164,10 @@ def write(folder, family, config, weights, parts, tokenizer, task=None):
     theirs |= maps.config.write(config)
     theirs |= write_task(task, theirs) if task else {}
     if tokenizer is not None:
-        if theirs.get("pad_token_id", tokenizer.pad_id) != tokenizer.pad_id:
+        if config.padding_id not in (None, tokenizer.pad_id):
             raise ConfigError(
-                f"the model counts positions past padding id {theirs['pad_token_id']}, "
-                f"the tokenizer's is {tokenizer.pad_id}"
+                f"the model's padding_id is {config.padding_id}, the padding id of the tokenizer {tokenizer.pad_id}; give "
+                "the tokenizer of its training"
             )
         theirs |= {key: getattr(tokenizer, name) for key, name in maps.config.token_ids.items()}
     theirs["dtype"] = "float32"

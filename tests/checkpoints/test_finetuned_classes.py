@@ -123,6 +123,28 @@ def test_a_run_there_and_back(family, name, tmp_path):
     assert_same_tensors(tmp_path / "ours", folder)
 
 
+@pytest.mark.parametrize("family, name", [(f, n) for f, n in CLASSES if f.startswith("gpt") and "Sequence" in n])
+def test_a_gpt_skips_its_padding_id_at_the_end_of_a_text(family, name, tmp_path):
+    """What GPT-2 is padded with, <|endoftext|>, may end a text, too; Hugging Face's class reads the token before it."""
+    ids = np.array([[7, 8, 9, 0], [7, 0, 8, 9], [0, 0, 0, 0]], "int32")
+    rows = {"token_ids": ids, "segment_ids": np.zeros_like(ids), "padding_mask": np.ones_like(ids, bool)}
+    wanted = golden(family)[f"{name}/ended_logits"]
+    folder = published(family, name, tmp_path / "theirs")
+    model = load_finetuned(folder)[1]
+    np.testing.assert_allclose(outputs(model, rows), wanted, atol=1e-5 * np.abs(wanted).max())
+    at_the_end = model.backbone.outputs_at(rows, np.zeros((3, 1), "int32"))["pooled_output"]
+    np.testing.assert_allclose(at_the_end, model.backbone(rows)["pooled_output"], atol=1e-6)
+    longer = {key: np.pad(array, [(0, 0), (0, 3)]) for key, array in rows.items()}
+    np.testing.assert_allclose(outputs(model, longer)[:2], wanted[:2], atol=1e-5 * np.abs(wanted).max())
+    convert(folder, tmp_path / "run", "run")
+    np.testing.assert_array_equal(outputs(load_finetuned(tmp_path / "run")[1], rows), outputs(model, rows))
+    # Without the setting the class reads the last token, and takes one text at a time.
+    last = outputs(load_finetuned(published(family, name, tmp_path / "none", pad_token_id=...))[1], rows)
+    before = outputs(model, {key: array[:2, :3] for key, array in rows.items()})
+    assert np.abs(last[0] - before[0]).max() > 1e-3
+    np.testing.assert_allclose(last[1], wanted[1], atol=1e-5 * np.abs(wanted).max())
+
+
 def test_what_the_configuration_says_of_a_task(tmp_path):
     name = "BertForSequenceClassification"
     folder = published("bert", name, tmp_path / "dropout", classifier_dropout=0.3, label2id=...)
