@@ -244,7 +244,7 @@ def open_checkpoint(path, family=None):
         file = folder / hugging_face.CONFIG
         record, kind = hugging_face.recognize_family(theirs, file, family), "hf"
         maps, padding_id = record.maps(kind), theirs.get("pad_token_id")
-        settings, arrays = maps.config.read(theirs, file), hugging_face.SafetensorsArrays(folder)
+        settings, arrays = maps.config.read(theirs, file), hugging_face.SafetensorsArrays(folder, maps.weights.knows)
         settings |= maps.config_of_arrays(arrays) if maps.config_of_arrays else {}
         config = build(record.config, settings, str(file))
     elif gpt1_numpy.recognize(path):

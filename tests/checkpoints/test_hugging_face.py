@@ -196,6 +196,22 @@ def test_what_cannot_be_opened_says_how_to_mend_it(tmp_path):
         bert_tf.load(folder)
 
 
+@pytest.mark.parametrize("wrapper", ["module.", "_orig_mod.", "_orig_mod.module.", "model."])
+def test_what_a_wrapper_puts_before_every_name(wrapper, tmp_path):
+    """As PyTorch's DataParallel, its torch.compile and Lightning do."""
+    for name in ("modernbert", "gpt1"):
+        folder = copy_of(name, tmp_path / name)
+        arrays = load_file(folder / "model.safetensors")
+        save_file({wrapper + key: array for key, array in arrays.items()}, folder / "model.safetensors")
+        loaded = bert_tf.load(folder, pretraining=True)
+        assert loaded.report.unused == loaded.report.fresh == ()
+        assert_same_weights(loaded.objective, bert_tf.load(FIXTURES / name, pretraining=True).objective)
+        some = {wrapper + key if i else key: array for i, (key, array) in enumerate(arrays.items())}
+        save_file(some, folder / "model.safetensors")
+        with pytest.raises(DataError, match=f"'{wrapper}.*' has no place in this model"):
+            bert_tf.load(folder, pretraining=True)
+
+
 def test_half_precision_and_tied_copies(tmp_path):
     folder = copy_of("bert", tmp_path / "half")
     arrays = load_file(folder / "model.safetensors")
