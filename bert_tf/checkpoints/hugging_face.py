@@ -156,7 +156,7 @@ class SafetensorsArrays(collections.abc.Mapping):
 
 
 def write(folder, family, config, weights, parts, tokenizer, task=None):
-    """Writes config.json, model.safetensors and the tokenizer's files into an existing folder.
+    """Writes config.json, model.safetensors and the tokenizer's files into an existing folder; returns the first, a dict.
 
     Args:
         family: the `Family`.
@@ -188,6 +188,7 @@ def write(folder, family, config, weights, parts, tokenizer, task=None):
     if tokenizer is not None:
         tokenizer.save(folder)
         _write_longest(Path(folder), config)
+    return theirs
 
 
 def _write_longest(folder, config):

@@ -1,6 +1,8 @@
 """Hugging Face's fine-tuned classes of every family: read, run, written back (tests/golden/finetuned.py)."""
 
+import dataclasses
 import json
+import re
 import shutil
 
 import numpy as np
@@ -143,6 +145,21 @@ def test_a_gpt_skips_its_padding_id_at_the_end_of_a_text(family, name, tmp_path)
     before = outputs(model, {key: array[:2, :3] for key, array in rows.items()})
     assert np.abs(last[0] - before[0]).max() > 1e-3
     np.testing.assert_allclose(last[1], wanted[1], atol=1e-5 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("name, said", [
+    ("GPT2ForSequenceClassification", ["ours cannot say task.dropout=0.5: .* continues with 0.0 there"]),
+    ("GPT2ForTokenClassification", []),
+])  # fmt: skip
+def test_a_rate_of_the_head_that_a_class_does_not_have_is_said(name, said, tmp_path, caplog):
+    loaded = load_finetuned_from(open_source(published("gpt2", name, tmp_path / "theirs")))
+    caplog.clear()
+    task, weights = publish(loaded.task, loaded.task_model, tmp_path)
+    write_finetuned(
+        loaded.encoder, weights, dataclasses.replace(task, dropout=0.5), loaded.tokenizer, tmp_path / "ours"
+    )
+    assert len(caplog.messages) == len(said)
+    assert all(re.search(pattern, message) for pattern, message in zip(said, caplog.messages))
 
 
 def test_what_the_configuration_says_of_a_task(tmp_path):
