@@ -172,11 +172,20 @@ def write(folder, family, config, weights, parts, tokenizer, task=None):
     theirs |= maps.config.write(config)
     theirs |= write_task(task, theirs) if task else {}
     if tokenizer is not None:
-        if config.padding_id not in (None, tokenizer.pad_id):
+        known = theirs.get("pad_token_id")
+        if known not in (None, tokenizer.pad_id):
             raise ConfigError(
-                f"the model's padding_id is {config.padding_id}, the padding id of the tokenizer {tokenizer.pad_id}; give "
-                "the tokenizer of its training"
+                f"the padding id of the model is {known}, that of the tokenizer {tokenizer.pad_id}; give the tokenizer of "
+                "its training"
             )
+        # Classifiers there skip it, so that it must not be what our texts end with; without it they take single texts.
+        layout = tokenizer.layout
+        if (
+            task
+            and known is None
+            and tokenizer.pad_id not in (*layout.after_first, *layout.after_second, *layout.at_end)
+        ):
+            theirs["pad_token_id"] = tokenizer.pad_id
         theirs |= {key: getattr(tokenizer, name) for key, name in maps.config.token_ids.items()}
     theirs["dtype"] = "float32"
     prefix = maps.weights.prefix

@@ -95,13 +95,13 @@ class LastToken(keras.layers.Layer):
     As GPT-1 and GPT-2 are fine-tuned (Radford et al. 2018, section 3.2); it has no weights.
 
     Args:
-        padding_id: a token that does not count as the last one, wherever it is; None for no such token. Hugging Face's
-            GPT classifiers skip their `pad_token_id`, which may also end a text.
+        skipped_id: a token that does not count as the last one; None for no such token. Hugging Face's GPT classifiers
+            skip their `pad_token_id`, which may also end a text.
 
     Call arguments:
         sequence_output: float [B, S, H].
         padding_mask: bool [B, S], True at real tokens, padding on either side; None means that all are real.
-        token_ids: int [B, S]; needed with a `padding_id`.
+        token_ids: int [B, S]; needed with a `skipped_id`.
 
     Returns:
         float [B, H]. A sequence without such a token gets the vector of its first position.
@@ -110,9 +110,9 @@ class LastToken(keras.layers.Layer):
         LastToken()(np.ones((2, 5, 8), "float32"))  # [2, 8]
     """
 
-    def __init__(self, padding_id=None, **kwargs):
+    def __init__(self, skipped_id=None, **kwargs):
         super().__init__(**kwargs)
-        self.padding_id = padding_id
+        self.skipped_id = skipped_id
 
     def call(self, sequence_output, padding_mask=None, token_ids=None):
         mask = self.mask(padding_mask, token_ids)
@@ -120,9 +120,9 @@ class LastToken(keras.layers.Layer):
 
     def mask(self, padding_mask, token_ids):
         """bool [B, S], True at the tokens that count; None where all do."""
-        if self.padding_id is None:
+        if self.skipped_id is None:
             return padding_mask
-        other = ops.not_equal(token_ids, self.padding_id)
+        other = ops.not_equal(token_ids, self.skipped_id)
         return other if padding_mask is None else ops.logical_and(other, ops.cast(padding_mask, "bool"))
 
     def compute_output_spec(self, sequence_output, padding_mask=None, token_ids=None):

@@ -22,12 +22,12 @@ class Decoder(Backbone):
     """The base of a causal language model: a `Backbone` in which each token sees itself and the tokens before it.
 
     Args:
-        config: an instance of `config_class`, with `max_positions` and `padding_id`.
+        config: an instance of `config_class`, with `max_positions` and `skipped_id`.
         layers: a `DecoderLayers`.
         dtype: the dtype policy of the layers.
         name: of the model.
         pooler: whether there is a `pooled_output`: the vector of the last real token, without a dense layer; with a
-            `config.padding_id` of the last token that is another.
+            `config.skipped_id` of the last token that is another.
         output_hidden_states: whether the result holds all layers' outputs.
         output_attention_scores: whether the result holds all layers' attention probabilities.
 
@@ -75,7 +75,7 @@ class Decoder(Backbone):
         inputs = decoder_inputs()
         hidden_states, attention_scores = layers.encode(inputs, return_attention_scores=output_attention_scores)
         outputs = {"sequence_output": hidden_states[-1]}
-        last = LastToken(config.padding_id, dtype=dtype, name="last_token")
+        last = LastToken(config.skipped_id, dtype=dtype, name="last_token")
         if pooler:
             read = {name: inputs[name] for name in ("padding_mask", "token_ids")}
             outputs["pooled_output"] = last(hidden_states[-1], **read)

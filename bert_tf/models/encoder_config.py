@@ -57,8 +57,8 @@ class ModelConfig:
         return sys.maxsize
 
     @property
-    def padding_id(self):
-        """The tokenizer's padding id; a family whose outputs depend on it has a field of this name."""
+    def skipped_id(self):
+        """A token that a decoder's pooled output is not read from; a family that can have one has a field of this name."""
         return None
 
 

@@ -87,7 +87,7 @@ HF_CONFIG = ConfigMap(
         "attn_pdrop": ("attention_dropout", 0.1),
         "layer_norm_epsilon": ("layer_norm_epsilon", 1e-5),
         "initializer_range": ("initializer_range", 0.02),
-        "pad_token_id": ("padding_id", None),
+        "pad_token_id": ("skipped_id", None),
     },
     # "gelu" is the tanh approximation in this model's code.
     activations={"gelu": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"},

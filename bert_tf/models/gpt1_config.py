@@ -15,8 +15,8 @@ class GPT1Config(EncoderConfig):
         prefix: whether the tokens of a source see each other in both directions ("prefix LM"), in training and, for the
             prompt, in generation; the published model was trained without.
         dropout: on the embeddings and on both branches of each layer.
-        padding_id: classifiers read the last token that is not this one, the tokenizer's padding id, as Hugging Face's
-            do; None for the last token of all.
+        skipped_id: classifiers read the last token that is not this one, as Hugging Face's do with their
+            `pad_token_id`; None for the last token of all.
         others: as `EncoderConfig`.
 
     Example:
@@ -26,7 +26,7 @@ class GPT1Config(EncoderConfig):
     max_positions: Positions = 512
     prefix: bool = False
     layer_norm_epsilon: Positive = 1e-5
-    padding_id: TokenId | None = None
+    skipped_id: TokenId | None = None
 
 
 GPT1 = Family(

@@ -149,7 +149,7 @@ HF_CONFIG = ConfigMap(
         "attn_pdrop": ("attention_dropout", 0.1),
         "layer_norm_epsilon": ("layer_norm_epsilon", 1e-5),
         "initializer_range": ("initializer_range", 0.02),
-        "pad_token_id": ("padding_id", None),
+        "pad_token_id": ("skipped_id", None),
     },
     activations={"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu_erf", "relu": "relu",
                  "silu": "silu", "swish": "silu", "tanh": "tanh"},

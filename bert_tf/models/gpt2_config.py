@@ -17,8 +17,8 @@ class GPT2Config(EncoderConfig):
         initializer_range: standard deviation of kernels and of the token table. The kernels whose results are
             added to the residual stream have it divided by sqrt(2 * num_layers).
         position_initializer_range: of the position table.
-        padding_id: classifiers read the last token that is not this one, the tokenizer's padding id, as Hugging Face's
-            do; None for the last token of all.
+        skipped_id: classifiers read the last token that is not this one, as Hugging Face's do with their
+            `pad_token_id`; None for the last token of all.
         others: as `EncoderConfig`.
 
     Example:
@@ -28,7 +28,7 @@ class GPT2Config(EncoderConfig):
     max_positions: Positions = 1024
     layer_norm_epsilon: Positive = 1e-5
     position_initializer_range: Positive = 0.01
-    padding_id: TokenId | None = None
+    skipped_id: TokenId | None = None
 
     @property
     def output_initializer_range(self):

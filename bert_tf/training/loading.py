@@ -219,12 +219,11 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, whole=False, **o
 def trained_config(source, whole):
     """The configuration of the model of a source that a task is trained on: of T5 the encoder alone, unless `whole`.
 
-    A padding id that the source does not name (OpenAI's files of GPT) is that of its tokenizer.
+    What is trained here reads the last token of a text, which may be the one that ends it, whatever a checkpoint says of
+    its own classifiers.
     """
     config = source.config if whole else encoder_alone(source.config)
-    if config.padding_id is None and "padding_id" in configuration.to_dict(config):
-        config = dataclasses.replace(config, padding_id=source.tokenizer().pad_id)
-    return config
+    return config if config.skipped_id is None else dataclasses.replace(config, skipped_id=None)
 
 
 def new_config(source, section, whole=False):
@@ -331,11 +330,10 @@ def initialize(objective, tokenizer, path, fresh=()):
     _check_vocabulary(source, tokenizer)
     theirs = configuration.to_dict(source.config)
     for name, value in configuration.to_dict(objective.backbone.config).items():
-        # Settings of training alone may differ, and a padding id may not be known; those that change the outputs may not.
-        alike = (value, None) if name == "padding_id" else (value,)
+        # Settings of training and of heads alone may differ; those that change the outputs may not.
         if (
-            name not in (*DROPOUT_RATES, "unroll", "initializer_range", "classifier_pooling")
-            and theirs.get(name) not in alike
+            name not in (*DROPOUT_RATES, "unroll", "initializer_range", "classifier_pooling", "skipped_id")
+            and theirs.get(name) != value
         ):
             raise ConfigError(
                 f"model.{name} is {value!r}, but {path} has {theirs.get(name)!r}; set model.{name} to that value"

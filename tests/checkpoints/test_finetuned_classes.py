@@ -16,9 +16,10 @@ from bert_tf.checkpoints.saving import write_finetuned
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import export_run
+from bert_tf.tasks import build_task
 from bert_tf.tasks.spans.model import SpanModel
 from bert_tf.training.converting import convert
-from bert_tf.training.loading import load_finetuned, load_finetuned_from
+from bert_tf.training.loading import load_encoder, load_finetuned, load_finetuned_from
 from bert_tf.training.published_tasks import publish
 from bert_tf.training.sources import open_source
 
@@ -145,6 +146,21 @@ def test_a_gpt_skips_its_padding_id_at_the_end_of_a_text(family, name, tmp_path)
     before = outputs(model, {key: array[:2, :3] for key, array in rows.items()})
     assert np.abs(last[0] - before[0]).max() > 1e-3
     np.testing.assert_allclose(last[1], wanted[1], atol=1e-5 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("layout, written", [(None, None), ("none", 0)])
+def test_what_ends_the_texts_of_a_gpt_is_not_its_padding_there(layout, written, tmp_path):
+    """Fine-tuned here: a text is read at its end, <|endoftext|>, which Hugging Face's class would skip as padding."""
+    encoder, tokenizer = load_encoder(published("gpt2", "GPT2ForSequenceClassification", tmp_path / "theirs"))
+    assert encoder.config.skipped_id is None
+    task = build_task(
+        {"kind": "classification", "sequence_length": 16, "layout": layout, "labels": ["a", "b"]}, tokenizer
+    )
+    (ids,) = next(iter(task.dataset(task.examples(["the war"], labels=["a"]), 1)))["token_ids"].numpy().tolist()
+    assert (ids[len(tokenizer.encode("the war"))], task.tokenizer.pad_id) == (0, 0)
+    published_task, weights = publish(task, task.model(encoder), tmp_path)
+    write_finetuned(encoder, weights, published_task, task.tokenizer, tmp_path / "ours")
+    assert json.loads((tmp_path / "ours" / "config.json").read_text())["pad_token_id"] == written
 
 
 @pytest.mark.parametrize("name, said", [

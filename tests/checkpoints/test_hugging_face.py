@@ -254,7 +254,7 @@ def test_half_precision_and_tied_copies(tmp_path):
 
 def test_the_tokenizers_padding_id_is_the_models(tmp_path):
     roberta, bert = (bert_tf.load(FIXTURES / name) for name in ("roberta", "bert"))
-    with pytest.raises(ConfigError, match="the model's padding_id is 1, the padding id of the tokenizer 0"):
+    with pytest.raises(ConfigError, match="the padding id of the model is 1, that of the tokenizer 0"):
         bert_tf.save(roberta.encoder, bert.tokenizer, tmp_path / "mixed")
     modernbert = bert_tf.load(FIXTURES / "modernbert")
     bert_tf.save(modernbert.encoder, modernbert.tokenizer, tmp_path / "written")
