@@ -80,6 +80,10 @@ class TrainableModel(Trainer, keras.Model):
     def loss_sums(self, features, training):
         """The losses and metrics of a batch, undivided.
 
+        What layers add while it runs (`add_loss`, activity regularizers) and the regularizers of the trainable
+        variables belong to the loss, as in Keras: a further loss `added`, whose weight is the number of rows. So over
+        replicas and micro-batches it is the mean of their values.
+
         Returns:
             A pair: dict from loss name to a float32 scalar, the weighted sum of its terms; dict
             from metric name to a pair of float32 scalars (weighted sum, weight).

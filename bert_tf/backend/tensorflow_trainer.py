@@ -24,6 +24,9 @@ _NOT_TAKEN = {
     "run_eagerly": "which trains in a graph; call tf.config.run_functions_eagerly(True) instead",
 }
 
+#: The name of the loss that layers add (`add_loss`, regularizers); its weight is the number of rows.
+_ADDED = "added"
+
 _ONE_DICT = "a batch must be one dict of features with the labels and weights inside, not (x, y) or sample_weight"
 
 # As in Keras's own steps: a model has no Python that AutoGraph would have to translate, which takes
@@ -117,22 +120,28 @@ class TensorFlowTrainer:
         """Whether every batch must have one shape: on a TPU, which computes in replicas alone."""
         return is_tpu(self.distribute_strategy)
 
-    def fit(self, x, *, steps_per_epoch=None, shuffle=False, **kwargs):
+    def fit(self, x, *, steps_per_epoch=None, **kwargs):
         """Keras's `fit` on a dataset (or dict of arrays) of feature dicts.
 
+        As in Keras, arrays are shuffled (`shuffle=False` leaves them in their order), and a dataset is read
+        again in each epoch as it is: a `task.dataset(...)` in the same order, corrupted examples with the masks of their
+        feature `epoch`. `task.dataset(..., epoch=e)` has another order for each epoch; a `ShardReader.dataset` with
+        `steps_per_epoch` is read on from epoch to epoch.
+
         Raises:
-            ConfigError: the steps of an epoch are not a multiple of `steps_per_execution`; labels or weights beside
-                `x`.
+            ConfigError: `steps_per_epoch` is not a multiple of `steps_per_execution`; labels or weights beside `x`.
             NonFiniteError: a loss or gradient became NaN or infinite.
         """
         if any(kwargs.get(name) is not None for name in ("y", "sample_weight", "class_weight")):
             raise ConfigError(_ONE_DICT)
-        steps, together = steps_per_epoch, self.steps_per_execution
-        if steps is None and isinstance(x, tf.data.Dataset) and together > 1:
-            steps = int(x.cardinality())
-        if steps is not None and steps > 0 and steps % together:
-            raise ConfigError(f"an epoch of {steps} steps is not a multiple of steps_per_execution={together}")
-        return super().fit(x, steps_per_epoch=steps_per_epoch, shuffle=shuffle, **kwargs)
+        together = self.steps_per_execution
+        if steps_per_epoch and steps_per_epoch % together:
+            raise ConfigError(
+                f"an epoch of {steps_per_epoch} steps is not a multiple of steps_per_execution={together}"
+            )
+        if isinstance(x, tf.data.Dataset):
+            kwargs.setdefault("shuffle", False)  # Keras warns that it does not shuffle it
+        return super().fit(x, steps_per_epoch=steps_per_epoch, **kwargs)
 
     # -- what fit, evaluate and train_on_batch call -------------------------------------------
 
@@ -198,7 +207,7 @@ class TensorFlowTrainer:
         """
         features = _without_tuple(features)
         replica = tf.distribute.get_replica_context()
-        local = self.loss_weights(features)
+        local = self._loss_weights(features)
         weights = dict(zip(local, tf.unstack(_sum_over_replicas(tf.stack(list(local.values()))))))
         seed = tf.stack([tf.cast(self.optimizer.iterations.value, tf.int32), self._seed])
         if self._scales_loss:  # a step left out does not count; the next one has another scale
@@ -236,15 +245,28 @@ class TensorFlowTrainer:
     def test_step(self, features):
         """The same pairs of sums without an update, of this replica alone."""
         features = _without_tuple(features)
-        losses, metrics = self.loss_sums(features, training=False)
+        losses, metrics = self._loss_sums(features, training=False)
         sums = self._stack(losses, metrics)
-        return self._pair_with(sums, self.loss_weights(features))
+        return self._pair_with(sums, self._loss_weights(features))
+
+    def _loss_weights(self, features):
+        return self.loss_weights(features) | {_ADDED: tf.cast(_rows(features), tf.float32)}
+
+    def _loss_sums(self, features, training):
+        """`loss_sums`, and with it what layers have added to the loss: as in Keras, its mean over the rows."""
+        self._clear_losses()  # of another graph
+        losses, metrics = self.loss_sums(features, training=training)
+        added = [tf.reduce_sum(tf.cast(loss, tf.float32)) for loss in self.losses]
+        self._clear_losses()
+        if added:
+            losses = losses | {_ADDED: tf.add_n(added) * tf.cast(_rows(features), tf.float32)}
+        return losses, metrics
 
     def _gradients(self, features, weights, seed):
         with use_cpu_kernels(self._kernels):
             randomness = step_randomness(seed, self, recomputes=self._remat)
             with tf.GradientTape() as tape, randomness:
-                losses, metrics = self.loss_sums(features, training=True)
+                losses, metrics = self._loss_sums(features, training=True)
                 total = tf.add_n([tf.math.divide_no_nan(losses[n], weights[n]) * self._coefficient(n) for n in losses])
                 if self._scales_loss:
                     total = self.optimizer.scale_loss(total)
@@ -275,27 +297,31 @@ class TensorFlowTrainer:
     # -- many steps, in cross-replica context ---------------------------------------------------
 
     def _repeated(self, step):
-        """A graph function of `steps_per_execution` updates."""
+        """A graph function of up to `steps_per_execution` updates, as many as there is data for."""
         strategy, repetitions = self.distribute_strategy, int(self.steps_per_execution)
 
-        def once(iterator):
+        def once(features):
             # Nothing may run before the data is known to exist, or at the end of a finite
             # dataset the step counter would count an update that never was.
-            results = strategy.run(_after_data(step), args=(next(iterator),))
+            results = strategy.run(_after_data(step), args=(features,))
             return [strategy.experimental_local_results(r)[0] for r in results]
 
         @tf.function(reduce_retracing=True)
         def steps(iterator):
-            sums, norm, bad = once(iterator)
+            sums, norm, bad = once(next(iterator))
             first_bad = tf.where(bad >= 0, 0, -1)
             if repetitions == 1:  # a loop of no rounds would be traced, and compiled, all the same
                 return sums, {"gradient_norm": norm}, bad, 1 - first_bad
+            done = 1
             for i in tf.range(1, repetitions):
-                more, norm, new = once(iterator)
-                sums += more
-                first_bad = tf.where((bad < 0) & (new >= 0), i, first_bad)
-                bad = tf.where(bad < 0, new, bad)
-            return sums, {"gradient_norm": norm}, bad, repetitions - first_bad
+                following = iterator.get_next_as_optional()
+                if following.has_value():
+                    more, norm, new = once(following.get_value())
+                    sums += more
+                    first_bad = tf.where((bad < 0) & (new >= 0), i, first_bad)
+                    bad = tf.where(bad < 0, new, bad)
+                    done += 1
+            return sums, {"gradient_norm": norm}, bad, done - first_bad
 
         return steps
 
@@ -374,12 +400,17 @@ def _split(features, parts):
     """Cuts every feature into `parts` along the batch, the first parts one longer if uneven."""
     if parts == 1:
         return [features]
-    size = tf.shape(next(iter(features.values())))[0]
+    size = _rows(features)
     bounds = [size * i // parts for i in range(parts + 1)]
     static = next(iter(features.values())).shape[0]
     if static is not None:  # XLA needs to see the sizes
         bounds = [static * i // parts for i in range(parts + 1)]
     return [{k: v[bounds[i] : bounds[i + 1]] for k, v in features.items()} for i in range(parts)]
+
+
+def _rows(features):
+    """The number of rows of a batch."""
+    return tf.shape(next(iter(features.values())))[0]
 
 
 def _without_tuple(features):

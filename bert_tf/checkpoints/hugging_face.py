@@ -81,15 +81,19 @@ def _has_class(family, config):
 class SafetensorsArrays(collections.abc.Mapping):
     """The tensors of a directory by name, read one by one; 16-bit floats become float32.
 
+    What a wrapper around the model put before every name (PyTorch's DataParallel "module.", its torch.compile
+    "_orig_mod.") is left out where no name is known with it, and one is without it.
+
     Args:
         folder: holds model.safetensors, or model.safetensors.index.json and its shards.
+        is_known: function from a name to whether the family has it.
 
     Raises:
         DataError: no such file, a file that is damaged, or a shard without a tensor that the
             index says it has.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder, is_known):
         folder = Path(folder)
         self._files = {}
         if (folder / WEIGHTS).is_file():
@@ -116,16 +120,19 @@ class SafetensorsArrays(collections.abc.Mapping):
             raise DataError(f"{folder} holds no tensors")
         if len(self._files) > MAX_ARRAYS:
             raise DataError(f"{folder} holds {len(self._files):,} tensors; at most {MAX_ARRAYS:,} can be opened")
+        self._wrapper = _wrapper_of(list(self._files), is_known)
+        self._files = {name.removeprefix(self._wrapper): file for name, file in self._files.items()}
 
     def __getitem__(self, name):
+        given = self._wrapper + name
         with _open(self._files[name]) as file:
-            stored = file.get_slice(name).get_dtype()
+            stored = file.get_slice(given).get_dtype()
             if stored not in _DTYPES:
                 raise DataError(
                     f"'{name}' in {self._files[name]} has the type {stored}, which is not supported; "
                     f"supported: {', '.join(_DTYPES)}"
                 )
-            value = file.get_tensor(name)
+            value = file.get_tensor(given)
         if stored == "F64":
             with np.errstate(over="ignore"):  # what is too large becomes infinite, which loading refuses
                 return value.astype("float32")
@@ -137,7 +144,8 @@ class SafetensorsArrays(collections.abc.Mapping):
         result = {}
         for path in sorted(set(self._files.values())):
             with _open(path) as file:
-                result |= {name: file.get_slice(name).get_shape() for name in file.keys()}
+                slices = {name.removeprefix(self._wrapper): file.get_slice(name) for name in file.keys()}
+                result |= {name: part.get_shape() for name, part in slices.items()}
         return result
 
     def __iter__(self):
@@ -148,7 +156,7 @@ class SafetensorsArrays(collections.abc.Mapping):
 
 
 def write(folder, family, config, weights, parts, tokenizer, task=None):
-    """Writes config.json, model.safetensors and the tokenizer's files into an existing folder.
+    """Writes config.json, model.safetensors and the tokenizer's files into an existing folder; returns the first, a dict.
 
     Args:
         family: the `Family`.
@@ -164,11 +172,20 @@ def write(folder, family, config, weights, parts, tokenizer, task=None):
     theirs |= maps.config.write(config)
     theirs |= write_task(task, theirs) if task else {}
     if tokenizer is not None:
-        if theirs.get("pad_token_id", tokenizer.pad_id) != tokenizer.pad_id:
+        known = theirs.get("pad_token_id")
+        if known not in (None, tokenizer.pad_id):
             raise ConfigError(
-                f"the model counts positions past padding id {theirs['pad_token_id']}, "
-                f"the tokenizer's is {tokenizer.pad_id}"
+                f"the padding id of the model is {known}, that of the tokenizer {tokenizer.pad_id}; give the tokenizer of "
+                "its training"
             )
+        # Classifiers there skip it, so that it must not be what our texts end with; without it they take single texts.
+        layout = tokenizer.layout
+        if (
+            task
+            and known is None
+            and tokenizer.pad_id not in (*layout.after_first, *layout.after_second, *layout.at_end)
+        ):
+            theirs["pad_token_id"] = tokenizer.pad_id
         theirs |= {key: getattr(tokenizer, name) for key, name in maps.config.token_ids.items()}
     theirs["dtype"] = "float32"
     prefix = maps.weights.prefix
@@ -180,6 +197,7 @@ def write(folder, family, config, weights, parts, tokenizer, task=None):
     if tokenizer is not None:
         tokenizer.save(folder)
         _write_longest(Path(folder), config)
+    return theirs
 
 
 def _write_longest(folder, config):
@@ -188,6 +206,17 @@ def _write_longest(folder, config):
     if "max_positions" in {field.name for field in dataclasses.fields(config)}:  # XLNet has none
         content = read_json_object(file) | {"model_max_length": config.max_positions}
         file.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def _wrapper_of(names, is_known):
+    """The words before every name with which no name is known, such as "module."; "" for none."""
+    wrapper = ""
+    while not any(is_known(name.removeprefix(wrapper)) for name in names):
+        words = {name.removeprefix(wrapper).partition(".")[:2] for name in names}
+        if len(words) > 1 or ("", "") in words or not all(dot for _, dot in words):
+            return ""
+        wrapper += "".join(words.pop())
+    return wrapper
 
 
 def _read_index(path):

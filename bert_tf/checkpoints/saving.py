@@ -1,10 +1,13 @@
 """Writing a model in another library's format."""
 
+from absl import logging
+
 from bert_tf.checkpoints import bilm, gpt1_numpy, hugging_face, tensorflow1, word_vectors
-from bert_tf.config import nearest
+from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.files import atomic_folder
 from bert_tf.models.electra import split_pair
+from bert_tf.models.encoder_config import DROPOUT_RATES
 from bert_tf.models.families import family_of, maps_of
 from bert_tf.models.weights import by_path, export_weights, part_of
 
@@ -28,7 +31,10 @@ def write_finetuned(encoder, arrays, task, tokenizer, path):
     family = family_of(encoder.config)
     weights = _float32(export_weights(arrays, task.published.weights(family.maps("hf").weights)))
     with atomic_folder(path) as temporary:
-        hugging_face.write(temporary, family, encoder.config, weights, (), tokenizer, task)
+        theirs = hugging_face.write(temporary, family, encoder.config, weights, (), tokenizer, task)
+    rate = task.published.rate(theirs)
+    lost = _lost_settings(family.maps("hf"), encoder.config, weights)
+    _say(path, lost | ({} if rate == task.dropout else {"task.dropout": (task.dropout, rate)}))
 
 
 def write_checkpoint(model, tokenizer, path, format="hf"):
@@ -72,8 +78,10 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
         folder: (config, _float32(export_weights(named, weight_map)), named)
         for folder, (config, named) in models.items()
     }
+    lost = {}
     with atomic_folder(path) as temporary:
         for folder, (config, weights, named) in ready.items():
+            lost |= _lost_settings(published[family.name], config, weights)
             (temporary / folder).mkdir(exist_ok=True)
             if format == "hf":
                 parts = {part_of(name) for name in named}
@@ -85,6 +93,27 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
             else:
                 other = None if generator is None else generator.config
                 tensorflow1.write(temporary / folder, family, config, weights, tokenizer, other)
+    _say(path, lost)
+
+
+def _lost_settings(maps, config, weights):
+    """The settings of training that a format has no name for: name -> (ours, what is read again).
+
+    Other settings that it has no name for are refused.
+    """
+    if maps.config is None:
+        again = maps.config_of_shapes({name: array.shape for name, array in weights.items()})
+    else:
+        again = build(type(config), maps.config.read(maps.config.write(config), maps.config.file), maps.config.file)
+    ours, read = to_dict(config), to_dict(again)
+    training = [name for name in ours if name in DROPOUT_RATES or name.endswith("initializer_range")]
+    return {name: (ours[name], read[name]) for name in training if ours[name] != read[name]}
+
+
+def _say(path, lost):
+    for name, (ours, read) in lost.items():
+        message = "%s cannot say %s=%s: its format has no such setting. Training continues with %s there; the outputs are the same"
+        logging.warning(message, path, name, ours, read)
 
 
 def _float32(weights):

@@ -65,7 +65,9 @@ def check_told(maps, config, shapes, scope="model"):
     """
     told = to_dict(maps.config_of_shapes(shapes, scope))
     for name, value in to_dict(config).items():
-        if not name.endswith("dropout") and name != "initializer_range" and told[name] != value:
+        # Of the rest, rates and ranges are for training, and the last for heads, which these files do not have.
+        rest = name.endswith("dropout") or name in ("initializer_range", "skipped_id")
+        if not rest and told[name] != value:
             raise ConfigError(
                 f"a checkpoint of this family and format has no configuration and means {name}={told[name]!r}, "
                 f"this model has {value!r}; write format 'hf' if it can hold that, or keep the run, which has every setting"

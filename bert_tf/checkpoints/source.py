@@ -243,8 +243,10 @@ def open_checkpoint(path, family=None):
         folder = Path(path)
         file = folder / hugging_face.CONFIG
         record, kind = hugging_face.recognize_family(theirs, file, family), "hf"
-        config = build(record.config, record.maps(kind).config.read(theirs, file), str(file))
-        arrays, padding_id = hugging_face.SafetensorsArrays(folder), theirs.get("pad_token_id")
+        maps, padding_id = record.maps(kind), theirs.get("pad_token_id")
+        settings, arrays = maps.config.read(theirs, file), hugging_face.SafetensorsArrays(folder, maps.weights.knows)
+        settings |= maps.config_of_arrays(arrays) if maps.config_of_arrays else {}
+        config = build(record.config, settings, str(file))
     elif gpt1_numpy.recognize(path):
         folder, record, kind = Path(path), FAMILIES["gpt1"], "numpy"
         arrays = gpt1_numpy.NumpyArrays(folder)

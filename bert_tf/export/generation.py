@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
-from bert_tf.export.requests import check_as_many, check_between, refuse_texts
+from bert_tf.export.requests import check_as_many, check_at_most, check_between, refuse_texts
 from bert_tf.export.signatures import TEXT, TRIAL_TEXTS, ServingModule, Signature
 from bert_tf.generation import GenerationConfig, PromptTokenizer, TextGenerator, TextScorer, find_texts
 from bert_tf.parsing import brief
@@ -132,7 +132,9 @@ class ServedGeneration(ServingModule):
         """What `generate` computes; refuses settings out of range."""
         text, *values = check_as_many(text=text, **each)
         limits = self._limits()
-        return self._generate(text, {name: check_between(name, x, *limits[name]) for name, x in zip(each, values)})
+        each = {name: check_between(name, x, *limits[name]) for name, x in zip(each, values)}
+        lowest, most = "min_new_tokens", each["max_new_tokens"]
+        return self._generate(text, each | {lowest: check_at_most(lowest, each[lowest], "max_new_tokens", most)})
 
     def answer_score(self, text, continuation):
         """What `score` computes; refuses continuations without a token, and ones that are too long."""
@@ -148,11 +150,12 @@ class ServedGeneration(ServingModule):
 
     def inputs_of(self, name, texts):
         numbers = tf.range(len(texts))
+        most = self.config.max_new_tokens - numbers % self.config.max_new_tokens
         inputs = {
             "text": tf.constant(texts, tf.string),
             "continuation": tf.fill([len(texts)], self._trial),
-            "max_new_tokens": self.config.max_new_tokens - numbers % self.config.max_new_tokens,
-            "min_new_tokens": tf.minimum(numbers, self.config.max_new_tokens),
+            "max_new_tokens": most,
+            "min_new_tokens": tf.minimum(numbers, most),
             "seed": numbers,
             "top_k": tf.fill([len(texts)], self.config.top_k or self.tokenizer.vocabulary_size),
             "temperature": 1.0 + tf.cast(numbers, tf.float32),

@@ -81,6 +81,14 @@ def check_between(name, values, low, high, above=False):
     return _after([checked], {name: values})[name]
 
 
+def check_at_most(name, values, other, most):
+    """Numbers [N] that are at most the other number `most` [N] of the same text, after an assertion."""
+    wrong = values > most
+    pairs = tf.stack([values, most], axis=1)
+    message = [f"{name} must be at most {other}; the request has {name} and {other}", tf.boolean_mask(pairs, wrong)[:1]]
+    return _after([_refuse(~tf.reduce_any(wrong), message)], {name: values})[name]
+
+
 def refuse_texts(wrong, texts, message, tensor):
     """`tensor`, after an assertion that none of the texts [N] is `wrong`; the first that is stands in the message."""
     right = _refuse(~tf.reduce_any(wrong), ["the text", tf.boolean_mask(texts, wrong)[:1], message])

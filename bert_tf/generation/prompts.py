@@ -57,20 +57,24 @@ class PromptTokenizer:
     def ids(self, text):
         """The ids of one prompt, a list of int.
 
+        A text without a token is the special tokens of the frame alone; without these, a text that is continued is the
+        token that begins texts, as in the text generation of transformers.
+
         Raises:
-            DataError: a text without a token, or one of which the vocabulary has nothing; what is no text, or not
-                Unicode.
+            DataError: a text without a token where no special token stands for it, or one of which the vocabulary has
+                nothing; what is no text, or not Unicode.
         """
         check_unicode(text)
         tokenizer, frame = self.tokenizer, self.frame
         ids = tokenizer.encode(frame.text_before + text)
-        if not ids and (frame.is_source or not frame.before):
-            raise DataError(f"the prompt {brief(text)} has no token; give at least one word")
         unknown = tokenizer.unk_id
         known = [i for i in ids if i != unknown]
         if len(known) < len(ids) and tokenizer.id_to_token(unknown) not in text and not tokenizer.decode(known).strip():
             raise DataError(f"the vocabulary has none of the words of the prompt {brief(text)}; give others")
-        return [*frame.before, *ids, *frame.after]
+        framed = [*frame.before, *ids, *frame.after] or ([] if frame.start is None else [frame.start])
+        if not framed:
+            raise DataError(f"the prompt {brief(text)} has no token; give at least one word")
+        return framed
 
     def rows(self, texts, max_new_tokens=0):
         """The prompts as int32 [B, S], and bool [B, S], True at real tokens.

@@ -94,23 +94,38 @@ class LastToken(keras.layers.Layer):
 
     As GPT-1 and GPT-2 are fine-tuned (Radford et al. 2018, section 3.2); it has no weights.
 
+    Args:
+        skipped_id: a token that does not count as the last one; None for no such token. Hugging Face's GPT classifiers
+            skip their `pad_token_id`, which may also end a text.
+
     Call arguments:
         sequence_output: float [B, S, H].
         padding_mask: bool [B, S], True at real tokens, padding on either side; None means that all are real.
+        token_ids: int [B, S]; needed with a `skipped_id`.
 
     Returns:
-        float [B, H]. A sequence without a real token gets the vector of its first position.
+        float [B, H]. A sequence without such a token gets the vector of its first position.
 
     Example:
         LastToken()(np.ones((2, 5, 8), "float32"))  # [2, 8]
     """
 
-    def call(self, sequence_output, padding_mask=None):
-        if padding_mask is None:
-            return sequence_output[:, -1]
-        return gather_positions(sequence_output, last_positions(padding_mask))[:, 0]
+    def __init__(self, skipped_id=None, **kwargs):
+        super().__init__(**kwargs)
+        self.skipped_id = skipped_id
 
-    def compute_output_spec(self, sequence_output, padding_mask=None):
+    def call(self, sequence_output, padding_mask=None, token_ids=None):
+        mask = self.mask(padding_mask, token_ids)
+        return sequence_output[:, -1] if mask is None else gather_positions(sequence_output, last_positions(mask))[:, 0]
+
+    def mask(self, padding_mask, token_ids):
+        """bool [B, S], True at the tokens that count; None where all do."""
+        if self.skipped_id is None:
+            return padding_mask
+        other = ops.not_equal(token_ids, self.skipped_id)
+        return other if padding_mask is None else ops.logical_and(other, ops.cast(padding_mask, "bool"))
+
+    def compute_output_spec(self, sequence_output, padding_mask=None, token_ids=None):
         batch, _, size = sequence_output.shape
         return keras.KerasTensor((batch, size), dtype=self.compute_dtype)
 

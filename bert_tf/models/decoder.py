@@ -22,11 +22,12 @@ class Decoder(Backbone):
     """The base of a causal language model: a `Backbone` in which each token sees itself and the tokens before it.
 
     Args:
-        config: an instance of `config_class`, with `max_positions`.
+        config: an instance of `config_class`, with `max_positions` and `skipped_id`.
         layers: a `DecoderLayers`.
         dtype: the dtype policy of the layers.
         name: of the model.
-        pooler: whether there is a `pooled_output`: the vector of the last real token, without a dense layer.
+        pooler: whether there is a `pooled_output`: the vector of the last real token, without a dense layer; with a
+            `config.skipped_id` of the last token that is another.
         output_hidden_states: whether the result holds all layers' outputs.
         output_attention_scores: whether the result holds all layers' attention probabilities.
 
@@ -74,9 +75,10 @@ class Decoder(Backbone):
         inputs = decoder_inputs()
         hidden_states, attention_scores = layers.encode(inputs, return_attention_scores=output_attention_scores)
         outputs = {"sequence_output": hidden_states[-1]}
+        last = LastToken(config.skipped_id, dtype=dtype, name="last_token")
         if pooler:
-            last = LastToken(dtype=dtype, name="last_token")
-            outputs["pooled_output"] = last(hidden_states[-1], padding_mask=inputs["padding_mask"])
+            read = {name: inputs[name] for name in ("padding_mask", "token_ids")}
+            outputs["pooled_output"] = last(hidden_states[-1], **read)
         if output_hidden_states:
             outputs["hidden_states"] = hidden_states
         if output_attention_scores:
@@ -95,6 +97,7 @@ class Decoder(Backbone):
             **arguments,
         )
         self._decoder_layers = layers  # not a Keras layer, which would be counted a second time
+        self._is_read = last.mask
 
     @property
     def head_size(self):
@@ -158,7 +161,7 @@ class Decoder(Backbone):
         layers, inputs, positions = self._decoder_layers, self.complete(inputs), as_tensor(positions)
         if not self.pooler:
             return {"sequence_output": layers.encode(inputs, positions, training=training)[0][-1]}
-        mask = inputs["padding_mask"]
+        mask = self._is_read(inputs["padding_mask"], inputs["token_ids"])
         last = last_positions(ops.ones_like(inputs["token_ids"]) if mask is None else mask)
         x = layers.encode(inputs, ops.concatenate([last, positions], axis=1), training=training)[0][-1]
         return {"sequence_output": x[:, 1:], "pooled_output": x[:, 0]}

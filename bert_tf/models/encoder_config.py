@@ -15,6 +15,7 @@ Width = Annotated[int, Range(at_least=1, at_most=65_536)]
 Layers = Annotated[int, Range(at_least=1, at_most=1_000)]
 Vocabulary = Annotated[int, Range(at_least=1, at_most=10_000_000)]
 Positions = Annotated[int, Range(at_least=1, at_most=1 << 24)]
+TokenId = Annotated[int, Range(at_least=0, at_most=10_000_000)]
 Segments = Annotated[int, Range(at_least=0, at_most=65_536)]
 Rate = Annotated[float, Range(at_least=0, below=1)]
 Positive = Annotated[float, Range(above=0)]
@@ -72,6 +73,11 @@ class ModelConfig:
     def max_positions(self):
         """The longest sequence; a family with a limit has a field of this name."""
         return sys.maxsize
+
+    @property
+    def skipped_id(self):
+        """A token that a decoder's pooled output is not read from; a family that can have one has a field of this name."""
+        return None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -141,9 +141,8 @@ class EncoderDecoderLayers:
         encoder_blocks, decoder_blocks: `TransformerBlock`s, bottom first.
         encoder_norm, decoder_norm: from the last layer's output to the result; None for none.
         output_dropout: after these normalizations; None for none.
-        output: the output layer's table [V, H], a layer with a `kernel`; None for the token table, whose logits are
-            multiplied by `logit_scale`.
-        logit_scale: float.
+        output: the output layer's table [V, H], a layer with a `kernel`; None for the token table.
+        output_scale: float, by which the decoder's output is multiplied before the output layer.
     """
 
     embeddings: keras.Layer
@@ -158,7 +157,7 @@ class EncoderDecoderLayers:
     decoder_norm: keras.Layer | None
     output_dropout: keras.Layer | None
     output: keras.Layer | None
-    logit_scale: float = 1.0
+    output_scale: float = 1.0
 
     def encode(self, inputs, training=None):
         """The embeddings and the output of each layer of the encoder, a list of [B, S, H]."""
@@ -209,11 +208,8 @@ class EncoderDecoderLayers:
 
     def factors(self, x):
         """See `EncoderDecoder.output_factors`."""
-        if self.output is None:
-            x, table = x * self.logit_scale, self.embeddings.token_table
-        else:
-            table = self.output.kernel
-        return tuple(ops.cast(value, self.embeddings.compute_dtype) for value in (x, table))
+        table = self.embeddings.token_table if self.output is None else self.output.kernel
+        return tuple(ops.cast(value, self.embeddings.compute_dtype) for value in (x * self.output_scale, table))
 
     def _finished(self, hidden_states, norm, training):
         last = hidden_states[-1] if norm is None else norm(hidden_states[-1])

@@ -35,6 +35,8 @@ class Maps:
     Args:
         config: a `ConfigMap`; None where the checkpoints come without a configuration.
         weights: a `WeightMap`.
+        config_of_arrays: with a configuration: function from (array name -> array) to a dict of the settings that only
+            the arrays tell; None where the configuration tells all.
         config_of_shapes: without a configuration: function from (array name -> shape) and "model" or
             "generator" to the configuration that the shapes tell, or None where there is no such model.
         marker: without a configuration: the name of an array that only this family's checkpoints have.
@@ -49,6 +51,7 @@ class Maps:
 
     config: object
     weights: object
+    config_of_arrays: Callable | None = None
     config_of_shapes: Callable | None = None
     marker: str | None = None
     heads: Mapping[str, PublishedHead] = dataclasses.field(default_factory=dict)

@@ -87,6 +87,7 @@ HF_CONFIG = ConfigMap(
         "attn_pdrop": ("attention_dropout", 0.1),
         "layer_norm_epsilon": ("layer_norm_epsilon", 1e-5),
         "initializer_range": ("initializer_range", 0.02),
+        "pad_token_id": ("skipped_id", None),
     },
     # "gelu" is the tanh approximation in this model's code.
     activations={"gelu": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"},
@@ -96,6 +97,7 @@ HF_CONFIG = ConfigMap(
     assumed={"prefix": False},
     derived=(_read_rest, _write_rest),
     model_type="openai-gpt",
+    token_ids={},
     # Any GPT has the output layer, which is its token table.
     architectures={("embeddings",): "OpenAIGPTLMHeadModel", (): "OpenAIGPTModel"},
 )

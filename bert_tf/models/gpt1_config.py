@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from bert_tf.models.encoder_config import EncoderConfig, Positions, Positive, published_sizes
+from bert_tf.models.encoder_config import EncoderConfig, Positions, Positive, TokenId, published_sizes
 from bert_tf.models.family import Family, Preset
 
 
@@ -15,6 +15,8 @@ class GPT1Config(EncoderConfig):
         prefix: whether the tokens of a source see each other in both directions ("prefix LM"), in training and, for the
             prompt, in generation; the published model was trained without.
         dropout: on the embeddings and on both branches of each layer.
+        skipped_id: classifiers read the last token that is not this one, as Hugging Face's do with their
+            `pad_token_id`; None for the last token of all.
         others: as `EncoderConfig`.
 
     Example:
@@ -24,6 +26,7 @@ class GPT1Config(EncoderConfig):
     max_positions: Positions = 512
     prefix: bool = False
     layer_norm_epsilon: Positive = 1e-5
+    skipped_id: TokenId | None = None
 
 
 GPT1 = Family(

@@ -149,6 +149,7 @@ HF_CONFIG = ConfigMap(
         "attn_pdrop": ("attention_dropout", 0.1),
         "layer_norm_epsilon": ("layer_norm_epsilon", 1e-5),
         "initializer_range": ("initializer_range", 0.02),
+        "pad_token_id": ("skipped_id", None),
     },
     activations={"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu_erf", "relu": "relu",
                  "silu": "silu", "swish": "silu", "tanh": "tanh"},
@@ -163,7 +164,7 @@ HF_CONFIG = ConfigMap(
     ignored=("embd_pdrop", "n_inner", "reorder_and_upcast_attn", "resid_pdrop", *HF_SUMMARY),
     derived=(_read_rest, _write_rest),
     model_type="gpt2",
-    token_ids={"bos_token_id": "cls_id", "eos_token_id": "sep_id", "pad_token_id": "pad_id"},
+    token_ids={"bos_token_id": "cls_id", "eos_token_id": "sep_id"},
     # Any GPT has the output layer, which is its token table.
     architectures={("embeddings",): "GPT2LMHeadModel", (): "GPT2Model"},
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from bert_tf.models.encoder_config import EncoderConfig, Positions, Positive, published_sizes
+from bert_tf.models.encoder_config import EncoderConfig, Positions, Positive, TokenId, published_sizes
 from bert_tf.models.family import Family, Preset
 from bert_tf.models.task_heads import TaskHead
 
@@ -17,6 +17,8 @@ class GPT2Config(EncoderConfig):
         initializer_range: standard deviation of kernels and of the token table. The kernels whose results are
             added to the residual stream have it divided by sqrt(2 * num_layers).
         position_initializer_range: of the position table.
+        skipped_id: classifiers read the last token that is not this one, as Hugging Face's do with their
+            `pad_token_id`; None for the last token of all.
         others: as `EncoderConfig`.
 
     Example:
@@ -26,6 +28,7 @@ class GPT2Config(EncoderConfig):
     max_positions: Positions = 1024
     layer_norm_epsilon: Positive = 1e-5
     position_initializer_range: Positive = 0.01
+    skipped_id: TokenId | None = None
 
     @property
     def output_initializer_range(self):

@@ -1,10 +1,17 @@
 """RoBERTa's settings, sizes and record. No Keras is imported; the model is in roberta.py."""
 
 import dataclasses
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from bert_tf.config import Range
-from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, Positive, Segments, published_sizes
+from bert_tf.models.encoder_config import (
+    Activation,
+    EncoderConfig,
+    Positions,
+    Positive,
+    Segments,
+    TokenId,
+    published_sizes,
+)
 from bert_tf.models.family import Family, Preset
 from bert_tf.models.task_heads import TaskHead
 
@@ -33,7 +40,7 @@ class RobertaConfig(EncoderConfig):
     layer_norm_epsilon: Positive = 1e-5
     max_positions: Positions = 512
     num_segments: Segments = 1
-    padding_id: Annotated[int, Range(at_least=0, at_most=10_000_000)] = 1
+    padding_id: TokenId = 1
 
 
 ROBERTA = Family(

@@ -3,6 +3,7 @@
 import re
 
 import keras
+import numpy as np
 
 from bert_tf.backend import Dropout, RMSNormalization
 from bert_tf.errors import ConfigError
@@ -65,7 +66,7 @@ class T5(EncoderDecoder):
             decoder_norm=RMSNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="decoder_layer_norm"),
             output_dropout=Dropout(config.dropout, dtype=dtype, name="output_dropout"),
             output=None if config.tied else _output_layer(config, dtype),
-            logit_scale=config.hidden_size**-0.5,
+            output_scale=config.hidden_size**-0.5 if config.scale_outputs else 1.0,
         )
         # === Functional model, configuration ===
         super().__init__(config, layers, dtype, name, **options)
@@ -227,17 +228,27 @@ def _is_newer(theirs):
 def _read_form_and_output(theirs):
     # transformers 5 writes tie_word_embeddings: true for every T5, and what it computes under the second name.
     key = "scale_decoder_outputs" if "scale_decoder_outputs" in theirs else "tie_word_embeddings"
-    tied = theirs.get(key, True)
-    if not isinstance(tied, bool):
-        raise ConfigError(f"{key} must be true or false, but is {brief(tied)}")
-    # It writes so for every mT5, too, whose output layer has its own table and whose code never scales.
-    return read_form(theirs) | {"tied": tied and not _is_newer(theirs)}
+    scaled = theirs.get(key, True)
+    if not isinstance(scaled, bool):
+        raise ConfigError(f"{key} must be true or false, but is {brief(scaled)}")
+    # It writes so for every mT5, too, whose code never scales.
+    scaled = scaled and not _is_newer(theirs)
+    return read_form(theirs) | {"tied": scaled, "scale_outputs": scaled}
+
+
+def _tied_in_arrays(arrays):
+    """The setting that only the arrays tell: transformers 5 ties the tables unless the file has two that differ."""
+    tables = [name for name in ("shared.weight", *HF_WEIGHTS.copies) if name in arrays]
+    own = "lm_head.weight" in tables and len(tables) > 1
+    return {"tied": not own or np.array_equal(arrays["lm_head.weight"], arrays[tables[0]])}
 
 
 def _write_form_and_output(config):
     if config.share_layers:
         raise ConfigError("config.json has no name for share_layers; keep the run, which has every setting")
-    return write_form(config) | {"tie_word_embeddings": config.tied}
+    # transformers 5 takes it for the scaling alone and ties the tables where the file has one. Version 4 reports
+    # `lm_head.weight` as missing in a tied model without scaling, which its code cannot compute.
+    return write_form(config) | {"tie_word_embeddings": config.scale_outputs}
 
 
 HF_CONFIG = ConfigMap(
@@ -263,7 +274,7 @@ HF_CONFIG = ConfigMap(
     token_ids={"pad_token_id": "pad_id", "eos_token_id": "sep_id", "decoder_start_token_id": "pad_id"},
     architectures={("embeddings",): "T5ForConditionalGeneration", (): "T5Model"},
 )  # fmt: skip
-HF = Maps(HF_CONFIG, HF_WEIGHTS)
+HF = Maps(HF_CONFIG, HF_WEIGHTS, config_of_arrays=_tied_in_arrays)
 
 # The names in the checkpoints of Mesh TensorFlow. Kernels are [in, out] there as here.
 _TF1_KERNELS, _TF1_NORMS = _names(

@@ -22,7 +22,9 @@ class T5Config(T5StackConfig):
         num_decoder_layers: of the decoder; None becomes `num_layers`.
         activation: of the feed-forward network: "relu" (T5 1.0), "gelu_tanh" (the others).
         gated: whether the feed-forward network is gated: T5 1.1, mT5, ByT5.
-        tied: whether the output layer is the token table, with x / sqrt(H) before it: T5 1.0.
+        tied: whether the output layer is the token table: T5 1.0.
+        scale_outputs: whether the decoder's output is divided by sqrt(H) before the output layer; None becomes `tied`.
+            transformers 5 also makes models whose output layer is the token table without that factor.
         share_layers: whether the decoder has the encoder's self-attention and feed-forward networks: "shared" in
             table 2 of the paper.
         dropout: on embeddings, on every branch, on attention probabilities, inside the feed-forward networks and on
@@ -39,12 +41,15 @@ class T5Config(T5StackConfig):
 
     num_decoder_layers: Layers | None = None
     tied: bool = True
+    scale_outputs: bool | None = None
     share_layers: bool = False
 
     def __post_init__(self):
         super().__post_init__()
         if self.num_decoder_layers is None:
             object.__setattr__(self, "num_decoder_layers", self.num_layers)
+        if self.scale_outputs is None:
+            object.__setattr__(self, "scale_outputs", self.tied)
         if self.share_layers and self.num_decoder_layers != self.num_layers:
             raise ConfigError(
                 f"share_layers needs as many layers in both, got {self.num_layers} and {self.num_decoder_layers}"

@@ -139,6 +139,11 @@ class WeightMap:
                 return spelled
         return name
 
+    def knows(self, name):
+        """Whether the map has a source name, in any of its spellings."""
+        name = self.canonical(name)
+        return bool(self.target(name)) or name in self.copies or self.ignores(name)
+
     def ignores(self, name):
         """Whether the array of that name holds no weight."""
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.ignored)

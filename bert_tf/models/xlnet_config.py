@@ -24,7 +24,7 @@ class XLNetConfig(EncoderConfig):
         dropout: on embeddings, on the sinusoids, on both branches of each layer, inside the feed-forward
             network, and on the last layer's output. In the original code, too, one flag sets them all; table 7
             of the paper gives 0.0 inside the feed-forward network. Hugging Face's files have one rate, too: this
-            one is written, and `attention_dropout`, which they cannot say, only counts here.
+            one is written; another `attention_dropout` only counts here, which `bert_tf.save` says.
         initializer_range: standard deviation of the normal, not truncated, of kernels and tables. (The vector
             that stands for a token to be predicted is drawn from it, too; the original leaves that one to
             TensorFlow's default, Glorot.)

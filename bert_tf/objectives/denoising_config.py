@@ -19,7 +19,8 @@ class DenoisingObjectiveConfig(ObjectiveConfig):
     Attributes:
         name: "denoising".
         denoising: how a text becomes an input and a target.
-        z_loss: the weight of log(Z)^2, of the softmax's normalizer Z, in the loss; T5 has 1e-4.
+        z_loss: the weight of log(Z)^2, of the softmax's normalizer Z, in the loss of training; T5 has 1e-4. Losses of
+            evaluation are cross-entropies without it.
         loss_block: how many tokens of targets have their logits in memory at a time; null for all. It saves memory
             where the vocabulary is large (mT5: 250,112); the numbers are the same.
 

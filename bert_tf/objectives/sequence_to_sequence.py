@@ -20,7 +20,8 @@ class SequenceToSequence(PretrainingModel):
 
     Args:
         backbone: an `EncoderDecoder` or a `Decoder`.
-        z_loss: the weight of log(Z)^2, of the softmax's normalizer Z, in the loss.
+        z_loss: the weight of log(Z)^2, of the softmax's normalizer Z, in the loss of training; losses of evaluation are
+            without it, as in Mesh TensorFlow.
         label_smoothing: the probability that is taken from the right token.
         label_smoothing_normalization: see `smoothing_sum`.
         loss_block: how many tokens' logits are in memory at a time; None for all. See `block_loss_sums`.
@@ -68,17 +69,18 @@ class SequenceToSequence(PretrainingModel):
     def loss_sums(self, features, training):
         labels, weights = feature(features, "target_ids"), ops.cast(feature(features, "target_weights"), "float32")
         smoothing = self.label_smoothing, self.label_smoothing_normalization
+        z_loss = self.z_loss if training else 0.0
         if self.loss_block:
             x, table = self.backbone.output_factors(self._vectors(features, training))
-            loss, nll, correct = block_loss_sums(x, table, labels, weights, self.loss_block, self.z_loss, *smoothing)
+            loss, nll, correct = block_loss_sums(x, table, labels, weights, self.loss_block, z_loss, *smoothing)
         else:
             logits = self(features, training=training)[f"{self.objective}_logits"]
             nll, correct = cross_entropy_sums(logits, labels, weights)
             loss = nll
             if self.label_smoothing:
                 loss = loss + smoothing_sum(logits, labels, weights, *smoothing)
-            if self.z_loss:
-                loss = loss + self.z_loss * ops.sum(weights * ops.square(ops.logsumexp(logits, axis=-1)))
+            if z_loss:
+                loss = loss + z_loss * ops.sum(weights * ops.square(ops.logsumexp(logits, axis=-1)))
         total = ops.sum(weights)
         metrics = {f"{self.objective}_accuracy": (correct, total)}
         if self.label_smoothing:

@@ -20,7 +20,8 @@ class TextToTextConfig(ObjectiveConfig):
             2017 has 0.1.
         label_smoothing_normalization: who gets it. "tensor2tensor": each wrong token the same, and the loss of a
             perfect prediction is 0. "uniform": every token the same, the right one too, as Mesh TensorFlow.
-        z_loss: the weight of log(Z)^2, of the softmax's normalizer Z, in the loss; T5 has 1e-4.
+        z_loss: the weight of log(Z)^2, of the softmax's normalizer Z, in the loss of training; T5 has 1e-4. Losses of
+            evaluation are cross-entropies without it.
         loss_block: how many tokens of targets have their logits in memory at a time; null for all. It saves memory
             where the vocabulary is large (mT5: 250,112); the numbers are the same.
 

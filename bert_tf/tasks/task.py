@@ -276,7 +276,8 @@ class Task(abc.ABC):
         """One epoch of batches, each padded to the bound of its length bucket.
 
         Every sequence is in exactly one batch, in training too. A training epoch is shuffled; its order is a
-        pure function of (seed, epoch), so `start_step=k` equals skipping k batches.
+        pure function of (seed, epoch), so `start_step=k` equals skipping k batches. Read again, as by
+        `fit(dataset, epochs=3)`, the dataset has the same order: make one for each epoch, with its number.
 
         Args:
             examples: `Examples`.

@@ -217,8 +217,13 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, whole=False, **o
 
 
 def trained_config(source, whole):
-    """The configuration of the model of a source that a task is trained on: of T5 the encoder alone, unless `whole`."""
-    return source.config if whole else encoder_alone(source.config)
+    """The configuration of the model of a source that a task is trained on: of T5 the encoder alone, unless `whole`.
+
+    What is trained here reads the last token of a text, which may be the one that ends it, whatever a checkpoint says of
+    its own classifiers.
+    """
+    config = source.config if whole else encoder_alone(source.config)
+    return config if config.skipped_id is None else dataclasses.replace(config, skipped_id=None)
 
 
 def new_config(source, section, whole=False):
@@ -325,9 +330,9 @@ def initialize(objective, tokenizer, path, fresh=()):
     _check_vocabulary(source, tokenizer)
     theirs = configuration.to_dict(source.config)
     for name, value in configuration.to_dict(objective.backbone.config).items():
-        # Settings of training alone may differ; those that change the outputs may not.
+        # Settings of training and of heads alone may differ; those that change the outputs may not.
         if (
-            name not in (*DROPOUT_RATES, "unroll", "initializer_range", "classifier_pooling")
+            name not in (*DROPOUT_RATES, "unroll", "initializer_range", "classifier_pooling", "skipped_id")
             and theirs.get(name) != value
         ):
             raise ConfigError(

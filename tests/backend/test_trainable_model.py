@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 from toy import Toy, arrays, dataset
 
-from bert_tf.backend import Adafactor, AdamW, NonFiniteError, WarmupDecay
+from bert_tf.backend import Adafactor, AdamW, NonFiniteError, TrainableModel, WarmupDecay
 from bert_tf.errors import ConfigError
 from bert_tf.training.strategies import make_strategy
 
@@ -47,6 +47,43 @@ def test_xla_changes_only_rounding(reference):
 
 def test_several_steps_per_execution():
     check_equal(train("mirrored", count=32, steps_per_execution=4), train(count=32))
+
+
+def data_as(kind, count, batch):
+    if kind == "a dataset of unknown length":
+        return {"x": dataset(count, batch).filter(lambda _: True)}
+    if kind == "arrays":
+        return {"x": arrays(count), "batch_size": batch, "shuffle": False}
+    return {"x": Batches(count, batch), "shuffle": False}
+
+
+class Batches(keras.utils.PyDataset):
+    def __init__(self, count, batch):
+        super().__init__()
+        self.data, self.count, self.batch = arrays(count), count, batch
+
+    def __len__(self):
+        return -(-self.count // self.batch)
+
+    def __getitem__(self, index):
+        return ({name: x[index * self.batch : (index + 1) * self.batch] for name, x in self.data.items()},)
+
+
+@pytest.mark.parametrize("kind", ["a dataset of unknown length", "arrays", "a PyDataset"])
+def test_the_last_call_of_an_epoch_counts_however_many_steps_it_has(kind, reference):
+    """Six steps in calls of four, as in Keras: losses, updates and the check for NaN."""
+    model = Toy()
+    model.compile(AdamW(1e-2, global_clipnorm=0.05), steps_per_execution=4)
+    history = model.fit(**data_as(kind, 44, 8), epochs=2, verbose=0).history
+    check_equal((model, history), reference)
+    assert int(model.optimizer.iterations.numpy()) == 12
+    model.embedding.embeddings.assign(np.nan * model.embedding.embeddings)
+    with pytest.raises(NonFiniteError, match="^step 13: the sum of token is not finite"):
+        model.fit(**data_as(kind, 10, 8), verbose=0)
+
+
+def test_the_last_call_on_two_replicas(reference):
+    check_equal(train("mirrored", steps_per_execution=4), reference)
 
 
 def test_any_keras_optimizer_is_clipped_after_the_sum():
@@ -97,6 +134,68 @@ def test_evaluation_may_have_other_metrics_than_training():
     for _ in range(2):
         assert "accuracy" not in model.fit(dataset(16, 8), verbose=0).history
         assert model.evaluate(dataset(16, 8), verbose=0, return_dict=True).keys() == before.keys() > {"accuracy"}
+
+
+class Spread(keras.layers.Layer):
+    """Adds the mean square of what passes through to the loss."""
+
+    def call(self, x, training=False):
+        self.add_loss(0.3 * keras.ops.mean(x**2))
+        return x
+
+
+def regularized():
+    """The layers of a small regression with all that Keras adds to a loss."""
+    ones, regularizer = keras.initializers.Constant(0.5), keras.regularizers.L2(0.1)
+    first = keras.layers.Dense(
+        4, kernel_initializer=ones, kernel_regularizer=regularizer, activity_regularizer=keras.regularizers.L1(0.01)
+    )
+    return [first, Spread(), keras.layers.Dense(1, kernel_initializer=ones, bias_regularizer="l1")]
+
+
+class Regression(TrainableModel):
+    def __init__(self):
+        super().__init__()
+        self.parts = keras.Sequential(regularized())
+        self.parts.build((None, 3))
+
+    def call(self, features, training=False):
+        return self.parts(features["x"], training=training)
+
+    def loss_weights(self, features):
+        return {"square": keras.ops.sum(keras.ops.ones_like(features["y"]))}
+
+    def loss_sums(self, features, training):
+        return {"square": keras.ops.sum((self(features, training=training) - features["y"]) ** 2)}, {}
+
+
+@pytest.mark.parametrize(
+    "strategy, settings",
+    [
+        ("one", {}),
+        ("one", {"accumulation_steps": 2}),
+        ("one", {"steps_per_execution": 3}),
+        ("one", {"xla": True}),
+        ("mirrored", {"accumulation_steps": 2, "steps_per_execution": 2}),
+    ],
+)
+def test_what_layers_add_to_the_loss_is_in_it_as_in_keras(strategy, settings):
+    """Regularizers of kernels, biases and outputs and `add_loss`, in training and evaluation, against Keras's own fit."""
+    random = np.random.default_rng(0)
+    x, y = random.normal(size=(20, 3)).astype("float32"), random.normal(size=(20, 1)).astype("float32")
+    stock = keras.Sequential(regularized())
+    stock.compile(keras.optimizers.SGD(0.05), "mse")
+    wanted = stock.fit(x, y, batch_size=8, epochs=3, shuffle=False, verbose=0).history["loss"]
+    with make_strategy(strategy).scope():
+        model = Regression()
+        model.compile(keras.optimizers.SGD(0.05), **settings)
+    found = model.fit({"x": x, "y": y}, batch_size=8, epochs=3, shuffle=False, verbose=0).history
+    np.testing.assert_allclose(found["loss"], wanted, rtol=1e-5)
+    np.testing.assert_allclose(np.add(found["square_loss"], found["added_loss"]), wanted, rtol=1e-5)
+    for ours, theirs in zip(model.get_weights(), stock.get_weights(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+    measured = model.evaluate({"x": x, "y": y}, batch_size=8, verbose=0, return_dict=True)["loss"]
+    assert measured == pytest.approx(stock.evaluate(x, y, batch_size=8, verbose=0), rel=1e-5)
 
 
 def test_loss_coefficients():
@@ -155,6 +254,41 @@ def test_arrays_instead_of_a_dataset():
     assert model.predict(dataset(16, 8), verbose=0).shape == (16, 16, 61)
 
 
+def test_arrays_are_shuffled_as_in_keras():
+    """In stock Keras's order of the same random seed."""
+    seen = {"ours": [], "theirs": []}
+
+    def line(rows):
+        return lambda batch: tf.py_function(lambda x: rows.append(x.numpy().ravel().tolist()), [batch], [])
+
+    class Ours(TrainableModel):
+        def __init__(self):
+            super().__init__()
+            self.dense = keras.layers.Dense(1)
+            self.dense.build((None, 1))
+
+        def loss_weights(self, features):
+            return {"square": keras.ops.sum(keras.ops.ones_like(features["x"]))}
+
+        def loss_sums(self, features, training):
+            line(seen["ours"])(features["x"])
+            return {"square": keras.ops.sum(self.dense(features["x"]) ** 2)}, {}
+
+    class Theirs(keras.Sequential):
+        def call(self, x, training=False):
+            line(seen["theirs"])(x)
+            return super().call(x, training=training)
+
+    x, stock = np.arange(24, dtype="float32")[:, None], Theirs([keras.layers.Dense(1)])
+    stock.build((None, 1))
+    for model, data, settings in ((Ours(), ({"x": x / 24},), {}), (stock, (x / 24, x), {"loss": "mse"})):
+        model.compile(keras.optimizers.SGD(1e-3), **settings)
+        keras.utils.set_random_seed(3)
+        model.fit(*data, batch_size=8, epochs=2, verbose=0)
+    assert seen["ours"] == seen["theirs"][-6:]
+    assert np.ravel(seen["ours"][:3]).tolist() != (x / 24).ravel().tolist()
+
+
 def test_single_batches():
     batch = arrays(8)
     model, expected = train(count=8, epochs=1)
@@ -208,4 +342,4 @@ def test_settings_that_cannot_be_right_are_refused():
     model = Toy()
     model.compile(AdamW(), steps_per_execution=4)
     with pytest.raises(ConfigError, match="6 steps is not a multiple of steps_per_execution=4"):
-        model.fit(dataset(44, 8), verbose=0)
+        model.fit(dataset(44, 8), steps_per_epoch=6, verbose=0)

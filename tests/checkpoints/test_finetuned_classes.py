@@ -1,6 +1,8 @@
 """Hugging Face's fine-tuned classes of every family: read, run, written back (tests/golden/finetuned.py)."""
 
+import dataclasses
 import json
+import re
 import shutil
 
 import numpy as np
@@ -14,9 +16,10 @@ from bert_tf.checkpoints.saving import write_finetuned
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import export_run
+from bert_tf.tasks import build_task
 from bert_tf.tasks.spans.model import SpanModel
 from bert_tf.training.converting import convert
-from bert_tf.training.loading import load_finetuned, load_finetuned_from
+from bert_tf.training.loading import load_encoder, load_finetuned, load_finetuned_from
 from bert_tf.training.published_tasks import publish
 from bert_tf.training.sources import open_source
 
@@ -121,6 +124,58 @@ def test_a_run_there_and_back(family, name, tmp_path):
             np.testing.assert_allclose([answer["probabilities"][label] for label in task.labels], softmax, atol=1e-5)
     convert(tmp_path / "run", tmp_path / "ours", "hf")
     assert_same_tensors(tmp_path / "ours", folder)
+
+
+@pytest.mark.parametrize("family, name", [(f, n) for f, n in CLASSES if f.startswith("gpt") and "Sequence" in n])
+def test_a_gpt_skips_its_padding_id_at_the_end_of_a_text(family, name, tmp_path):
+    """What GPT-2 is padded with, <|endoftext|>, may end a text, too; Hugging Face's class reads the token before it."""
+    ids = np.array([[7, 8, 9, 0], [7, 0, 8, 9], [0, 0, 0, 0]], "int32")
+    rows = {"token_ids": ids, "segment_ids": np.zeros_like(ids), "padding_mask": np.ones_like(ids, bool)}
+    wanted = golden(family)[f"{name}/ended_logits"]
+    folder = published(family, name, tmp_path / "theirs")
+    model = load_finetuned(folder)[1]
+    np.testing.assert_allclose(outputs(model, rows), wanted, atol=1e-5 * np.abs(wanted).max())
+    at_the_end = model.backbone.outputs_at(rows, np.zeros((3, 1), "int32"))["pooled_output"]
+    np.testing.assert_allclose(at_the_end, model.backbone(rows)["pooled_output"], atol=1e-6)
+    longer = {key: np.pad(array, [(0, 0), (0, 3)]) for key, array in rows.items()}
+    np.testing.assert_allclose(outputs(model, longer)[:2], wanted[:2], atol=1e-5 * np.abs(wanted).max())
+    convert(folder, tmp_path / "run", "run")
+    np.testing.assert_array_equal(outputs(load_finetuned(tmp_path / "run")[1], rows), outputs(model, rows))
+    # Without the setting the class reads the last token, and takes one text at a time.
+    last = outputs(load_finetuned(published(family, name, tmp_path / "none", pad_token_id=...))[1], rows)
+    before = outputs(model, {key: array[:2, :3] for key, array in rows.items()})
+    assert np.abs(last[0] - before[0]).max() > 1e-3
+    np.testing.assert_allclose(last[1], wanted[1], atol=1e-5 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("layout, written", [(None, None), ("none", 0)])
+def test_what_ends_the_texts_of_a_gpt_is_not_its_padding_there(layout, written, tmp_path):
+    """Fine-tuned here: a text is read at its end, <|endoftext|>, which Hugging Face's class would skip as padding."""
+    encoder, tokenizer = load_encoder(published("gpt2", "GPT2ForSequenceClassification", tmp_path / "theirs"))
+    assert encoder.config.skipped_id is None
+    task = build_task(
+        {"kind": "classification", "sequence_length": 16, "layout": layout, "labels": ["a", "b"]}, tokenizer
+    )
+    (ids,) = next(iter(task.dataset(task.examples(["the war"], labels=["a"]), 1)))["token_ids"].numpy().tolist()
+    assert (ids[len(tokenizer.encode("the war"))], task.tokenizer.pad_id) == (0, 0)
+    published_task, weights = publish(task, task.model(encoder), tmp_path)
+    write_finetuned(encoder, weights, published_task, task.tokenizer, tmp_path / "ours")
+    assert json.loads((tmp_path / "ours" / "config.json").read_text())["pad_token_id"] == written
+
+
+@pytest.mark.parametrize("name, said", [
+    ("GPT2ForSequenceClassification", ["ours cannot say task.dropout=0.5: .* continues with 0.0 there"]),
+    ("GPT2ForTokenClassification", []),
+])  # fmt: skip
+def test_a_rate_of_the_head_that_a_class_does_not_have_is_said(name, said, tmp_path, caplog):
+    loaded = load_finetuned_from(open_source(published("gpt2", name, tmp_path / "theirs")))
+    caplog.clear()
+    task, weights = publish(loaded.task, loaded.task_model, tmp_path)
+    write_finetuned(
+        loaded.encoder, weights, dataclasses.replace(task, dropout=0.5), loaded.tokenizer, tmp_path / "ours"
+    )
+    assert len(caplog.messages) == len(said)
+    assert all(re.search(pattern, message) for pattern, message in zip(said, caplog.messages))
 
 
 def test_what_the_configuration_says_of_a_task(tmp_path):

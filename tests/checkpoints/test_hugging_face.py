@@ -1,6 +1,7 @@
 """Tiny directories that transformers wrote, see tests/golden/checkpoints.py: opened, written, opened again."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 import bert_tf
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.models import BertConfig, ElmoConfig, build_encoder
+from bert_tf.models import BertConfig, ElmoConfig, build_config, build_encoder
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 SENTENCE = "the people of the united states, and the government"
@@ -196,6 +197,49 @@ def test_what_cannot_be_opened_says_how_to_mend_it(tmp_path):
         bert_tf.load(folder)
 
 
+@pytest.mark.parametrize("wrapper", ["module.", "_orig_mod.", "_orig_mod.module.", "model."])
+def test_what_a_wrapper_puts_before_every_name(wrapper, tmp_path):
+    """As PyTorch's DataParallel, its torch.compile and Lightning do."""
+    for name in ("modernbert", "gpt1"):
+        folder = copy_of(name, tmp_path / name)
+        arrays = load_file(folder / "model.safetensors")
+        save_file({wrapper + key: array for key, array in arrays.items()}, folder / "model.safetensors")
+        loaded = bert_tf.load(folder, pretraining=True)
+        assert loaded.report.unused == loaded.report.fresh == ()
+        assert_same_weights(loaded.objective, bert_tf.load(FIXTURES / name, pretraining=True).objective)
+        some = {wrapper + key if i else key: array for i, (key, array) in enumerate(arrays.items())}
+        save_file(some, folder / "model.safetensors")
+        with pytest.raises(DataError, match=f"'{wrapper}.*' has no place in this model"):
+            bert_tf.load(folder, pretraining=True)
+
+
+@pytest.mark.parametrize(
+    "family, format, changes, said",
+    [
+        ("xlnet", "hf", {"attention_dropout": 0.0}, ["attention_dropout=0.0: .* continues with 0.1 there"]),
+        ("xlnet", "hf", {"dropout": 0.3, "attention_dropout": 0.3}, []),
+        ("gpt2", "tf1", {"dropout": 0.3}, ["dropout=0.3: .* continues with 0.1 there"]),
+        (
+            "electra",
+            "tf1",
+            {"initializer_range": 0.5, "dropout": 0.0},
+            ["dropout=0.0: .*", "initializer_range=0.5: .*"],
+        ),
+        ("bert", "tf1", {"dropout": 0.3, "attention_dropout": 0.0}, []),
+    ],
+)
+def test_a_rate_that_a_format_cannot_say_is_said(family, format, changes, said, tmp_path, caplog):
+    sizes = {"vocabulary_size": 50, "hidden_size": 16, "num_layers": 1, "num_heads": 1, "intermediate_size": 64}
+    model = build_encoder(build_config({"family": family} | sizes | ELECTRA_SIZES.get(family, {}) | changes))
+    bert_tf.save(model, None, tmp_path / "written", format)
+    assert len(caplog.messages) == len(said)
+    for message, pattern in zip(caplog.messages, said):
+        assert re.fullmatch(f"{tmp_path}/written cannot say {pattern}.*the outputs are the same", message)
+
+
+ELECTRA_SIZES = {"electra": {"embedding_size": 16}}
+
+
 def test_half_precision_and_tied_copies(tmp_path):
     folder = copy_of("bert", tmp_path / "half")
     arrays = load_file(folder / "model.safetensors")
@@ -210,7 +254,7 @@ def test_half_precision_and_tied_copies(tmp_path):
 
 def test_the_tokenizers_padding_id_is_the_models(tmp_path):
     roberta, bert = (bert_tf.load(FIXTURES / name) for name in ("roberta", "bert"))
-    with pytest.raises(ConfigError, match="counts positions past padding id 1, the tokenizer's is 0"):
+    with pytest.raises(ConfigError, match="the padding id of the model is 1, that of the tokenizer 0"):
         bert_tf.save(roberta.encoder, bert.tokenizer, tmp_path / "mixed")
     modernbert = bert_tf.load(FIXTURES / "modernbert")
     bert_tf.save(modernbert.encoder, modernbert.tokenizer, tmp_path / "written")

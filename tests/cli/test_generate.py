@@ -47,8 +47,11 @@ def test_mistakes_are_one_sentence(capsys):
     assert error.out == "" and "are more than the model's" in error.err
     run(f"generate {GPT2} the --set top_p=0.9", status=1)
     assert "'top_p' applies only to method=sample" in capsys.readouterr().err
-    for prompt, message in (("", "has no token; give at least one word"), ("\udcff", "not a character of Unicode")):
-        for command in (["generate", str(GPT2), prompt], ["generate", str(GPT2), "the", prompt]):
+    for model, prompt, message in (
+        (GPT2.parent / "gpt1", "", "has no token; give at least one word"),
+        (GPT2, "\udcff", "not a character of Unicode"),
+    ):
+        for command in (["generate", str(model), prompt], ["generate", str(model), "the", prompt]):
             assert main([*command, "--max-new-tokens", "4"]) == 1
             error = capsys.readouterr()
             assert error.out == "" and message in error.err

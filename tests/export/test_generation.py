@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from exports import decoder
 
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import ServedGeneration
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from bert_tf.models import T5Config, T5Decoder, T5DecoderConfig
@@ -87,10 +87,11 @@ def test_texts_are_those_of_python(kind, settings, static, request):
     objective, tokenizer = request.getfixturevalue(kind)
     config = GenerationConfig(max_new_tokens=NEW, **settings)
     module = ServedGeneration(objective, tokenizer, LENGTH, static=static, max_new_tokens=NEW, **settings)
-    wanted = generator(objective, tokenizer)(PROMPTS, config)
+    prompts = [*PROMPTS, ""]
+    wanted = generator(objective, tokenizer)(prompts, config)
     assert len({g.text for row in wanted for g in row}) >= 3
     traced = module.signatures()["serving_default"].traced()
-    check_texts(ask(traced, text=PROMPTS), wanted)
+    check_texts(ask(traced, text=prompts), wanted)
 
 
 @pytest.mark.slow_except("gpt-sample")
@@ -174,6 +175,7 @@ def test_wrong_requests(gpt):
     for name, wrong, message in (
         ("max_new_tokens", 9, "max_new_tokens must be at least 1 and at most 8; the request has(?s:.*)9"),
         ("min_new_tokens", -1, "min_new_tokens must be at least 0"),
+        ("min_new_tokens", 3, r"min_new_tokens must be at most max_new_tokens; .* max_new_tokens(?s:.*)3,? 2"),
         ("top_k", 10, "top_k must be at least 1 and at most 9"),
         ("temperature", 0.0, "temperature must be above 0"),
         ("top_p", 1.5, "top_p must be above 0.0 and at most 1.0"),
@@ -200,3 +202,5 @@ def test_a_tokenizer_without_special_tokens(gpt):
     assert b"" not in module.trial_inputs("serving_default")["text"].numpy().tolist()
     with pytest.raises(tf.errors.InvalidArgumentError, match="has no token; give at least one word"):
         module.answer_text(tf.constant(["the", " "]))
+    with pytest.raises(DataError, match="the prompt ' ' has no token; give at least one word"):
+        generator(objective, tokenizer)(["the", " "], module.config)

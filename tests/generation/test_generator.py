@@ -144,6 +144,14 @@ def test_a_text_ends_at_the_earliest_of_the_stop_strings(tokenizer):
     assert stop.cut("union") == ("union", False)
 
 
+def test_an_empty_prompt_is_the_token_that_begins_texts(generate, model, tokenizer):
+    start = tokenizer.token_to_id("<|endoftext|>")  # as in the text generation of transformers
+    ids, score = greedily(model, [start], 6, generate.stop_ids)
+    found = generate(["", "the"], GenerationConfig(max_new_tokens=6))[0][0]
+    assert found.token_ids == ids and found.score == pytest.approx(score, rel=1e-4)
+    assert "".join(generate.stream("", GenerationConfig(max_new_tokens=6))) == found.text
+
+
 def test_only_allowed_tokens_are_generated(model, tokenizer):
     allowed = [tokenizer.vocabulary[i] for i in (200, 210)]
     generate = TextGenerator(model, tokenizer, allowed_tokens=allowed)
@@ -155,7 +163,6 @@ def test_only_allowed_tokens_are_generated(model, tokenizer):
 
 def test_bad_prompts_are_refused(generate):
     for prompts, message in (
-        (["the", ""], "has no token; give at least one word"),
         (["the " * 40], "are more than the model's 48 positions"),
         ([], "no prompts"),
         (["the", 5], "a text must be a str, got 5"),

@@ -9,7 +9,7 @@ For each class the file holds, after "<class>/": `config`, the config.json that 
 of its tensors; `head/<name>`, those that the model in tests/fixtures/checkpoints does not have; the outputs in float64 for
 `token_ids`, `segment_ids`, `padding_mask`; of XLNetForQuestionAnswering the logits of the start, of the end after the start
 at START, and of the answer class, where only segment 1 and the last token can be in an answer; and for classes that read texts `single_logits` and `pair_logits`, for SINGLE
-and PAIR as transformers' tokenizer gives them.
+and PAIR as transformers' tokenizer gives them. GPTs have `ended_logits`, too, of ENDED, whose last token is the padding id.
 """
 
 import inspect
@@ -26,6 +26,7 @@ from safetensors.numpy import load_file
 
 SINGLE, PAIR = "the war", ("the war", "a tax")
 START = 5
+ENDED = ([7, 8, 9, 0], [7, 0, 8, 9], [0, 0, 0, 0])
 LABELS = {"SequenceClassification": ("neg", "pos", "LABEL_2"), "TokenClassification": ("B-PER", "I-PER", "O"),
           "QuestionAnswering": None, "QuestionAnsweringSimple": None, "MultipleChoice": None}  # fmt: skip
 MOST = ("SequenceClassification", "TokenClassification", "QuestionAnswering", "MultipleChoice")
@@ -130,6 +131,8 @@ def make(family, fixtures):
         if kind == "MultipleChoice":  # one question with two options
             ids, mask, segments = ids[None], mask[None], segments[None]
         result |= {f"{name}/{key}": value for key, value in compute(model, ids, mask, segments).items()}
+        if kind == "SequenceClassification" and family.startswith("gpt"):
+            result[f"{name}/ended_logits"] = compute(model, ENDED, np.ones((3, 4)), None)["logits"]
         if kind == "SequenceClassification":
             for what, (ids, segments) in zip(("single", "pair"), texts):
                 logits = compute(model, [ids], [[1] * len(ids)], [segments])["logits"]

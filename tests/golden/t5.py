@@ -9,7 +9,8 @@ both stacks, logits, the loss, gradients of the loss; and the texts of `generate
 in float64 from float32 weights.
 
 transformers 5 builds a model with tied tables whatever `tie_word_embeddings` says; the flag only turns the scaling
-before the output layer off (`scale_decoder_outputs`). So the untied model gets an `lm_head.weight` of its own.
+before the output layer off (`scale_decoder_outputs`). So the untied model gets an `lm_head.weight` of its own, and
+the third case is what version 5 makes of T5 1.1's configuration: one table, not scaled.
 """
 
 import json
@@ -30,6 +31,7 @@ CASES = {
         batch=2, length=11, target=8, feed_forward_proj="gated-gelu", tie_word_embeddings=False,
         relative_attention_num_buckets=6, relative_attention_max_distance=7, layer_norm_epsilon=1e-3,
     ),
+    "t5_gated_tied": dict(batch=2, length=7, target=5, feed_forward_proj="gated-gelu", tie_word_embeddings=False),
 }  # fmt: skip
 GRADIENTS = (
     "shared.weight",
@@ -52,7 +54,7 @@ def make(name, batch, length, target, **settings):
         **SIZES | settings, pad_token_id=0, eos_token_id=1, decoder_start_token_id=0, attn_implementation="eager"
     )
     model = transformers.T5ForConditionalGeneration(config).eval()
-    tied = config.scale_decoder_outputs
+    tied = not name.endswith("untied")
     if not tied:
         model.lm_head.weight = torch.nn.Parameter(torch.randn(config.vocab_size, config.d_model) * 0.3)
     with torch.no_grad():  # fresh scales are 1, which would hide mistakes

@@ -1,6 +1,7 @@
 """T5: parity with Hugging Face's in float64 (see tests/golden/t5.py), the cache, generation, the checkpoints."""
 
 import dataclasses
+import itertools
 import json
 
 import keras
@@ -9,8 +10,10 @@ import pytest
 from decoding import cached_and_whole
 from keras import ops
 from model_goldens import assert_exported, assert_gradients, assert_states, integers, load, part, relative_error
+from safetensors.numpy import load_file, save_file
 
 import bert_tf
+from bert_tf.checkpoints import open_checkpoint
 from bert_tf.checkpoints.hugging_face import recognize, recognize_family
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import EncoderDecoderSteps, GenerationConfig, Restrictions, beam_search, generate_tokens
@@ -33,12 +36,14 @@ def make(seed=3, **changes):
     return model
 
 
-@pytest.fixture(scope="module", params=["t5_relu_tied", "t5_gated_untied"])
+@pytest.fixture(scope="module", params=["t5_relu_tied", "t5_gated_untied", "t5_gated_tied"])
 def case(request):
     golden, config = load(request.param)
     golden["config"] = config
-    model = T5(T5Config(**t5.HF_CONFIG.read(golden["config"], "config.json")), output_hidden_states=True)
-    load_weights(model, part(golden, "weights/"), t5.HF_WEIGHTS)
+    weights = part(golden, "weights/")
+    settings = t5.HF_CONFIG.read(golden["config"], "config.json") | t5.HF.config_of_arrays(weights)
+    model = T5(T5Config(**settings), output_hidden_states=True)
+    load_weights(model, weights, t5.HF_WEIGHTS)
     return model, golden
 
 
@@ -97,8 +102,8 @@ def test_names_and_settings_there_and_back(case):
     model, golden = case
     exported = assert_exported(model, golden, t5.HF_WEIGHTS)
     written = t5.HF_CONFIG.write(model.config)
-    tied = written.pop("tie_word_embeddings")  # transformers 5 writes True whatever it is
-    assert tied == golden["config"]["scale_decoder_outputs"]
+    scaled = written.pop("tie_word_embeddings")  # transformers 5 writes True whatever it is
+    assert scaled == golden["config"]["scale_decoder_outputs"]
     assert {key: golden["config"].get(key) for key in written} == written
     again = T5(model.config)
     load_weights(again, exported, t5.HF_WEIGHTS)
@@ -113,7 +118,7 @@ def test_an_mt5_is_a_t5_1_1(case, tmp_path):
     for changes in ({"tie_word_embeddings": True}, {"tie_word_embeddings": False}, {}):
         kept = {k: v for k, v in theirs.items() if k not in ("scale_decoder_outputs", "tie_word_embeddings")}
         read = T5Config(**t5.HF_CONFIG.read(kept | changes, "config.json"))
-        assert read == dataclasses.replace(model.config, tied=False)
+        assert read == dataclasses.replace(model.config, tied=False, scale_outputs=False)
         del kept["feed_forward_proj"]
         read = T5Config(**t5.HF_CONFIG.read(kept | changes, "config.json"))
         assert (read.activation, read.gated, read.tied) == ("gelu_tanh", True, False)
@@ -152,6 +157,10 @@ def test_published_folders_there_and_back(case, format, tmp_path):
     )
     model, inputs = T5(config), features(golden)
     expected = model(inputs)["sequence_output"]
+    if format == "tf1" and config.tied != config.scale_outputs:
+        with pytest.raises(ConfigError, match="means scale_outputs=True, this model has False"):
+            bert_tf.save(Denoising(model), tokenizer, tmp_path / "theirs", format)
+        return
     bert_tf.save(Denoising(model), tokenizer, tmp_path / "theirs", format)
     loaded = bert_tf.load(tmp_path / "theirs", pretraining=True)
     assert (loaded.family, type(loaded.objective)) == ("t5", Denoising)
@@ -160,6 +169,29 @@ def test_published_folders_there_and_back(case, format, tmp_path):
     assert loaded.tokenizer.encode("<extra_id_0>") == [tokenizer.vocabulary_size - 1]
     bert_tf.import_run(tmp_path / "theirs", tmp_path / "run")
     np.testing.assert_array_equal(bert_tf.load(tmp_path / "run").encoder(inputs)["sequence_output"], expected)
+
+
+def test_tables_are_tied_where_the_file_has_one(case, tmp_path):
+    """Whatever the configuration says, as transformers 5 does it; the configuration says whether outputs are scaled."""
+    model, _golden = case
+    folder = tmp_path / "theirs"
+    bert_tf.save(model, None, folder)
+    arrays = load_file(folder / "model.safetensors")
+    other = arrays.get("lm_head.weight", arrays["shared.weight"] + 1)
+    written = json.loads((folder / "config.json").read_text())
+    del written["tie_word_embeddings"]
+    for scaled, head in itertools.product((True, False), (None, arrays["shared.weight"], other)):
+        said = {"tie_word_embeddings": True, "scale_decoder_outputs": scaled}  # as version 5 writes it
+        (folder / "config.json").write_text(json.dumps(written | said))
+        arrays.pop("lm_head.weight", None)
+        save_file(arrays | ({} if head is None else {"lm_head.weight": head}), folder / "model.safetensors")
+        source = open_checkpoint(folder)
+        assert (source.config.tied, source.config.scale_outputs) == (head is not other, scaled)
+        loaded = T5(source.config)
+        source.fill(loaded)
+        x = np.random.default_rng(0).normal(size=(2, 20)).astype("float32")
+        expected = (x / 20**0.5 if scaled else x) @ (arrays["shared.weight"] if head is None else head).T
+        np.testing.assert_allclose(loaded.output_logits(x), expected, atol=1e-5)
 
 
 def test_cached_equals_uncached():

@@ -1,3 +1,5 @@
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
@@ -24,16 +26,18 @@ def batch(rows=3, seed=0):
     }
 
 
-@pytest.mark.parametrize("z_loss", [0.0, 0.01])
-def test_loss_equals_numpy_in_float64(z_loss):
+@pytest.mark.parametrize(("z_loss", "block"), [(0.0, None), (0.01, None), (0.01, 4)])
+def test_loss_equals_numpy_in_float64(z_loss, block):
+    """The losses of evaluation are cross-entropies, without the regularization of Z (Mesh TensorFlow transformer.py)."""
     keras.utils.set_random_seed(0)
-    model, features = Denoising(T5(CONFIG), z_loss=z_loss), batch()
+    model, features = Denoising(T5(dataclasses.replace(CONFIG, dropout=0.0)), z_loss=z_loss, loss_block=block), batch()
     logits = np.asarray(model(features)["denoising_logits"], "float64")
     normalizer = np.log(np.exp(logits).sum(-1))
     chosen = np.take_along_axis(logits, features["target_ids"][..., None], -1)[..., 0]
-    expected = ((normalizer - chosen + z_loss * normalizer**2) * features["target_weights"]).sum()
-    losses, metrics = model.loss_sums(features, training=False)
-    assert float(losses["denoising"]) == pytest.approx(expected, rel=1e-5)
+    for training in (True, False):
+        terms = normalizer - chosen + (z_loss * normalizer**2 if training else 0.0)
+        losses, metrics = model.loss_sums(features, training=training)
+        assert float(losses["denoising"]) == pytest.approx((terms * features["target_weights"]).sum(), rel=1e-5)
     correct = ((logits.argmax(-1) == features["target_ids"]) * features["target_weights"]).sum()
     assert [float(x) for x in metrics["denoising_accuracy"]] == [correct, features["target_weights"].sum()]
     assert float(model.loss_weights(features)["denoising"]) == features["target_weights"].sum()

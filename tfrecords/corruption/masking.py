@@ -48,7 +48,10 @@ class MaskedLMCorruption:
 
     Call arguments:
         batch: dict with token_ids int32 [B, S], padding_mask bool [B, S], example_index int64 [B],
-            epoch int64 [B]; anything else is passed on. S must be static.
+            epoch int64 [B]; anything else is passed on. S must be static. `ShardReader` counts the epochs. In a
+            dataset of your own `dataset.enumerate()` begins at 0 each time it is read, and gives the same masks in
+            every epoch: with N examples write `dataset.repeat().enumerate()`, and take number % N for example_index
+            and number // N for epoch.
         seed: int or int64 scalar.
 
     Returns:
