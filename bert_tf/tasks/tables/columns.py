@@ -2,10 +2,11 @@
 
 import dataclasses
 
+import numpy as np
+
 from bert_tf.config import nearest
-from bert_tf.encodings import is_unicode, name_among
+from bert_tf.encodings import name_among
 from bert_tf.errors import DataError
-from bert_tf.parsing import brief
 from bert_tf.tasks.config import ID_NAMES, LABEL_NAMES, PAIR_NAMES, TAGS_NAMES, TEXT_NAMES, WORDS_NAMES
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.tables.files import read_table
@@ -126,14 +127,11 @@ def read_words(path, format, columns, labelled=True):
         ids.append(find.id(row))
         lines.append(line)
         if labelled:
-            tags.append(_strings(row, tags_key, where))
+            tags.append([tag.strip() for tag in _strings(row, tags_key, where)])
             if len(tags[-1]) != len(sentence):
                 raise DataError(
                     f"{where}: {len(sentence)} {words_key} and {len(tags[-1])} {tags_key}; every word must have one tag"
                 )
-            for tag in tags[-1]:
-                if not is_unicode(tag):
-                    raise DataError(f"{where}: the tag {brief(tag)} is no Unicode text (a lone surrogate); correct it")
     return Examples(
         words=words,
         labels=tags if labelled else None,
@@ -287,7 +285,9 @@ def _check_label(label, labels):
 
 
 def as_string(value):
-    """A JSON value as str; None for lists, objects and null."""
+    """A JSON value, or the same of NumPy, as str; None for lists, objects, null and all else."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, (str, int, float)) else None
