@@ -124,6 +124,12 @@ class QuestionAnsweringTask(Task):
             check_text(contexts[index], "context", examples.where(index))
         if answers is None:
             return examples
+        for index, spans in enumerate(answers):
+            pairs = isinstance(spans, (list, tuple)) and all(isinstance(one, (list, tuple)) for one in spans)
+            if not pairs or not all(len(one) == 2 and isinstance(one[0], str) for one in spans):
+                raise DataError(
+                    f"{examples.where(index)}: the answers are {brief(spans)}; they must be a list of (text, start)"
+                )
         labels = [
             check_answers([(t, s, s + len(t)) for t, s in spans], contexts[index], not spans, examples.where(index))
             for index, spans in enumerate(answers)
