@@ -176,6 +176,8 @@ def test_files(tmp_path):
         ("rte", {"sentence1": "a", "label": 0}, "line 1: there is no key 'sentence2', which task.format=rte reads; its keys are sentence1, label"),
         ("rte", PAIR | {"label": "maybe"}, "line 1: the label 'maybe' is none of entailment, not_entailment, nor a number below 2"),
         ("rte", PAIR, "line 1: the row has no label, which only predict allows"),
+        ("rte", PAIR | {"label": "１"}, "line 1: the label .１. is none of entailment"),
+        ("stsb", PAIR | {"score": "1_0"}, "line 1: the score is .1_0.; it must be a number"),
         ("wsc", WSC | {"text": "no pronoun here at all in this one"}, "line 1: span2_text 'himself' is not word 6 of the text"),
         ("record", {"passage": "a", "query": "b", "entities": 3, "idx": 1}, "line 1: the row is not as the files of task.format=record"),
     ],

@@ -120,7 +120,9 @@ def test_what_cannot_be_read():
 def test_numbers(write):
     path = write("a.tsv", "text\tscore\na\t2.5\nb\t-1e1\n")
     assert parse_numbers(read(path)).labels == [2.5, -10.0]
-    for bad in ("many", "inf", "1e39", "-1e31"):
+    path = write("a.jsonl", [{"text": "a", "score": number} for number in (7, 1e-7, 2.0, "+.5", "5.", " 3E2 ")])
+    assert parse_numbers(read(path)).labels == [7, 1e-7, 2, 0.5, 5, 300]
+    for bad in ("many", "inf", "1e39", "-1e31", "1_000", "１２", "0x1", "1e", "."):
         message = f"a.tsv, line 3: the label '{bad}' is not a finite number of at most 1e.30"
         with pytest.raises(DataError, match=message):
             parse_numbers(read(write("a.tsv", f"text\tscore\na\t2.5\nb\t{bad}\n")))

@@ -10,6 +10,8 @@ import re
 import string
 from collections.abc import Callable
 
+from bert_tf.parsing import parse_number
+
 #: The names that `translate` writes; the published models know the first four.
 LANGUAGES = {
     "en": "English", "de": "German", "fr": "French", "ro": "Romanian", "cs": "Czech", "es": "Spanish", "it": "Italian",
@@ -81,7 +83,7 @@ def _label(row, labels):
         label = int(str(label).lower() == "true")
     if str(label) in labels:
         return str(label)
-    if str(label).isdecimal() and int(label) < len(labels):
+    if re.fullmatch("[0-9]{1,9}", str(label)) and int(label) < len(labels):
         return labels[int(label)]
     raise ValueError(f"the label {label!r} is none of {', '.join(labels)}, nor a number below {len(labels)}")
 
@@ -103,7 +105,10 @@ def _classification(prefix, keys, labels):
 def _stsb(row):
     score = row.get("label", row.get("score"))
     # Ties go to the even fifth, in Python as in TensorFlow.
-    target = None if score is None else f"{round(float(score) * 5) / 5:.1f}"
+    number = None if score is None else parse_number(str(score))
+    if score is not None and number is None:
+        raise ValueError(f"the score is {score!r}; it must be a number")
+    target = None if number is None else f"{round(number * 5) / 5:.1f}"
     source = f"stsb sentence1: {row['sentence1']} sentence2: {row['sentence2']}"
     return [TextPair(source, target, identifier=_identifier(row))]
 
