@@ -11,6 +11,7 @@ import json
 import math
 import shutil
 import statistics
+import sys
 
 import keras
 import tensorflow as tf
@@ -98,6 +99,10 @@ def finetune_seeds(config, output, strategy, in_place, before=lambda: None, lear
     tokens = config.train.batch_size * task.config.sequence_length
     config = resolve(config, folder, strategy, learning.model_config, tokens)
     data, identities = learning.read(task), learning.identities()
+    first = next(iter(data.values()))
+    chosen = ", ".join(f"{role} {column!r}" for role, column in first.columns.items())
+    if chosen:  # found by their usual names, they may be other columns than the user means
+        print(f"columns of {first.path}: {chosen}", file=sys.stderr, flush=True)
     inputs.check(folder.path, identities)
 
     def begin():

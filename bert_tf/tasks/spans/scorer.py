@@ -11,6 +11,9 @@ import string
 
 import numpy as np
 
+#: The threshold of questions whose `null_odds` are 0.
+SMALLEST = 5e-324
+
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _MARKS = str.maketrans(dict.fromkeys("'\"《》<>〈〉()‘’", " "))
 
@@ -85,7 +88,8 @@ def best_threshold(scores, null_odds, has_answer, texts):
     """The highest mean score over all thresholds of "no answer", and the first threshold that gives it.
 
     `find_best_thresh` of evaluate-v2.0.py: from the threshold at which all questions have no answer upwards, to each
-    question's `null_odds`. Where no threshold is better than "no answer" for all, it is 0.
+    question's `null_odds`. Where no threshold is better than "no answer" for all, it is 0; a question's `null_odds` of 0 is
+    the smallest float above it, which decides the same.
 
     Args:
         scores: float [N], of the texts, the best that are not "".
@@ -105,7 +109,7 @@ def best_threshold(scores, null_odds, has_answer, texts):
     best = int(np.argmax(totals)) if len(totals) else 0
     if not len(totals) or totals[best] <= nothing:
         return nothing / max(int(answered.sum()), 1), 0.0
-    return float(totals[best]) / int(answered.sum()), float(np.asarray(null_odds)[order[best]])
+    return float(totals[best]) / int(answered.sum()), float(np.asarray(null_odds)[order[best]]) or SMALLEST
 
 
 def scores_without_impossible(answers, texts, scorer="squad"):

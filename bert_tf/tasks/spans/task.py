@@ -179,7 +179,7 @@ class QuestionAnsweringTask(Task):
         if not self.impossible or self.config.null_threshold is not None or "best_f1_threshold" not in metrics:
             return self
         result = copy.copy(self)
-        # 0 of the official scorer is "no answer" for all: it is written for probabilities, and `null_odds` may be negative.
+        # 0 of the scorer is "no answer" for all: the official one is written for probabilities, `null_odds` may be negative.
         result.threshold = metrics["best_f1_threshold"] or -CERTAIN
         return result
 

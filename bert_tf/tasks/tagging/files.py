@@ -31,8 +31,8 @@ def read_tagged(path, columns, labelled):
     """
     format = file_format(path, columns.format, tagged=True)
     if format in ("jsonl", "parquet"):
-        first = read_table(path, format).first()
-        if labelled or columns.text in first or any(name in first for name in WORDS_NAMES):
+        names = read_table(path, format).names()
+        if labelled or columns.text in names or any(name in names for name in WORDS_NAMES):
             return read_words(path, format, columns, labelled)
     if format == "conll" or (format == "lines" and labelled):
         return read_conll(path, columns.text, columns.label, labelled)
