@@ -60,6 +60,8 @@ EXAMPLES = [
      "wic sentence1: a place sentence2: to place word: place", "False"),
     ("wsc", WSC, "wsc: Mark told Pete many lies about *himself* .", "Mark"),
     ("squad", SQUAD, "question: Which game ? context: Super Bowl 50 ( 2016 ) was it ' s game . ", "it ' s game . "),
+    ("trivia_qa", {"question": "Who was 007?", "question_id": "tc_1", "answer": {"value": "Bond", "aliases": ["James Bond", "Bond"]}},
+     "trivia_qa question: Who was 007?", "Bond"),
     ("summarize", {"article": "Long text.", "highlights": "Text."}, "summarize: Long text.", "Text."),
 ]  # fmt: skip
 

@@ -1,7 +1,8 @@
-"""The official scorers of question answering: SQuAD 1.1 and 2.0, and KorQuAD 1.0.
+"""The official scorers of question answering: SQuAD 1.1 and 2.0, TriviaQA, and KorQuAD 1.0.
 
-Formulas of SQuAD's `evaluate-v1.1.py` and `evaluate-v2.0.py` and KorQuAD's `evaluate-korquad_v1.0.py`; here all scores
-are fractions, there they are percent.
+Formulas of SQuAD's `evaluate-v1.1.py` and `evaluate-v2.0.py`, TriviaQA's `triviaqa_evaluation.py` (as
+`t5/evaluation/qa_utils.py` has it) and KorQuAD's `evaluate-korquad_v1.0.py`; here all scores are fractions, there they
+are percent.
 """
 
 import collections
@@ -15,12 +16,18 @@ import numpy as np
 SMALLEST = 5e-324
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
+_TRIVIA_PUNCTUATION = str.maketrans(dict.fromkeys(string.punctuation + "‘’´", " "))
 _MARKS = str.maketrans(dict.fromkeys("'\"《》<>〈〉()‘’", " "))
 
 
 def normalize_squad(text):
     """In lower case, without ASCII punctuation, articles and further white space."""
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def normalize_triviaqa(text):
+    """In lower case, punctuation and typographic quotation marks as spaces, without articles and further white space."""
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", text.lower().translate(_TRIVIA_PUNCTUATION)).split())
 
 
 def normalize_korquad(text):
@@ -43,6 +50,7 @@ class Scorer:
 
 SCORERS = {
     "squad": Scorer(normalize_squad, str.split),
+    "triviaqa": Scorer(normalize_triviaqa, str.split),
     "korquad": Scorer(normalize_korquad, lambda text: list(text.replace(" ", ""))),
 }
 
