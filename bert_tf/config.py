@@ -353,8 +353,10 @@ def _coerce(hint, value, path):
             try:
                 return _coerce(option, value, path)
             except ConfigError as error:
-                problems.append((_fits(option, value), error))
-        raise max(reversed(problems), key=lambda problem: problem[0])[1]
+                problems.append((_fits(option, value), error, option))
+        fits, error, chosen = max(reversed(problems), key=lambda problem: problem[0])
+        others = [] if fits else [_named(option) for option in options if option is not chosen]
+        raise ConfigError(f"{error}; or {' or '.join(others)}" if others else str(error))
     if origin is typing.Literal:
         if value not in arguments:
             raise ConfigError(f"'{path}' is {brief(value)}{nearest(str(value)[:100], arguments)}")
@@ -383,6 +385,16 @@ def _coerce(hint, value, path):
     if hint is typing.Any or type(value) is hint:
         return value
     raise ConfigError(f"'{path}' must be {getattr(hint, '__name__', hint)}, got {brief(value)}")
+
+
+def _named(hint):
+    """What a hint allows, for a message."""
+    hint = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
+    if typing.get_origin(hint) is typing.Literal:
+        return " or ".join(f"'{value}'" for value in typing.get_args(hint))
+    if typing.get_origin(hint) in (list, tuple):
+        return f"a list of {_named(typing.get_args(hint)[0]).removeprefix('a ')}s"
+    return {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}.get(hint, "a mapping")
 
 
 def _fits(hint, value):

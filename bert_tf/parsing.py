@@ -5,6 +5,7 @@ one error that names the file.
 """
 
 import json
+import math
 import re
 import reprlib
 
@@ -22,6 +23,8 @@ MAX_DEPTH = 64
 #: Digits of an integer. Hugging Face writes 10**30 for "no limit", with 31.
 MAX_DIGITS = 40
 
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*", re.ASCII | re.IGNORECASE)
+
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = _short.maxlong = 80
 _short.maxlist = _short.maxdict = _short.maxtuple = _short.maxset = 4
@@ -36,6 +39,18 @@ def brief(value):
     """
     text = _short.repr(value)
     return text if len(text) <= 200 else f"{text[:150]} ... {text[-40:]}"
+
+
+def parse_number(text):
+    """The finite float that a text spells as tables spell numbers; None for any other text.
+
+    Python's own spellings, such as 1_000 and digits of other scripts, are not numbers of a table.
+
+    Example:
+        parse_number("-1.5e3"), parse_number("1_000"), parse_number("nan")  # (-1500.0, None, None)
+    """
+    number = float(text) if _NUMBER.fullmatch(text) else math.nan
+    return number if math.isfinite(number) else None
 
 
 def listed(names):

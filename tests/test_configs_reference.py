@@ -184,6 +184,19 @@ def page():
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
+def test_keys_of_one_table_have_meanings_of_their_own():
+    """Two keys on one line of a docstring would get one text for two meanings."""
+    same, seen = [], {}
+    for line in page().splitlines():
+        if line.startswith("#"):
+            seen = {}
+        elif line.startswith("| `"):
+            key, meaning = line.split(" | ")[0], line.split(" | ")[-1]
+            same += [f"{seen[meaning]} and {key}: {meaning}"] if meaning in seen else []
+            seen[meaning] = key
+    assert not same
+
+
 def test_the_page_is_up_to_date():
     """Every key has an explanation, and the committed page is what the code says."""
     assert FILE.read_text(encoding="utf-8") == page(), "run: python tests/test_configs_reference.py --write"

@@ -108,4 +108,10 @@ def _labels(theirs, where):
         names = {str(number): f"LABEL_{number}" for number in range(count)}
     if not isinstance(names, dict) or sorted(names) != sorted(str(number) for number in range(len(names))) or not names:
         raise ConfigError(f"{where}: id2label is {brief(names)}; it must name the labels 0, 1, ... without a gap")
-    return tuple(str(names[str(number)]) for number in range(len(names)))
+    labels = [names[str(number)] for number in range(len(names))]
+    for number, label in enumerate(labels):
+        if isinstance(label, bool) or not isinstance(label, (str, int, float)) or not str(label).strip():
+            raise ConfigError(
+                f"{where}: id2label names the label {number} {brief(label)}; it must be a text; correct it"
+            )
+    return tuple(map(str, labels))

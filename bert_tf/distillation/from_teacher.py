@@ -82,7 +82,6 @@ class FromTeacher(FromLabels):
             more = task.read(unlabelled, labelled=False)
             parts.append(dataclasses.replace(more, labels=task.placeholder_labels(more)))
         self.combined, self.labelled = _joined(parts), len(data["train"]) if "train" in data else 0
-        data.setdefault("train", data["dev"])  # the labels that baselines guess by
         return data
 
     def examples(self, data):

@@ -110,7 +110,9 @@ class MiniLM2Config(TermConfig):
             of RoBERTa-large's.
         relation_heads: the number of heads into which the vectors of both models are cut again: 48, of large teachers
             64.
-        query, key, value: the factors of the three relations.
+        query: the factor of the relation between queries.
+        key: the factor of the relation between keys.
+        value: the factor of the relation between values.
     """
 
     teacher_layer: Annotated[int | None, Range(at_least=0)] = None

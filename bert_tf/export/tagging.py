@@ -5,7 +5,7 @@ import tensorflow as tf
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.export.signatures import ServingModule, dense, lines
-from bert_tf.tokenizers.ops.word_spans import find_word_spans
+from bert_tf.tokenizers.ops.word_spans import tokenize_words
 
 WORDS = ("punctuation", "whitespace")
 
@@ -56,14 +56,14 @@ class ServedTagger(ServingModule):
         return self._best(probabilities) | {"label_probabilities": probabilities}
 
     def answer_text(self, text):
-        ids, starts, ends = self.tokenizer.tokenize_with_offsets(text)
+        ids, begins, spans = tokenize_words(self.tokenizer, text, self.words == "punctuation")
         layout = self.tokenizer.layout
         room = self.sequence_length - layout.special_tokens_per_sequence
         probabilities = self.bucketed_output(self._pack(ids), "probabilities", [None, len(self.labels)])
-        ids, starts, ends = (r[:, :room] for r in (ids, starts, ends))
-        begins, spans = find_word_spans(self.tokenizer, text, ids, starts, ends, self.words == "punctuation")
+        ids, begins = ids[:, :room], begins[:, :room].values
         rows = ids.value_rowids()
         lengths = tf.math.unsorted_segment_sum(tf.cast(begins, tf.int32), rows, ids.nrows())
+        spans = tf.gather(spans, tf.ragged.range(lengths), batch_dims=1).values
         column = tf.ragged.range(ids.row_lengths()).values + len(layout.before_first)
         tagged = begins
         # The token before the next word, or before the end of the row.

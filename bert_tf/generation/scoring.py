@@ -143,11 +143,13 @@ class TextScorer:
             )
         return results
 
-    def tokens(self, texts):
+    def tokens(self, texts, keeps_start=True):
         """The log-probability of each token of texts that are continued, each text for itself.
 
         Args:
             texts: list of str.
+            keeps_start: whether the start token stands before the whole text. False: the first token is predicted from
+                it, and the others from the text without it.
 
         Returns:
             list of (ids, log-probabilities float32, ranks int32), arrays of one length. The rank of a token is the
@@ -163,7 +165,13 @@ class TextScorer:
         rows = [[*self._start, *self.tokenizer.encode(text)] for text in texts]
         for ids, text in zip(rows, texts):
             self._check_length(len(ids), text)
-        return [(np.array(ids[1:], np.int32), *scored) for ids, scored in zip(rows, self._scored(rows))]
+        if not keeps_start and self.start_id is not None:
+            firsts = self._scored([ids[:2] for ids in rows])
+            others = self._scored([ids[1:] for ids in rows])
+            scored = [tuple(map(np.concatenate, zip(*parts))) for parts in zip(firsts, others)]
+        else:
+            scored = self._scored(rows)
+        return [(np.array(ids[1:], np.int32), *of_text) for ids, of_text in zip(rows, scored)]
 
     def target_tokens(self, sources, targets):
         """The log-probability of each token of targets that an encoder-decoder writes after sources.

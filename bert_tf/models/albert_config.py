@@ -22,7 +22,8 @@ class AlbertConfig(EncoderConfig):
         inner_groups: blocks, with weights of their own, that make up one layer.
         max_positions: the longest sequence.
         num_segments: rows of the segment table.
-        dropout, attention_dropout: version 2 and the xxlarge models were trained without.
+        dropout: on embeddings and on both branches of each layer; version 2 and the xxlarge models were trained without.
+        attention_dropout: on attention probabilities; version 2 and the xxlarge models were trained without it.
         others: as `EncoderConfig`; the activation as `BertConfig`.
 
     Example:

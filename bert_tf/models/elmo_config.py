@@ -28,7 +28,8 @@ class ElmoConfig(ModelConfig):
         filters: pairs (width, number) of the convolutions over the characters of a word.
         highways: highway layers between the convolutions and the projection to H / 2.
         max_characters: characters of a word that are read, the marks of its begin and end among them.
-        cell_clip, projection_clip: the largest absolute value of a cell and of a projected output; None for none.
+        cell_clip: the largest absolute value of a cell; None for none.
+        projection_clip: the largest absolute value of a projected output; None for none.
         skip_connections: whether an LSTM's input is added to its output, from the second layer on.
         mix_norm: whether each layer is normalized before the layers are mixed; see `ScalarMix`.
         dropout: on the input and the output of each LSTM, in pretraining.

@@ -31,7 +31,9 @@ class LstmLMConfig(ModelConfig):
             next and the gradient does not (Dai and Le: 400). It changes training alone. null: the gradient goes through
             the row.
         embedding_initializer_range: standard deviation of the token table.
-        activation, layer_norm_epsilon, initializer_range: of the heads of tasks.
+        activation: of the heads of tasks.
+        layer_norm_epsilon: added to the variance of layer normalization, in the heads of tasks.
+        initializer_range: standard deviation of the kernels in the heads of tasks.
 
     Raises:
         ConfigError: `tied` with E other than H.

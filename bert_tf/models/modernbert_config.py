@@ -21,7 +21,8 @@ class ModernBertConfig(EncoderConfig):
             computed, too.
         global_attention_every: n; layers 0, n, 2 n, ... see all tokens, the others near ones.
         local_attention: w; a local layer sees w // 2 tokens on each side.
-        global_theta, local_theta: the bases of the rotary wavelengths in global and local layers.
+        global_theta: the base of the rotary wavelengths in layers that see all tokens.
+        local_theta: the base of the rotary wavelengths in layers that see near tokens.
         activation: of the gate and the masked LM head.
         dropout: on the embeddings and inside the gated networks. The released configurations have none.
         attention_dropout: on attention probabilities and on the attention's output.

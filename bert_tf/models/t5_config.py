@@ -30,7 +30,8 @@ class T5Config(T5StackConfig):
         dropout: on embeddings, on every branch, on attention probabilities, inside the feed-forward networks and on
             the results of encoder and decoder. T5 1.1 was pretrained without.
         layer_norm_epsilon: added to the mean square.
-        num_buckets, max_distance: of the relative positions; see `RelativePositionBias`.
+        num_buckets: of the relative positions, of both directions together; see `RelativePositionBias`.
+        max_distance: of the relative positions: from there on all distances count as one.
 
     Raises:
         ConfigError: `share_layers` with another number of layers in the decoder.

@@ -26,7 +26,8 @@ class T5StackConfig(ModelConfig):
         dropout: on embeddings, on every branch, on attention probabilities, inside the feed-forward networks and on
             the result.
         layer_norm_epsilon: added to the mean square.
-        num_buckets, max_distance: of the relative positions; see `RelativePositionBias`.
+        num_buckets: of the relative positions, of both directions together; see `RelativePositionBias`.
+        max_distance: of the relative positions: from there on all distances count as one.
     """
 
     num_layers: Layers

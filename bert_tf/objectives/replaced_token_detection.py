@@ -45,8 +45,8 @@ class ReplacedTokenDetection(PretrainingModel):
 
     Metrics: `masked_lm_accuracy` of the generator's best guess and `sampled_accuracy` of the sampled tokens;
     `discriminator_accuracy`, `discriminator_precision` and `discriminator_recall` of the replaced ones;
-    `discriminator_auc`, in how many pairs of a replaced and an original token of one row the replaced one has the
-    higher logit (0.5 is chance); `replaced_share`, the fraction of all tokens that are replaced.
+    `replaced_share`, the fraction of all tokens that are replaced; in evaluation also `discriminator_auc`, in how many
+    pairs of a replaced and an original token of one row the replaced one has the higher logit (0.5 is chance).
 
     Raises:
         ConfigError: training without a generator.
@@ -133,9 +133,10 @@ class ReplacedTokenDetection(PretrainingModel):
             "discriminator_accuracy": (ops.sum((1 - ops.abs(answers - labels)) * weights), num_tokens),
             "discriminator_precision": (found, ops.sum(answers * weights)),
             "discriminator_recall": (found, num_replaced),
-            "discriminator_auc": _pairs_in_order(logits, labels * weights, (1 - labels) * weights),
             "replaced_share": (num_replaced, num_tokens),
         }
+        if not training:  # [B, S, S] three times: in evaluation alone, as in google-research/electra
+            metrics["discriminator_auc"] = _pairs_in_order(logits, labels * weights, (1 - labels) * weights)
         return losses, metrics
 
     def _check_trainable(self):

@@ -74,9 +74,12 @@ class NextTokenScorer:
         scored = self.score(texts)
         return [(found.log_likelihood, _part(found, span, text)) for found, span, text in zip(scored, spans, texts)]
 
-    def fill_scores(self, texts, spans):
-        """list of float, for what fills a span of each text: the mean log-probability of the tokens of the text."""
-        return [float(text.log_p.mean()) for text in self.score(texts)]
+    def sentence_scores(self, texts):
+        """list of float: the mean log-probability of the tokens of each text, of which the first alone is predicted from the
+        start token, and the others from the text without it.
+        """
+        tokenized(self.tokenizer, texts)  # refuses a text without tokens
+        return [float(log_p.mean()) for _, log_p, _ in self.scorer.tokens(texts, keeps_start=False)]
 
     def follow_scores(self, pairs):
         """list of float, for how well the second text of each pair follows the first: the mean log-probability of its tokens."""

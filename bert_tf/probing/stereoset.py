@@ -34,6 +34,8 @@ class StereoSetExample:
         kind, target: str, the type of bias and the group, such as "gender" and "sister".
         context: str.
         options: tuple of str, the words or the sentences: a stereotype, its opposite, and one that is unrelated.
+        sentences: tuple of str, of a context with a blank the sentences as the file spells them; (): the context with each
+            word in its blank.
 
     Example:
         StereoSetExample("intrasentence", "gender", "girl", "The girl is BLANK.", ("soft", "determined", "fish")).filled("soft")
@@ -45,6 +47,7 @@ class StereoSetExample:
     target: str
     context: str
     options: tuple
+    sentences: tuple = ()
 
     def filled(self, word):
         """(the context with a word in its blank, its (start, end) there, in characters)."""
@@ -98,9 +101,9 @@ def read_stereoset(path, most=None):
         for row in itertools.islice(data.get(split) or (), most):
             try:
                 sentences = {sentence["gold_label"]: sentence["sentence"] for sentence in row["sentences"]}
-                options = tuple(sentences[label] for label in LABELS)
-                options = _options(split, row["context"], options)
-                examples.append(StereoSetExample(split, row["bias_type"], row["target"], row["context"], options))
+                whole = tuple(sentences[label] for label in LABELS)
+                options, own = _options(split, row["context"], whole), whole if split == SPLITS[0] else ()
+                examples.append(StereoSetExample(split, row["bias_type"], row["target"], row["context"], options, own))
             except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
                 name = row.get("id", "?") if isinstance(row, dict) else "?"
                 raise DataError(
@@ -123,8 +126,9 @@ def run_stereoset(scorer, examples, progress=None):
 
     A model that sees both sides scores a word by the mean probability of its tokens, each with those before it and
     without those after it, and a sentence by its next sentence prediction; without one (RoBERTa) the second half is
-    left out, where the authors train a head. A decoder scores a word by the mean log-probability of its sentence, as
-    the authors, and a sentence by its own after the context, where they train a head, too.
+    left out, where the authors train a head. A decoder scores a word by the mean log-probability of the tokens of the
+    file's own sentence, of which the first is predicted from the start token and the others from the sentence without
+    it, as the authors; and a sentence by its own after the context, where they train a head, too.
 
     Args:
         scorer: of `text_scorer`.
@@ -175,7 +179,12 @@ def _scores(scorer, examples):
     """For each example three floats, or None where the model cannot score it."""
     filled = [e.filled(word) for e in examples if e.split == SPLITS[0] for word in e.options]
     pairs = [(e.context, sentence) for e in examples if e.split != SPLITS[0] for sentence in e.options]
-    of_words = iter(scorer.fill_scores(*zip(*filled)) if filled else ())
+    if filled and hasattr(scorer, "sentence_scores"):  # a decoder's
+        inside = [e for e in examples if e.split == SPLITS[0]]
+        whole = [text for e in inside for text in e.sentences or [e.filled(word)[0] for word in e.options]]
+        of_words = iter(scorer.sentence_scores(whole))
+    else:
+        of_words = iter(scorer.fill_scores(*zip(*filled)) if filled else ())
     of_pairs = scorer.follow_scores(pairs) if pairs else ()
     following = iter(of_pairs) if of_pairs is not None else None
     for example in examples:

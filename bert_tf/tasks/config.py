@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from bert_tf.config import Range
 from bert_tf.models.task_heads import Features
 
-# The usual names of columns, in the order of preference.
+# The usual names of columns.
 TEXT_NAMES = (
     "text", "sentence", "sentence1", "text1", "premise", "question1", "question", "review",
     "document", "content", "comment", "body", "#1 string",

@@ -1,15 +1,18 @@
 """Examples as token ids, and batches of them as the features of the data contract."""
 
 import dataclasses
+import functools
+import re
 
 import numpy as np
 import tensorflow as tf
 
 from bert_tf.tasks.batching import bucket_bounds, plan_batches
-from bert_tf.tokenizers.ops.word_spans import find_word_spans
+from bert_tf.tokenizers.ops import word_spans
 from tfrecords.reading.untuned import untuned
 
 TOKENIZE_BATCH = 1024
+_SURROGATE = re.compile("[\ud800-\udfff]")
 # AutoGraph would search for Python code to translate, which takes seconds and finds none.
 _as_it_is = tf.autograph.experimental.do_not_convert
 
@@ -161,24 +164,14 @@ def tokenize_with_offsets(tokenizer, texts):
 
 
 def tokenize_words(tokenizer, texts):
-    """(ids, bool whether a token begins a word, [start, end) of the words in characters) of `texts`.
-
-    RaggedTensors: [N, None] for tokens and [N, None, 2] for words; see `tokenizers.ops.word_spans.find_word_spans`.
-    """
-
-    def tokens_and_words(text):
-        ids, starts, ends = tokenizer.tokenize_with_offsets(text)
-        begins, spans = find_word_spans(tokenizer, text, ids, starts, ends)
-        words = tf.math.unsorted_segment_sum(tf.cast(begins, tf.int64), ids.value_rowids(), ids.nrows())
-        return ids, ids.with_values(begins), tf.RaggedTensor.from_row_lengths(spans, words)
-
-    return _map_texts(tokens_and_words, texts)
+    """(ids, whether a token begins a word, [start, end) of the words) of `texts`; see `tokenizers.ops.word_spans.tokenize_words`."""
+    return _map_texts(functools.partial(word_spans.tokenize_words, tokenizer), texts)
 
 
 def as_strings(texts):
     """A list of str as tf.string [N]."""
-    # JSON can spell a lone surrogate, which is no UTF-8; the tokenizer ignores its bytes.
-    return tf.constant([text.encode("utf-8", "surrogatepass") for text in texts], tf.string)
+    # JSON can spell a lone surrogate, which is no UTF-8. As one character, so that offsets count what Python counts.
+    return tf.constant([_SURROGATE.sub("\ufffd", text) for text in texts], tf.string)
 
 
 def _map_texts(function, texts):

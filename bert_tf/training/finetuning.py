@@ -11,6 +11,7 @@ import json
 import math
 import shutil
 import statistics
+import sys
 
 import keras
 import tensorflow as tf
@@ -98,6 +99,10 @@ def finetune_seeds(config, output, strategy, in_place, before=lambda: None, lear
     tokens = config.train.batch_size * task.config.sequence_length
     config = resolve(config, folder, strategy, learning.model_config, tokens)
     data, identities = learning.read(task), learning.identities()
+    first = next(iter(data.values()))
+    chosen = ", ".join(f"{role} {column!r}" for role, column in first.columns.items())
+    if chosen:  # found by their usual names, they may be other columns than the user means
+        print(f"columns of {first.path}: {chosen}", file=sys.stderr, flush=True)
     inputs.check(folder.path, identities)
 
     def begin():
@@ -111,6 +116,8 @@ def finetune_seeds(config, output, strategy, in_place, before=lambda: None, lear
         one = dataclasses.replace(config, train=dataclasses.replace(config.train, seed=seed, seeds=1))
         results[run.path] = _finetune_once(one, run, folder, task, data, strategy, begin, learning)
     summary = _summarize(results, folder, task, learning.trains_head)
+    if "train" not in data:
+        summary["warnings"].append("there are no baselines: they guess by the labels of data.train, which is not given")
     if not writes:
         return summary
     folder.check_in_place("the summary")
@@ -175,7 +182,7 @@ def _train_and_measure(config, run, folder, task, data, strategy, begin, writes,
         # Before the training, in case the metric is undefined there.
         for split, measured in (("dev", dev), ("test", test)):
             if measured is not None and (writes or split == "dev"):
-                result["baselines"][split] = task.baselines(data["train"], measured)
+                result["baselines"][split] = task.baselines(data["train"], measured) if "train" in data else {}
         kept = _best if learning.trains_head else _last
         result["dev"] = _train(model, trained, task, examples, dev, steps, train, run, writes, freezing, kept)
         task = task.tuned(result["dev"])

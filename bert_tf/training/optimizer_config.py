@@ -65,7 +65,8 @@ class AdamConfig(OptimizerConfig):
 
     Attributes:
         weight_decay: decoupled, times the learning rate; not on biases and layer norms.
-        beta_1, beta_2: decay rates of the moments of the gradient.
+        beta_1: decay rate of the mean of the gradient.
+        beta_2: decay rate of the mean of the squared gradient.
         epsilon: added to the root of the second moment.
         bias_correction: whether the moments are corrected for starting at zero. BERT's code does not; fine-tuning on
             small data sets needs it (Mosbach et al. 2021).

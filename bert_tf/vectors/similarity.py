@@ -1,7 +1,6 @@
 """Word similarity and nearest neighbours of word vectors."""
 
 import dataclasses
-import math
 import unicodedata
 from collections.abc import Callable
 
@@ -11,7 +10,7 @@ from scipy.stats import spearmanr
 from bert_tf.config import nearest
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
-from bert_tf.parsing import brief
+from bert_tf.parsing import brief, parse_number
 from bert_tf.training.loading import load
 
 
@@ -131,17 +130,9 @@ def read_pairs(path):
         if not line.strip() or line.startswith("#"):
             continue
         fields = [field.strip().strip('"') for field in line.split("\t" if "\t" in line else ",")]
-        score = next((value for value in map(_number, fields[2:]) if value is not None), None)
+        score = next((value for value in map(parse_number, fields[2:]) if value is not None), None)
         if score is not None:
             pairs.append((fields[0], fields[1], score))
         elif number > 1:  # else the names of the columns
             raise DataError(f"{path}, line {number}: expected two words and a number, got {brief(line)}")
     return pairs
-
-
-def _number(text):
-    """A finite number; None for any other text."""
-    try:
-        return float(text) if math.isfinite(float(text)) else None
-    except ValueError:
-        return None

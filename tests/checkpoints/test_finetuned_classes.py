@@ -188,6 +188,8 @@ def test_what_the_configuration_says_of_a_task(tmp_path):
         ({"problem_type": "regression"}, ConfigError, "'regression' with 3 outputs"),
         ({"id2label": {"0": "a", "2": "b"}}, ConfigError, "name the labels 0, 1, ... without a gap"),
         ({"id2label": {"0": "a", "1": "a"}}, ConfigError, "'a' twice"),
+        ({"id2label": {"0": "a", "1": None, "2": "b"}}, ConfigError, "names the label 1 None; it must be a text"),
+        ({"id2label": {"0": "a", "1": " ", "2": "b"}}, ConfigError, "names the label 1 ' '"),
         ({"id2label": ...}, DataError, r"'classifier.bias' has shape \(3,\)"),  # two labels without names
         ({"classifier_dropout": "0.1"}, ConfigError, "dropout rate '0.1'"),
         ({"architectures": ["BertForMaskedLM"]}, DataError, r"no fine-tuned model: .* \['BertForMaskedLM'\]"),

@@ -1,7 +1,9 @@
 """Every command on one small road, as a user types them."""
 
 import argparse
+import contextlib
 import importlib.metadata
+import io
 import json
 import os
 import re
@@ -60,7 +62,12 @@ def road(tmp_path_factory):
         options = (
             f"--set train.epochs=2 --set train.batch_size=8 --set train.seeds={seeds} --set task.sequence_length=64"
         )
-        run(f"finetune --config finetune/{kind} --init-from {folder}/run {files} --output {folder}/{name} {options}")
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            run(
+                f"finetune --config finetune/{kind} --init-from {folder}/run {files} --output {folder}/{name} {options}"
+            )
+        columns = "text 'sentence', label 'label'" if kind == "classification" else "words 0, tags -1"
+        assert f"columns of {folder}/train.{suffix}: {columns}\n" in said.getvalue()
     return folder
 
 

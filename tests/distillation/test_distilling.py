@@ -67,6 +67,14 @@ def test_the_student_learns_the_teachers_labels_from_unlabelled_text(folder, dis
     assert summary["dev"]["baselines"]["majority class"]["accuracy"] == 0.5
 
 
+def test_there_are_no_baselines_without_labels_to_guess_by(folder, tmp_path):
+    """The labels of the dev file itself would make the majority class an oracle."""
+    config = with_texts(folder, "terms={soft_labels: 1}", "data.train=null", "train.epochs=1")
+    summary = distill(config, tmp_path / "run")
+    assert summary["dev"]["baselines"] == {}
+    assert any("no baselines: they guess by the labels of data.train" in warning for warning in summary["warnings"])
+
+
 def test_the_run_is_an_ordinary_one(folder, distilled):
     _, run = distilled
     task, model, _ = load_finetuned(run.path)

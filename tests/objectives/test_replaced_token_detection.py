@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertEncoder
 from bert_tf.models.albert import AlbertEncoder
@@ -118,6 +119,16 @@ def test_losses_and_metrics_against_float64():
     assert 0 < expected_metrics["discriminator_recall"] < 1 and expected_metrics["sampled_accuracy"] > 0
     for name, value in expected_metrics.items():
         assert float(metrics[name][0] / metrics[name][1]) == pytest.approx(value, rel=1e-6), name
+
+
+def test_a_step_of_training_compares_no_pairs_of_tokens():
+    """The area under the ROC curve takes numbers of [B, S, S], and is a metric of evaluation alone."""
+    model, features = make(), batch()
+    training = model.loss_sums(features, training=True)[1]
+    assert model.loss_sums(features, training=False)[1].keys() - training.keys() == {"discriminator_auc"}
+    model.compile(AdamW(1e-3))
+    assert "discriminator_auc" not in model.fit(features, verbose=0).history
+    assert 0 <= model.evaluate(features, verbose=0, return_dict=True)["discriminator_auc"] <= 1
 
 
 def test_samples_follow_the_generator():

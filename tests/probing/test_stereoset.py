@@ -30,7 +30,14 @@ def test_files(tmp_path):
     after = row("intersentence", "A girl.", "She is tough.", "She is soft.", "My dog.")
     path.write_text(json.dumps({"version": "1", "data": {"intrasentence": [inside], "intersentence": [after]}}))
     assert read_stereoset(path) == [
-        StereoSetExample("intrasentence", "gender", "girl", "Girls are BLANK.", ("soft", "tough", "fish")),
+        StereoSetExample(
+            "intrasentence",
+            "gender",
+            "girl",
+            "Girls are BLANK.",
+            ("soft", "tough", "fish"),
+            ("Girls are soft.", "Girls are tough.", "Girls are fish."),
+        ),
         StereoSetExample("intersentence", "gender", "girl", "A girl.", ("She is soft.", "She is tough.", "My dog.")),
     ]
     del inside["target"]
@@ -85,5 +92,20 @@ def test_scores_of_a_decoder():
     decoder = GPT2Decoder(GPT2Config(TOKENIZER.vocabulary_size, 16, 1, 2, 32, initializer_range=0.5))
     scorer = text_scorer(CausalLM(decoder), TOKENIZER)
     (text,) = scorer.score(["the film is good"])
-    assert scorer.fill_scores(["the film is good"], [(12, 16)]) == [pytest.approx(text.log_p.mean())]
+
+    # As eval_generative_models.py of the authors: the start token predicts the first token alone.
+    def log_p(ids):
+        logits = decoder.output_logits(decoder({"token_ids": np.array([ids])})["sequence_output"])[0]
+        return keras.ops.convert_to_numpy(keras.ops.log_softmax(logits, axis=-1))
+
+    ids = TOKENIZER.encode("the film is good")
+    first, others = log_p([scorer.scorer.start_id])[0, ids[0]], log_p(ids)[range(3), ids[1:]]
+    wanted = np.mean([first, *others])
+    assert scorer.sentence_scores(["the film is good"]) == [pytest.approx(wanted, rel=1e-5)]
+    assert wanted != pytest.approx(text.log_p.mean(), rel=1e-3)
+    # The file's own sentence, which the context with the word in its blank need not be.
+    rows = [("the film is BLANK.", ("good", "bad", "film"), ("the film is good .", "the film bad", "un film"))]
+    example = StereoSetExample("intrasentence", "x", "film", *rows[0])
+    scores = scorer.sentence_scores(list(rows[0][2]))
+    assert run_stereoset(scorer, [example])["all"] == stereoset_score([("film", scores)])
     assert scorer.follow_scores([("the film", "is good")]) == [pytest.approx(text.log_p[2:].mean())]

@@ -60,6 +60,8 @@ EXAMPLES = [
      "wic sentence1: a place sentence2: to place word: place", "False"),
     ("wsc", WSC, "wsc: Mark told Pete many lies about *himself* .", "Mark"),
     ("squad", SQUAD, "question: Which game ? context: Super Bowl 50 ( 2016 ) was it ' s game . ", "it ' s game . "),
+    ("trivia_qa", {"question": "Who was 007?", "question_id": "tc_1", "answer": {"value": "Bond", "aliases": ["James Bond", "Bond"]}},
+     "trivia_qa question: Who was 007?", "Bond"),
     ("summarize", {"article": "Long text.", "highlights": "Text."}, "summarize: Long text.", "Text."),
 ]  # fmt: skip
 
@@ -176,6 +178,8 @@ def test_files(tmp_path):
         ("rte", {"sentence1": "a", "label": 0}, "line 1: there is no key 'sentence2', which task.format=rte reads; its keys are sentence1, label"),
         ("rte", PAIR | {"label": "maybe"}, "line 1: the label 'maybe' is none of entailment, not_entailment, nor a number below 2"),
         ("rte", PAIR, "line 1: the row has no label, which only predict allows"),
+        ("rte", PAIR | {"label": "１"}, "line 1: the label .１. is none of entailment"),
+        ("stsb", PAIR | {"score": "1_0"}, "line 1: the score is .1_0.; it must be a number"),
         ("wsc", WSC | {"text": "no pronoun here at all in this one"}, "line 1: span2_text 'himself' is not word 6 of the text"),
         ("record", {"passage": "a", "query": "b", "entities": 3, "idx": 1}, "line 1: the row is not as the files of task.format=record"),
     ],

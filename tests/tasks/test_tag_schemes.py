@@ -151,6 +151,56 @@ def test_broken_tags_are_refused(tmp_path, text, columns, message):
     assert [e for tags in labels for e in entities(tags)] and find_scheme(labels) == task.scheme
 
 
+@pytest.mark.parametrize(("text", "message"), [
+    ("Anna B-PER\nmet o\nPaul B-PER\n", "line 2: of 'met' the tag 'o' is no entity tag (O, B-..., I-...)"),
+    ("Anna B-PER\nmet O\nPaul B_PER\n", "line 3: of 'Paul' the tag 'B_PER'"),
+    ("Anna B-PER\nmet 0\n\nPaul PER\n", "line 2: of 'met' the tag '0'"),
+    ("Anna b-per\nmet o\n", "line 1: of 'Anna' the tag 'b-per'"),  # all in lower case
+    ("Anna B_PER\nmet O\n", "line 1: of 'Anna' the tag 'B_PER'"),
+    ("Anna B\nmet 0\nin O\n", "line 2: of 'met' the tag '0'"),
+])  # fmt: skip
+def test_a_tag_that_is_no_entity_tag_among_others_is_named(tmp_path, text, message):
+    path = tmp_path / "a.conll"
+    path.write_text(text)
+    for columns in ({}, {"tag_scheme": "conlleval"}):
+        with pytest.raises(DataError) as error:
+            task_of(columns=columns).read(path)
+        assert message in str(error.value) and "list all of them in task.labels" in str(error.value)
+    tags = [line.split()[1] for line in text.splitlines() if line]
+    task = task_of(labels=sorted(set(tags)))
+    assert [tag for tags in task.read(path).labels for tag in tags] == tags and task.metric == "accuracy"
+
+
+@pytest.mark.parametrize("tags", ["NN VB IN", "N O S V I", "O E S", "O VERB"])
+def test_other_tags_are_no_entities(tmp_path, tags):
+    (tmp_path / "a.conll").write_text("".join(f"a {tag}\n" for tag in tags.split()))
+    task = task_of()
+    task.read(tmp_path / "a.conll")
+    assert task.labels == tuple(sorted(tags.split())) and task.metric == "accuracy"
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_entities_without_types_are_scored_as_those_of_one_type(tmp_path, scheme):
+    rng = random.Random(2)
+    typed = [rewrite([rng.choice(["O", "B-X", "I-X"]) for _ in range(9)], scheme) for _ in range(40)]
+    gold, said = typed[:20], typed[20:]
+    plain = [[[tag.removesuffix("-X") for tag in tags] for tags in side] for side in (gold, said)]
+    assert find_scheme(plain[0]) == scheme and 0.1 < entity_scores(gold, said)["f1"] < 0.9
+    assert entity_scores(*plain) == entity_scores(gold, said)
+    for other in SCHEMES:
+        assert [rewrite(tags, other) for tags in plain[0]] == [
+            [tag.removesuffix("-X") for tag in rewrite(tags, other)] for tags in gold
+        ]
+    (tmp_path / "a.conll").write_text("\n".join("".join(f"a {tag}\n" for tag in tags) for tags in plain[0]))
+    task = task_of()
+    task.read(tmp_path / "a.conll")
+    assert (task.scheme, task.metric) == (scheme, "f1")
+    assert set(task.labels) == {"O", "B", "I"} | set({"BIOES": "ES", "BILOU": "LU"}.get(scheme, ""))
+    words = Words([[1]] * 9, [2 * i for i in range(9)], [2 * i + 1 for i in range(9)])
+    answer = task._answer("a " * 8 + "a", words, np.zeros((9, len(task.labels))), plain[0][0])
+    assert len(answer["entities"]) == len(entities(gold[0])) and {e["type"] for e in answer["entities"]} == {"_"}
+
+
 def test_a_scheme_is_for_entities(tmp_path):
     (tmp_path / "a.conll").write_text("a NN\nb VB\n")
     with pytest.raises(ConfigError, match="task.scheme=BIOES needs tags that mark entities .* remove task.scheme"):

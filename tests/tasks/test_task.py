@@ -194,9 +194,40 @@ def test_baselines(task, examples, tokenizer):
     assert scores["mean of the training labels"]["loss"] == pytest.approx(4.5)
 
 
+PAIR = {"sentence1": "the cat", "start1": 4, "end1": 7, "sentence2": "a cat", "start2": 2, "end2": 5}
+QUERY = {"passage": "the cat", "query": "a @placeholder sat", "entities": ["cat"]}
+
+
+@pytest.mark.parametrize(("kind", "given"), [
+    ("classification", lambda odd: (["a", "b", "c"], None, ["x", odd, "y"])),
+    ("regression", lambda odd: (["a", "b"], None, [1.0, odd])),
+    ("multi_label", lambda odd: (["a", "b"], None, [["x"], odd])), ("multi_label", lambda odd: (["a"], None, [["x", odd]])),
+    ("multirc", lambda odd: (["a", "b"], ["a", "b"], ["1", odd])),
+    ("tagging", lambda odd: ([["a", "b"]], [["X", odd]])), ("tagging", lambda odd: ([["a"], ["b"]], [["X"], odd])),
+    ("tagging", lambda odd: ([["a", odd]], [["X", "Y"]])),
+    ("multiple_choice", lambda odd: ([("a", ["b", "c"])], [odd])), ("word_pair", lambda odd: ([PAIR], [odd])),
+    ("text_to_text", lambda odd: (["a"], [odd])), ("record", lambda odd: ([QUERY], [[odd]])),
+    ("record", lambda odd: ([QUERY], [odd])), ("question_answering", lambda odd: (["a"], ["the cat"], [odd])),
+    ("question_answering", lambda odd: (["a"], ["the cat"], [[(odd, 4)]])),
+])  # fmt: skip
+def test_a_label_that_is_none_is_refused(tokenizer, kind, given):
+    # str(None) and str(b"x") would be classes of their own.
+    for odd in (None, b"x", {"x": 1}):
+        with pytest.raises(DataError):
+            build_task({"kind": kind}, tokenizer).examples(*given(odd))
+
+
+def test_labels_may_be_numbers_of_numpy(tokenizer):
+    labels = build_task({}, tokenizer).examples(["a", "b", "c"], labels=np.array([1, 0, 1])).labels
+    assert labels == ["1", "0", "1"]
+    tags = build_task({"kind": "tagging"}, tokenizer).examples([["a", "b"]], np.array([[3, 4]])).labels
+    assert tags == [["3", "4"]]
+
+
 def test_labels_are_sorted_as_numbers_where_they_are_numbers():
     assert sorted_labels(["10", "2", "1", "2"]) == ("1", "2", "10")
     assert sorted_labels(["b", "10", "a"]) == ("10", "a", "b")
+    assert sorted_labels(["20", "1_0", "3"]) == ("1_0", "20", "3")
 
 
 def test_an_encoder_without_pooler_gets_one(task, examples):

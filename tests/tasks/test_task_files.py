@@ -13,6 +13,7 @@ from bert_tf.tasks.config import ColumnsConfig, TaskConfig
 from bert_tf.tasks.tables.columns import read_columns, read_words
 from bert_tf.tasks.tables.files import file_format, read_table
 from bert_tf.tasks.tagging.conll import read_conll
+from bert_tf.tasks.tagging.files import read_tagged
 from bert_tf.tasks.texts.regression import parse_numbers
 from bert_tf.training.finetune_config import FinetuneConfig
 
@@ -123,7 +124,9 @@ def test_what_cannot_be_read():
 def test_numbers(write):
     path = write("a.tsv", "text\tscore\na\t2.5\nb\t-1e1\n")
     assert parse_numbers(read(path)).labels == [2.5, -10.0]
-    for bad in ("many", "inf", "1e39", "-1e31"):
+    path = write("a.jsonl", [{"text": "a", "score": number} for number in (7, 1e-7, 2.0, "+.5", "5.", " 3E2 ")])
+    assert parse_numbers(read(path)).labels == [7, 1e-7, 2, 0.5, 5, 300]
+    for bad in ("many", "inf", "1e39", "-1e31", "1_000", "１２", "0x1", "1e", "."):
         message = f"a.tsv, line 3: the label '{bad}' is not a finite number of at most 1e.30"
         with pytest.raises(DataError, match=message):
             parse_numbers(read(write("a.tsv", f"text\tscore\na\t2.5\nb\t{bad}\n")))
@@ -248,7 +251,7 @@ def test_empty_texts_are_refused_or_counted(write):
     ("a.tsv", "id\ttext\n7\tone\n\n8\t \n", [(2, "one", "7"), (3, None), (4, None, "8")]),
     ("a.csv", 'text,id\n"one\ntwo",7\n\n,8\n', [(2, "one\ntwo", "7"), (4, None), (5, None, "8")]),
     ("a.jsonl", '{"text": "one"}\n\n{"text": null, "id": 3}\n{"text": ""}\n',
-     [(1, "one"), (2, None), (3, None), (4, None)]),
+     [(1, "one"), (2, None), (3, None, 3), (4, None)]),
     ("a.json", '[{"id": 3, "text": "one"},\n{"text": null, "id": 4}]', [(1, "one", 3), (2, None, 4)]),
 ])  # fmt: skip
 def test_every_line_is_answered_once_and_in_order(write, name, content, expected):
@@ -267,3 +270,42 @@ def test_malformed_rows_are_answered_on_request(write):
         read(path, labelled=False)
     examples = read(path, labelled=False, skip_malformed=True)
     assert [sorted(a) for a in examples.one_a_line([{}, {}])] == [["line", "text"], ["error", "line"], ["line", "text"]]
+
+
+@pytest.mark.parametrize(("rows", "message"), [
+    ([{"text": "a", "label": "x"}, {"text": "b", "text_pair": "c", "label": "y"}], "line 1: there is no 'text_pair'"),
+    ([{"label": "x"}, {"text": "b", "label": "y"}], "line 1: there is no 'text'"),
+    ([{"text": "a"}, {"text": "b", "label": "y"}], "line 1: there is no 'label'"),
+    ([{"text": "a", "label": "x"}, {"text": "b", "Label": "y"}], "columns 'label' and 'Label' have usual names of a label"),
+])  # fmt: skip
+def test_keys_of_later_rows_are_seen(write, rows, message):
+    with pytest.raises(DataError, match=message):
+        read(write("a.jsonl", rows))
+    if "there is" in message:
+        examples = read(write("a.jsonl", rows), skip_malformed=True)
+        assert (examples.texts, examples.skipped) == (["b"], 1)
+        assert examples.text_pairs == (["c"] if "text_pair" in rows[1] else None)
+
+
+def test_keys_of_words_and_ids_may_be_in_later_rows(write):
+    rows = [{"words": ["a"]}, {"id": 7, "words": ["b"], "tags": ["X"]}]
+    examples = read_tagged(write("a.jsonl", rows), ColumnsConfig(), labelled=False)
+    assert (examples.words, examples.ids) == ([["a"], ["b"]], [{}, {"id": 7}])
+    with pytest.raises(DataError, match="line 1: 'tags' must be a list of strings"):
+        read_tagged(write("a.jsonl", rows), ColumnsConfig(), labelled=True)
+
+
+@pytest.mark.parametrize(("header", "columns", "message"), [
+    ("premise,text,label", {"text": "text"}, "'text' and 'premise' have usual names of a text; .* --set task.columns.text=text"),
+    ("text,label,score", {"label": "score"}, "'label' and 'score' have usual names of a label"),
+    ("text,sentence2,hypothesis,label", {"text_pair": "sentence2"}, "'sentence2' and 'hypothesis' have usual names of a text_pair"),
+    ("text,label,text", {"text": 0, "header": True}, "the columns 0 and 2 are both named 'text'; give the number"),
+    ("text,label,label", {"label": 2, "header": True}, "the columns 1 and 2 are both named 'label'; give the number"),
+])  # fmt: skip
+def test_one_of_two_candidates_is_named_not_guessed(write, header, columns, message):
+    count = header.count(",") + 1
+    path = write("a.csv", f"{header}\n{','.join('abcd'[:count])}\n{','.join('efgh'[:count])}\n")
+    with pytest.raises(DataError, match=message):
+        read(path)
+    examples = read(path, **columns)
+    assert len(examples) == 2 and columns.items() - {("header", True)} <= examples.columns.items()

@@ -1,8 +1,11 @@
 """Metrics of generated texts, against numbers worked out by hand and the packages themselves."""
 
 import pytest
+import tiny
 
 from bert_tf.errors import ConfigError
+from bert_tf.tasks import build_task
+from bert_tf.tasks.spans.scorer import normalize_squad, normalize_triviaqa
 from bert_tf.tasks.text_to_text import text_metrics
 
 TARGETS = ["the cat sat on the mat .", "it is raining today in the city"]
@@ -44,6 +47,29 @@ def test_answers_to_questions():
     assert scores["answer_em"] == 0.0
     assert scores["answer_f1"] == pytest.approx((2 / 3 + 1 / 2) / 2)
     assert text_metrics.answer_scores([["x", "The  Mat."]], ["mat"]) == {"answer_em": 1.0, "answer_f1": 1.0}
+
+
+def test_answers_of_trivia_qa_are_normalized_as_its_scorer_does():
+    # t5/evaluation/qa_utils_test.py and metrics_test.py.
+    assert normalize_triviaqa("`Needs\tA_LOT of the 'normalization'.\"‘") == "needs lot of normalization"
+    assert normalize_squad("`Needs\tA_LOT of the 'normalization'.\"‘") == "needs alot of normalization‘"
+    answers = [["big moose", "hippo"], ["correct1"], ["correct2.1", "correct2.2"], ["a", "b"]]
+    texts = ["‘a big  Moose!‘", "wrong", "correct2.2", "c"]
+    assert text_metrics.answer_scores(answers, texts, "triviaqa") == {"answer_em": 0.5, "answer_f1": 0.5}
+    assert text_metrics.answer_scores(answers, texts)["answer_em"] == 0.25
+    task = build_task({"kind": "text_to_text", "format": "trivia_qa"}, tiny.tokenizer())
+    assert (task.metric, task.format.scorer) == ("answer_em", "triviaqa")
+
+
+def test_the_mean_f1_is_over_all_labels():
+    """`mean_multiclass_f1(num_classes=3)` of T5, by which CB is judged."""
+    labels = ("entailment", "contradiction", "neutral")
+
+    def f1(wanted, found):
+        return text_metrics.label_scores(*([labels[i] for i in side] for side in (wanted, found)), labels)["f1_macro"]
+
+    assert f1([0, 1, 1, 2], [0, 0, 2, 2]) == pytest.approx(4 / 9)
+    assert f1([0, 1, 1], [0, 1, 1]) == pytest.approx(2 / 3), "neutral is neither true nor answered, and counts 0"
 
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch):

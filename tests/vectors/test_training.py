@@ -127,6 +127,7 @@ def test_judged_pairs(tmp_path):
     """Those that cannot be used, and the columns of SimLex."""
     for lines, message in (
         ("a\tb\t1\nc\td\n", "line 2: expected two words and a number"),
+        ("a\tb\t1\nc\td\t1_0\n", "line 2: expected two words and a number"),
         ("a,b,1\nb,c,1\n", "all 2 pairs have the score 1"),
     ):
         (tmp_path / "pairs").write_text(lines)

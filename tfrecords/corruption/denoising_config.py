@@ -31,9 +31,9 @@ class DenoisingConfig:
             "lm": the input is empty.
         rate: the fraction of tokens that are noise.
         mean_span: "span" only: the mean length of a span in tokens.
-        input_length, target_length: tokens of inputs and targets, the token that ends them included. None for what
-            the longest text needs; where that is random, for what is exceeded once in some million times. Longer
-            ones are truncated before that token.
+        input_length: tokens of an input, the token that ends it included. None for what the longest text needs; where
+            that is random, for what is exceeded once in some million times. A longer one is truncated before that token.
+        target_length: tokens of a target, as `input_length` of an input.
 
     Raises:
         ConfigError: a value out of its range, or a setting of another method.

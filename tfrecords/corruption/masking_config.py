@@ -53,8 +53,8 @@ class MaskingConfig:
             pieces are masked at .165, .145, .133, .117 (BERT's code .173, .151, .136, .124); n-grams of 1, 2,
             3 words are .651, .233, .116 of those masked (ALBERT's code .644, .239, .117).
         max_ngram: "ngram" only: words in the longest.
-        span_p, max_span: "span" only: the parameter of the geometric distribution, and words in
-            the longest.
+        span_p: "span" only: the parameter p of the geometric distribution of lengths; larger ones make shorter spans.
+        max_span: "span" only: the most words of a span.
         rare_token_exponent: a, where a candidate is drawn with a weight of count^-a, its count in the shards: 0 for all
             candidates equally likely, 0.7 for DistilBERT (`mlm_smoothing` in its train.py), which predicts rare tokens
             more often. Only with strategy "token". (The counts are those of a sample of about a million tokens. The

@@ -12,7 +12,8 @@ class PermutationConfig:
     """How much is predicted, and how far the random order reaches. The defaults are XLNet's.
 
     Attributes:
-        alpha, beta: beta of each alpha tokens are predicted: one of six ("K = 6" in the paper).
+        alpha: of how many tokens `beta` are predicted; with `beta` 1 one of six ("K = 6" in the paper).
+        beta: how many of each `alpha` tokens are predicted, as spans.
         max_ngram: the most tokens of a predicted span; n tokens with probability proportional
             to 1 / n.
         permutation_size: tokens are put in random order within windows of this many; the windows follow each

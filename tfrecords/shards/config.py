@@ -70,6 +70,8 @@ class CorpusConfig:
 class ShardsConfig(CorpusConfig):
     """How a corpus is packed into shards, which are a function of these settings, tokenizer and corpus.
 
+    Its settings are those of `CorpusConfig` and these.
+
     Attributes:
         sequence_length: the most tokens of an example, special tokens included.
         format: how sentences become examples (Liu et al. 2019, section 4.2):
@@ -97,7 +99,6 @@ class ShardsConfig(CorpusConfig):
         duplicates: passes over the corpus, each with other draws. The original made 10, each with its own
             masks; here masks are drawn when shards are read, so 1 is enough.
         seed: of the draws of pairs and lengths.
-        sentences, text_field, errors, shard_bytes, one_document_a_line, keep_text: see `CorpusConfig`.
 
     Raises:
         ConfigError: a value out of range, or one that the format does not use.

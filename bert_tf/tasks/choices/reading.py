@@ -23,8 +23,10 @@ class _Rows:
     rows: list
     unit: str = "line"
 
-    def first(self):
-        return next((row for _, row in self.rows if isinstance(row, dict)), {})
+    def merged(self):
+        """The first value under each key: a row of JSON may lack what others have."""
+        rows = [row for _, row in self.rows if isinstance(row, dict)]
+        return {key: value for row in reversed(rows) for key, value in row.items()}
 
 
 def read_questions(path, config, labelled):
@@ -157,7 +159,7 @@ def _kind_of(path):
 def _format_of(rows, config, path):
     format = FORMATS[config.format] if config.format else None
     if format is None and config.option_columns is None:
-        format = recognized(rows.first())
+        format = recognized(rows.merged())
     if format is None or format.name == "columns":
         dicts = [row for _, row in rows.rows if isinstance(row, dict)]
         if not dicts:

@@ -22,7 +22,7 @@ from bert_tf.tasks.choices.question import (
 )
 from bert_tf.tasks.config import ID_NAMES, LABEL_NAMES
 
-# The usual names of columns, in the order of preference.
+# The usual names of columns.
 CONTEXT_NAMES = ("context", "passage", "article", "story", "paragraph", "document", "dialogue", "premise", "text")
 QUESTION_NAMES = ("question", "query", "stem", "prompt")
 LIST_NAMES = ("options", "choices", "endings", "candidates", "answers")
@@ -53,7 +53,7 @@ def table_format(rows, config, path):
             "--set task.columns.text_pair=NAME"
         )
     label = _column(names, columns.label, [n for n in ANSWER_NAMES if n not in options], f"{path}: task.columns.label")
-    identifier = _column(names, None, ID_NAMES, path)
+    identifier = next((name for usual in ID_NAMES for name in names if str(name).lower() == usual), None)
 
     def texts(row):
         if len(options) == 1:
@@ -126,7 +126,7 @@ def _list(row, name):
 def _option_columns(names, given, path):
     if given is not None:
         return [_column(names, name, (), f"{path}: task.option_columns") for name in given]
-    found = _column(names, None, LIST_NAMES, path)
+    found = _column(names, None, LIST_NAMES, f"{path}: task.option_columns")
     if found is not None:
         return [found]
     by_prefix = {}
@@ -148,10 +148,14 @@ def _option_columns(names, given, path):
 
 
 def _column(names, given, usual, key):
-    """The column that is `given`, else the first with a usual name; None for none."""
+    """The column that is `given`, else the one with a usual name; None for none."""
     if given is None:
-        lowered = {name.lower(): name for name in reversed(names) if isinstance(name, str)}
-        return next((lowered[name] for name in usual if name in lowered), None)
+        found = [name for name in names if isinstance(name, str) and name.lower() in usual]
+        if len(found) > 1:
+            raise DataError(
+                f"{key}: the columns {_shown(found)} all have usual names; say which one is read, e.g. {found[0]}"
+            )
+        return found[0] if found else None
     if isinstance(given, int) and not isinstance(names[0], str):
         given = given + len(names) if given < 0 else given
     if given not in names:

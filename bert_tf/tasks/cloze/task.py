@@ -8,6 +8,8 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.errors import DataError
+from bert_tf.parsing import brief
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.cloze.files import PLACEHOLDER, examples_of, read_record, row_of, scores_of
@@ -74,7 +76,16 @@ class ReCoRDTask(Task):
     def examples(self, queries, answers=None):
         """Examples from a list of dicts as `predict` takes them, and of lists of accepted answers, or None."""
         examples = self.from_list(queries)
-        return examples if answers is None else dataclasses.replace(examples, labels=[list(texts) for texts in answers])
+        if answers is None:
+            return examples
+        if len(answers) != len(examples):
+            raise DataError(
+                f"there are {len(examples)} queries and {len(answers)} lists of answers; there must be as many"
+            )
+        for index, texts in enumerate(answers):
+            if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
+                raise DataError(f"{examples.where(index)}: the answers are {brief(texts)}; they must be a list of str")
+        return dataclasses.replace(examples, labels=[list(texts) for texts in answers])
 
     def learn(self, examples):
         """Nothing is left open: each passage has its entities."""

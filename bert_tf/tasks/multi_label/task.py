@@ -11,6 +11,7 @@ from bert_tf.tasks import metrics
 from bert_tf.tasks.metric_table import MULTI_LABEL, measure
 from bert_tf.tasks.multi_label.labels import label_reader
 from bert_tf.tasks.multi_label.model import MultiLabelClassifier
+from bert_tf.tasks.tables.columns import as_string
 from bert_tf.tasks.tables.labels import check_distinct, no_label, not_in_label_set
 from bert_tf.tasks.texts.classification import sorted_labels
 from bert_tf.tasks.texts.text_task import TextTask
@@ -41,11 +42,11 @@ class MultiLabelTask(TextTask):
             self.labels = self.config.label_columns
 
     def given_label(self, label):
-        if isinstance(label, str):
-            raise DataError(
-                f"the labels of an example are {brief(label)}; they must be a list, such as ['{brief(label)[1:-1]}']"
-            )
-        return tuple(dict.fromkeys(str(one) for one in label))
+        if not isinstance(label, (list, tuple, set, np.ndarray)):
+            example = brief(label)[1:-1] if isinstance(label, str) else "joy"
+            raise DataError(f"the labels of an example are {brief(label)}; they must be a list, such as ['{example}']")
+        labels = tuple(dict.fromkeys(map(as_string, label)))
+        return None if None in labels else labels
 
     def label_problem(self, label):
         return next(filter(None, (no_label(one, self.labels or ()) for one in label)), None)

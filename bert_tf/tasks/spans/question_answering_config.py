@@ -40,7 +40,8 @@ class QuestionAnsweringConfig(TaskConfig):
             questions.
         null_threshold: the answer is "" where `null_odds` is above it. None: tuned on the dev file after training;
             until then 0, for ELECTRA's head -2.75.
-        scorer: "squad": the official scorers of SQuAD 1.1 and 2.0, F1 of words. "korquad": that of KorQuAD 1.0, F1 of
+        scorer: "squad": the official scorers of SQuAD 1.1 and 2.0, F1 of words. "triviaqa": that of TriviaQA, the same
+            with punctuation as spaces, so that "well-known" is two words. "korquad": that of KorQuAD 1.0, F1 of
             characters.
 
     Raises:
@@ -60,7 +61,7 @@ class QuestionAnsweringConfig(TaskConfig):
     beam: Annotated[int | None, Range(at_least=1, at_most=100)] = None
     impossible_questions: bool | None = None
     null_threshold: float | None = None
-    scorer: Literal["squad", "korquad"] = "squad"
+    scorer: Literal["squad", "triviaqa", "korquad"] = "squad"
 
     def __post_init__(self):
         if self.beam is not None and self.head in ("bert", "modernbert"):

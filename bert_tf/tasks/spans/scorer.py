@@ -1,7 +1,8 @@
-"""The official scorers of question answering: SQuAD 1.1 and 2.0, and KorQuAD 1.0.
+"""The official scorers of question answering: SQuAD 1.1 and 2.0, TriviaQA, and KorQuAD 1.0.
 
-Formulas of SQuAD's `evaluate-v1.1.py` and `evaluate-v2.0.py` and KorQuAD's `evaluate-korquad_v1.0.py`; here all scores
-are fractions, there they are percent.
+Formulas of SQuAD's `evaluate-v1.1.py` and `evaluate-v2.0.py`, TriviaQA's `triviaqa_evaluation.py` (as
+`t5/evaluation/qa_utils.py` has it) and KorQuAD's `evaluate-korquad_v1.0.py`; here all scores are fractions, there they
+are percent.
 """
 
 import collections
@@ -11,13 +12,22 @@ import string
 
 import numpy as np
 
+#: The threshold of questions whose `null_odds` are 0.
+SMALLEST = 5e-324
+
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
+_TRIVIA_PUNCTUATION = str.maketrans(dict.fromkeys(string.punctuation + "‘’´", " "))
 _MARKS = str.maketrans(dict.fromkeys("'\"《》<>〈〉()‘’", " "))
 
 
 def normalize_squad(text):
     """In lower case, without ASCII punctuation, articles and further white space."""
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def normalize_triviaqa(text):
+    """In lower case, punctuation and typographic quotation marks as spaces, without articles and further white space."""
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", text.lower().translate(_TRIVIA_PUNCTUATION)).split())
 
 
 def normalize_korquad(text):
@@ -40,6 +50,7 @@ class Scorer:
 
 SCORERS = {
     "squad": Scorer(normalize_squad, str.split),
+    "triviaqa": Scorer(normalize_triviaqa, str.split),
     "korquad": Scorer(normalize_korquad, lambda text: list(text.replace(" ", ""))),
 }
 
@@ -85,7 +96,8 @@ def best_threshold(scores, null_odds, has_answer, texts):
     """The highest mean score over all thresholds of "no answer", and the first threshold that gives it.
 
     `find_best_thresh` of evaluate-v2.0.py: from the threshold at which all questions have no answer upwards, to each
-    question's `null_odds`. Where no threshold is better than "no answer" for all, it is 0.
+    question's `null_odds`. Where no threshold is better than "no answer" for all, it is 0; a question's `null_odds` of 0 is
+    the smallest float above it, which decides the same.
 
     Args:
         scores: float [N], of the texts, the best that are not "".
@@ -105,7 +117,7 @@ def best_threshold(scores, null_odds, has_answer, texts):
     best = int(np.argmax(totals)) if len(totals) else 0
     if not len(totals) or totals[best] <= nothing:
         return nothing / max(int(answered.sum()), 1), 0.0
-    return float(totals[best]) / int(answered.sum()), float(np.asarray(null_odds)[order[best]])
+    return float(totals[best]) / int(answered.sum()), float(np.asarray(null_odds)[order[best]]) or SMALLEST
 
 
 def scores_without_impossible(answers, texts, scorer="squad"):

@@ -124,6 +124,12 @@ class QuestionAnsweringTask(Task):
             check_text(contexts[index], "context", examples.where(index))
         if answers is None:
             return examples
+        for index, spans in enumerate(answers):
+            pairs = isinstance(spans, (list, tuple)) and all(isinstance(one, (list, tuple)) for one in spans)
+            if not pairs or not all(len(one) == 2 and isinstance(one[0], str) for one in spans):
+                raise DataError(
+                    f"{examples.where(index)}: the answers are {brief(spans)}; they must be a list of (text, start)"
+                )
         labels = [
             check_answers([(t, s, s + len(t)) for t, s in spans], contexts[index], not spans, examples.where(index))
             for index, spans in enumerate(answers)
@@ -173,7 +179,7 @@ class QuestionAnsweringTask(Task):
         if not self.impossible or self.config.null_threshold is not None or "best_f1_threshold" not in metrics:
             return self
         result = copy.copy(self)
-        # 0 of the official scorer is "no answer" for all: it is written for probabilities, and `null_odds` may be negative.
+        # 0 of the scorer is "no answer" for all: the official one is written for probabilities, `null_odds` may be negative.
         result.threshold = metrics["best_f1_threshold"] or -CERTAIN
         return result
 

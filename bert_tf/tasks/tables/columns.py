@@ -2,10 +2,12 @@
 
 import dataclasses
 
+import numpy as np
+
 from bert_tf.config import nearest
-from bert_tf.encodings import is_unicode, name_among
+from bert_tf.encodings import name_among
 from bert_tf.errors import DataError
-from bert_tf.parsing import brief
+from bert_tf.parsing import listed
 from bert_tf.tasks.config import ID_NAMES, LABEL_NAMES, PAIR_NAMES, TAGS_NAMES, TEXT_NAMES, WORDS_NAMES
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.tables.files import read_table
@@ -17,7 +19,7 @@ _TEXTS = {"text": "text", "text_pair": "second text"}
 
 @dataclasses.dataclass(frozen=True)
 class UsualNames:
-    """The usual names of columns, in lower case and in the order of preference."""
+    """The usual names of columns, in lower case."""
 
     text: tuple = TEXT_NAMES
     text_pair: tuple = PAIR_NAMES
@@ -110,7 +112,7 @@ def read_words(path, format, columns, labelled=True):
         DataError: a missing key, or lists of different lengths; with file and line.
     """
     table = read_table(path, format)
-    find = _Finder(path, list(table.first()))
+    find = _Finder(path, table.names())
     words_key = find(columns.text, WORDS_NAMES, "text")
     tags_key = find(columns.label, TAGS_NAMES, "label") if labelled else None
     find.id_column = find.usual(ID_NAMES)
@@ -126,14 +128,11 @@ def read_words(path, format, columns, labelled=True):
         ids.append(find.id(row))
         lines.append(line)
         if labelled:
-            tags.append(_strings(row, tags_key, where))
+            tags.append([tag.strip() for tag in _strings(row, tags_key, where)])
             if len(tags[-1]) != len(sentence):
                 raise DataError(
                     f"{where}: {len(sentence)} {words_key} and {len(tags[-1])} {tags_key}; every word must have one tag"
                 )
-            for tag in tags[-1]:
-                if not is_unicode(tag):
-                    raise DataError(f"{where}: the tag {brief(tag)} is no Unicode text (a lone surrogate); correct it")
     return Examples(
         words=words,
         labels=tags if labelled else None,
@@ -154,7 +153,7 @@ def split_header(table, columns, text_names=TEXT_NAMES):
             but a header.
     """
     if table.keyed:
-        return list(table.first()), table.rows
+        return table.names(), table.rows
     numbered = any(isinstance(column, int) for column in (columns.text, columns.text_pair, columns.label))
     if not (not numbered if columns.header is None else columns.header):
         return None, table.rows
@@ -214,6 +213,16 @@ class _Finder:
     def __call__(self, given, usual, role, required=True):
         """The column for `role`, a name or a number; None if there is none and it is not required."""
         key = f"task.columns.{role}"
+        column = self._find(given, usual, role, required, key)
+        if isinstance(column, str) and self.names.count(column) > 1:
+            places = [place for place, name in enumerate(self.names) if name == column]
+            raise DataError(
+                f"{self.path}: the columns {listed(list(map(str, places)))} are both named '{column}'; give the number of the "
+                f"one that is read, with --set {key}={places[0]} --set task.columns.header=true"
+            )
+        return column
+
+    def _find(self, given, usual, role, required, key):
         if isinstance(given, int):
             if self.width is None:
                 raise DataError(
@@ -232,9 +241,15 @@ class _Finder:
                     hint = f"; {SEMICOLONS}"
                 raise DataError(f"{self.path}: there is no column '{given}' for {key}{hint}")
             return name
-        found = self.usual(usual)
-        if found is not None or not required:
-            return found
+        found = self._usual(usual)
+        if len(found) > 1:
+            names = listed([f"'{name}'" for name in found])
+            raise DataError(
+                f"{self.path}: the columns {names} have usual names of a {role}; say which one is read, e.g. with --set "
+                f"{key}={found[0]}"
+            )
+        if found or not required:
+            return found[0] if found else None
         if self.names is None:
             raise DataError(f"{self.path} has no header; number the column of the {role}, e.g. --set {key}=1")
         raise DataError(
@@ -244,8 +259,12 @@ class _Finder:
 
     def usual(self, names):
         """The column with the first of these names, in upper or lower case; None if there is none."""
-        lowered = {name.lower(): name for name in reversed(self.names or ())}
-        return next((lowered[name] for name in names if name in lowered), None)
+        return next(iter(self._usual(names)), None)
+
+    def _usual(self, names):
+        """The columns that have one of these names, in upper or lower case, in the order of the names."""
+        columns = dict.fromkeys(self.names or ())
+        return [column for name in dict.fromkeys(names) for column in columns if column.lower() == name]
 
     def cell(self, row, column, role):
         """What a column of a row holds: a str, or any value of JSON."""
@@ -271,10 +290,10 @@ class _Finder:
         return text.strip() if role == "label" else text
 
     def id(self, row):
-        """{"id": value of the row's column of identifiers}; {} without such a column."""
-        if self.id_column is None or not row:
+        """{"id": value of the row's column of identifiers}; {} where there is none."""
+        if self.id_column is None or not row or (self.width is None and self.id_column not in row):
             return {}
-        return {"id": row.get(self.id_column) if self.width is None else row[self._index(self.id_column)]}
+        return {"id": row[self._index(self.id_column) if self.width is not None else self.id_column]}
 
     def _index(self, column):
         return self.names.index(column) if isinstance(column, str) else column
@@ -287,7 +306,9 @@ def _check_label(label, labels):
 
 
 def as_string(value):
-    """A JSON value as str; None for lists, objects and null."""
+    """A JSON value, or the same of NumPy, as str; None for lists, objects, null and all else."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, (str, int, float)) else None

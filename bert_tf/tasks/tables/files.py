@@ -67,6 +67,10 @@ class Table:
         """The first row that is not empty: the header, where there is one."""
         return next(row for _, row in self.rows if row is not None)
 
+    def names(self):
+        """The keys of all rows, of a table whose rows are dicts: a row of JSON may lack what others have."""
+        return list(dict.fromkeys(name for _, row in self.rows for name in row or ()))
+
 
 def file_format(path, given=None, tagged=False):
     """The format of `path`: `given`, else what its ending says, else what it holds.

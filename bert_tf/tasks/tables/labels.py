@@ -11,17 +11,23 @@ from bert_tf.parsing import brief
 _MISSING = ("nan", "<na>")
 
 
-def no_label(label, known=()):
-    """Why a str cannot be a label; None if it can. `known`: the configured label set, which may contain "nan"."""
+def no_label(label, known=(), kind="label"):
+    """Why a str cannot be a label; None if it can.
+
+    Args:
+        label: str.
+        known: the configured label set, which may contain "nan".
+        kind: "label", of a row; or "tag", of a word.
+    """
     if not label.strip():
-        return "the row has no label, which only predict allows; add it"
+        return f"the {'word' if kind == 'tag' else 'row'} has no {kind}, which only predict allows; add it"
     if label.lower() in _MISSING and label not in known:
         return (
-            f"the label is '{label}', which pandas writes where there is none; correct it (a class of that name must "
+            f"the {kind} is '{label}', which pandas writes where there is none; correct it (a class of that name must "
             "be listed in task.labels)"
         )
     if not is_unicode(label):
-        return f"the label {brief(label)} is no Unicode text (a lone surrogate); correct it"
+        return f"the {kind} {brief(label)} is no Unicode text (a lone surrogate); correct it"
     return None
 
 

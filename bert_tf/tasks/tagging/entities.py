@@ -4,13 +4,38 @@ import re
 
 from bert_tf.tasks.metrics import named_scores
 
-_TAG = re.compile(r"([BIESLU])-(.+)")
+_TYPED = re.compile(r"[BIESLU]-.+")
+_PREFIXES = frozenset("BIESLU")
+# "o", "0", "b-PER", "B_PER", "B": what is meant as one of an entity's tags.
+_LIKE_ENTITY = re.compile(r"[BIESLU]([-_].+)?|[O0]", re.IGNORECASE)
 
 
 def marks_entities(tags):
-    """Whether every tag is "O" or a prefix with a type, as in "B-PER": entity tags, not parts of speech."""
-    tags = set(tags) - {"O"}
-    return bool(tags) and all(_TAG.fullmatch(tag) for tag in tags)
+    """Whether tags mark entities, not parts of speech: each is "O" or a prefix with a type, as in "B-PER"; or each is
+    "O" or a prefix alone, "B" or "I" among them.
+    """
+    tags = set(tags)
+    others = tags - {"O"}
+    if others <= _PREFIXES:
+        return len(tags) > 1 and bool(others & {"B", "I"})
+    return all(_TYPED.fullmatch(tag) for tag in others)
+
+
+def find_odd(tags):
+    """The tags that are no entity tags among those that are; a set, empty where all tags are, or none.
+
+    Example:
+        find_odd(["O", "B-PER", "B_LOC", "o"])  # {'B_LOC', 'o'}
+    """
+    tags = set(tags)
+    others = tags - {"O"}
+    if marks_entities(tags) or not others:
+        return set()
+    typed = {tag for tag in others if _TYPED.fullmatch(tag)}
+    shows = any(tag[1:] or tag in "BIbi" for tag in others)  # that the others are not the letters of something else
+    if typed or (shows and all(_LIKE_ENTITY.fullmatch(tag) for tag in tags)):
+        return others - (typed or _PREFIXES)
+    return set()
 
 
 def complete(tags):
@@ -18,12 +43,10 @@ def complete(tags):
 
     A dev set may hold the I- of a type whose entities were all one word long in training.
     """
-    seen = {_TAG.fullmatch(tag).groups() for tag in tags if tag != "O"}
-    prefixes = {prefix for prefix, _ in seen}
+    prefixes, types = (set(parts) for parts in zip(*((tag[0], tag[1:]) for tag in tags if tag != "O")))
     # IOB1 has B- only where two entities touch; a training set may hold none.
     prefixes |= {"B", "I"} | ({"E", "S"} if prefixes & set("ES") else {"L", "U"} if prefixes & set("LU") else set())
-    types = {kind for _, kind in seen}
-    return ("O", *sorted((f"{p}-{t}" for t in types for p in prefixes), key=lambda tag: (tag[2:], tag[0])))
+    return ("O", *sorted((p + t for t in types for p in prefixes), key=lambda tag: (tag[2:], tag[0])))
 
 
 def entity_scores(labels, predictions):
@@ -55,7 +78,7 @@ def _seqeval_scores(labels, predictions, average):
 
 
 def entities(tags):
-    """The entities of one sentence: a list of (type, first word, last word)."""
+    """The entities of one sentence: a list of (type, first word, last word); the type of tags without one is "_"."""
     from seqeval.metrics.sequence_labeling import get_entities
 
     return [(str(kind), int(start), int(end)) for kind, start, end in get_entities(_as_bioes(tags))]
@@ -63,4 +86,4 @@ def entities(tags):
 
 def _as_bioes(tags):
     # seqeval's conlleval rules know E- and S- and not their BILOU names.
-    return [{"L": "E", "U": "S"}.get(t[0], t[0]) + t[1:] if _TAG.fullmatch(t) else t for t in tags]
+    return [{"L": "E", "U": "S"}.get(t[0], t[0]) + t[1:] if t in _PREFIXES or _TYPED.fullmatch(t) else t for t in tags]

@@ -5,11 +5,13 @@ import dataclasses
 from absl import logging
 
 from bert_tf.errors import DataError
+from bert_tf.parsing import brief
 from bert_tf.tasks.config import WORDS_NAMES
 from bert_tf.tasks.tables.columns import read_columns, read_words
 from bert_tf.tasks.tables.files import file_format, read_table
+from bert_tf.tasks.tables.labels import no_label
 from bert_tf.tasks.tagging.conll import read_conll
-from bert_tf.tasks.tagging.entities import marks_entities
+from bert_tf.tasks.tagging.entities import find_odd, marks_entities
 from bert_tf.tasks.tagging.schemes import find_break, find_scheme, prefixes_of, rewrite
 
 
@@ -29,8 +31,8 @@ def read_tagged(path, columns, labelled):
     """
     format = file_format(path, columns.format, tagged=True)
     if format in ("jsonl", "parquet"):
-        first = read_table(path, format).first()
-        if labelled or columns.text in first or any(name in first for name in WORDS_NAMES):
+        names = read_table(path, format).names()
+        if labelled or columns.text in names or any(name in names for name in WORDS_NAMES):
             return read_words(path, format, columns, labelled)
     if format == "conll" or (format == "lines" and labelled):
         return read_conll(path, columns.text, columns.label, labelled)
@@ -42,21 +44,46 @@ def read_tagged(path, columns, labelled):
     return read_columns(path, format, columns, labelled=False, pairs=False)
 
 
-def scheme_of_file(examples, given=None):
+def check_tags(examples, known=None):
+    """Raises DataError for a tag that is missing, is what pandas writes for one, or is no Unicode text; names the word."""
+    problems = {tag: no_label(tag, known or (), "tag") for tags in examples.labels for tag in tags}
+    if any(problems.values()):
+        index, position = _find(examples, lambda tag: problems[tag])
+        raise DataError(f"{examples.where_word(index, position)}: {problems[examples.labels[index][position]]}")
+
+
+def _find(examples, wanted):
+    """(number of the sentence, number of the word) of the first tag for which `wanted` is true."""
+    return next((i, j) for i, tags in enumerate(examples.labels) for j, tag in enumerate(tags) if wanted(tag))
+
+
+def scheme_of_file(examples, given=None, known=None):
     """The scheme of the entity tags of labelled examples, whose tags keep its rules.
 
     Args:
         examples: `Examples` with `words` and `labels`.
-        given: `columns.tag_scheme`; None: recognized. "conlleval" allows any tag.
+        given: `columns.tag_scheme`; None: recognized. "conlleval" allows entity tags in any order.
+        known: the label set, which may hold tags of any form. None: tags that are no entity tags among those that are
+            are taken for mistakes.
 
     Returns:
         One of `SCHEMES`; for "conlleval" the scheme that the prefixes show, else IOB2. None where the tags mark no
         entities.
 
     Raises:
-        DataError: the first tag that breaks the scheme, or a scheme for tags that mark no entities.
+        DataError: the first tag that is no entity tag among those that are, or that breaks the scheme; or a scheme for
+            tags that mark no entities.
     """
     tags = {tag for sentence in examples.labels for tag in sentence}
+    odd = find_odd(tags) if known is None else set()
+    if odd:
+        index, position = _find(examples, odd.__contains__)
+        word, tag = examples.words[index][position], examples.labels[index][position]
+        raise DataError(
+            f"{examples.where_word(index, position)}: of '{word}' the tag {brief(tag)} is no entity tag (O, B-..., I-...), as "
+            "others of the file are, and so no entity could be scored; correct it, or, if the tags mark no entities, list all "
+            "of them in task.labels"
+        )
     if not marks_entities(tags):
         if given and tags - {"O"}:
             raise DataError(

@@ -94,10 +94,11 @@ def rewrite(tags, scheme):
     result, before = ["O"] * len(tags), None
     for kind, start, end in entities(tags):
         touches = scheme == "IOB1" and before == (kind, start - 1)
+        with_type = tags[start][1:]  # "-PER"; "" of tags without a type
         for index in range(start, end + 1):
             prefix = single if start == end else first if index == start else last if index == end else inner
-            result[index] = f"{prefix}-{kind}"
+            result[index] = prefix + with_type
         if touches:
-            result[start] = f"B-{kind}"
+            result[start] = "B" + with_type
         before = (kind, end)
     return result

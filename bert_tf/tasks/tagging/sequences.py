@@ -74,15 +74,14 @@ def words_of_sentences(tokenizer, sentences):
 
 
 def words_of_texts(tokenizer, texts):
-    """`Words` of raw texts: split at white space, each punctuation mark a word of its own."""
+    """`Words` of raw texts: split at white space, each punctuation mark a word of its own.
+
+    The pieces are those of `words_of_sentences` where the text is the words joined by white space.
+    """
     result = []
     for ids, begins, spans in zip(*(part.to_list() for part in tokenize_words(tokenizer, texts))):
-        pieces = []
-        for piece, first in zip(ids, begins):
-            if first:
-                pieces.append([piece])
-            elif pieces:  # white space before the first word is left out
-                pieces[-1].append(piece)
+        firsts = [*(place for place, first in enumerate(begins) if first), len(ids)]
+        pieces = [ids[first:end] for first, end in itertools.pairwise(firsts)]
         result.append(Words(pieces, [start for start, _ in spans], [end for _, end in spans]))
     return result
 

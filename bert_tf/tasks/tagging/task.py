@@ -12,11 +12,12 @@ from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.heads import Classifier
+from bert_tf.tasks.tables.columns import as_string
 from bert_tf.tasks.tables.files import FORMATS
 from bert_tf.tasks.tables.labels import check_distinct, class_weights, not_in_label_set
 from bert_tf.tasks.tagging.conll import write_conll
 from bert_tf.tasks.tagging.entities import complete, entities, entity_scores, marks_entities, scores_by_type
-from bert_tf.tasks.tagging.files import in_scheme, read_tagged, scheme_of_file, without_documents
+from bert_tf.tasks.tagging.files import check_tags, in_scheme, read_tagged, scheme_of_file, without_documents
 from bert_tf.tasks.tagging.schemes import prefixes_of, rewrite
 from bert_tf.tasks.tagging.sequences import cut_sequences, words_of_sentences, words_of_texts
 from bert_tf.tasks.task import SavedTask, Task
@@ -34,7 +35,8 @@ class TaggingTask(Task):
     """One tag of a set for each word.
 
     `evaluate` gives `accuracy` over words, `loss` (nats a word), `words` (their number) and, for tags that mark
-    entities (IOB1, IOB2, BIOES, BILOU), `precision`, `recall` and `f1` over whole entities.
+    entities (IOB1, IOB2, BIOES, BILOU; with types as in B-PER, or without), `precision`, `recall` and `f1` over whole
+    entities.
 
     `predict` gives {"text", "words": [{"word", "tag", "probability", "start", "end"}], and for entity
     tags "entities": [{"type", "text", "start", "end"}]}; `start` and `end` count characters of "text",
@@ -97,7 +99,8 @@ class TaggingTask(Task):
 
     def _in_scheme(self, examples):
         """The examples with entity tags in the task's scheme, which the first of them determine."""
-        found = scheme_of_file(examples, self.config.columns.tag_scheme)
+        check_tags(examples, self.labels)
+        found = scheme_of_file(examples, self.config.columns.tag_scheme, self.labels)
         if found is None:
             if self.config.scheme and any(tag != "O" for tags in examples.labels for tag in tags):
                 raise ConfigError(
@@ -145,12 +148,29 @@ class TaggingTask(Task):
 
     def examples(self, words, labels=None):
         """Examples from lists of lists of str, of the same lengths; checked as those of a file are."""
-        examples = Examples(words=[list(sentence) for sentence in words], labels=labels)
+        examples = self.from_list(list(words)) if len(words) else Examples(words=[])
+        if examples.words is None:
+            raise DataError(f"example 0 is {brief(examples.texts[0])}; each must be a list of words")
         if labels is None:
             return examples
-        for index, (sentence, tags) in enumerate(zip(words, labels, strict=True)):
+        if len(labels) != len(words):
+            raise DataError(
+                f"there are {len(words)} lists of words and {len(labels)} lists of tags; there must be as many"
+            )
+        for index, (sentence, tags) in enumerate(zip(words, labels)):
+            if not isinstance(tags, (list, tuple, np.ndarray)):
+                raise DataError(
+                    f"{examples.where(index)}: the tags are {brief(tags)}; they must be a list, one of each word"
+                )
             if len(sentence) != len(tags):
                 raise DataError(f"{examples.where(index)}: {len(sentence)} words and {len(tags)} tags")
+        given, labels = labels, [[as_string(tag) for tag in tags] for tags in labels]
+        examples = dataclasses.replace(examples, labels=labels)
+        for index, tags in enumerate(labels):
+            if None in tags:
+                position = tags.index(None)
+                tag = brief(given[index][position])
+                raise DataError(f"{examples.where_word(index, position)}: the tag is {tag}; a tag is a str or a number")
         examples = self._in_scheme(examples)
         self.learn(examples)
         return examples
@@ -160,7 +180,7 @@ class TaggingTask(Task):
         for index, given in enumerate(inputs):
             words = given if split and isinstance(given, (list, tuple)) else [given]
             if (split and words is not given) or not all(isinstance(word, str) for word in words):
-                wanted = "a list of words, as the first is" if split else "a text"
+                wanted = "a list of words, each a str" if split else "a text"
                 raise DataError(f"input {index} must be {wanted}, got {brief(given)}")
         return Examples(words=[list(words) for words in inputs]) if split else Examples(texts=inputs)
 

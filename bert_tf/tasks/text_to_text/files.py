@@ -10,7 +10,7 @@ from bert_tf.tasks.tables.columns import UsualNames, read_columns, split_header
 from bert_tf.tasks.tables.files import file_format, read_table
 from bert_tf.tasks.text_to_text.t5_formats import TextPair, glue_row
 
-#: The usual names of the columns, in the order of preference.
+#: The usual names of the columns.
 NAMES = UsualNames(
     text=("source", "input", "inputs", "article", "document", *TEXT_NAMES),
     text_pair=(),

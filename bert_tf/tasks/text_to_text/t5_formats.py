@@ -10,6 +10,8 @@ import re
 import string
 from collections.abc import Callable
 
+from bert_tf.parsing import parse_number
+
 #: The names that `translate` writes; the published models know the first four.
 LANGUAGES = {
     "en": "English", "de": "German", "fr": "French", "ro": "Romanian", "cs": "Czech", "es": "Spanish", "it": "Italian",
@@ -53,6 +55,7 @@ class T5Format:
         metric: what chooses the best epoch.
         labels: the target words, in the order of T5's label numbers; None where targets are free text.
         field: the key of the only text, which a plain str then is; None for several.
+        scorer: of answers, a name of `spans.scorer.SCORERS`.
         glue: the name in `GLUE_TASKS` of the columns of its TSV files; None for files with named keys.
 
     Example:
@@ -70,6 +73,7 @@ class T5Format:
     labels: tuple | None = None
     field: str | None = None
     glue: str | None = None
+    scorer: str = "squad"
 
 
 def _label(row, labels):
@@ -81,7 +85,7 @@ def _label(row, labels):
         label = int(str(label).lower() == "true")
     if str(label) in labels:
         return str(label)
-    if str(label).isdecimal() and int(label) < len(labels):
+    if re.fullmatch("[0-9]{1,9}", str(label)) and int(label) < len(labels):
         return labels[int(label)]
     raise ValueError(f"the label {label!r} is none of {', '.join(labels)}, nor a number below {len(labels)}")
 
@@ -103,7 +107,10 @@ def _classification(prefix, keys, labels):
 def _stsb(row):
     score = row.get("label", row.get("score"))
     # Ties go to the even fifth, in Python as in TensorFlow.
-    target = None if score is None else f"{round(float(score) * 5) / 5:.1f}"
+    number = None if score is None else parse_number(str(score))
+    if score is not None and number is None:
+        raise ValueError(f"the score is {score!r}; it must be a number")
+    target = None if number is None else f"{round(number * 5) / 5:.1f}"
     source = f"stsb sentence1: {row['sentence1']} sentence2: {row['sentence2']}"
     return [TextPair(source, target, identifier=_identifier(row))]
 
@@ -177,6 +184,15 @@ def _squad(row):
     return [TextPair(source, answers[0] if answers else None, answers, identifier=_identifier(row))]
 
 
+def _trivia_qa(row):
+    """A question without a context (Roberts et al. 2020, `t5_closed_book_qa`), as the package datasets has it."""
+    answer = row.get("answer") or {}
+    aliases = tuple(answer.get("aliases") or ())
+    target, source = answer.get("value"), f"trivia_qa question: {row['question']}"
+    identifier = row.get("question_id", _identifier(row))
+    return [TextPair(source, target, aliases or ((target,) if target else ()), identifier=identifier)]
+
+
 def _summarize(row):
     article = next(key for key in ("article", "document", "dialogue", "text") if key in row or key == "text")
     summary = next((row[key] for key in ("highlights", "summary", "target") if key in row), None)
@@ -233,6 +249,7 @@ _FORMATS = [
     _words("wic", ("sentence1", "sentence2", "word"), _FALSE_TRUE),
     T5Format("wsc", _wsc, "referent", "accuracy"),
     T5Format("squad", _squad, "answers", "answer_f1"),
+    T5Format("trivia_qa", _trivia_qa, "answers", "answer_em", field="question", scorer="triviaqa"),
     T5Format("summarize", _summarize, "texts", "rougeLsum", field="text"),
 ]
 _BY_NAME = {format.name: format for format in _FORMATS}

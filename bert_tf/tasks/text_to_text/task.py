@@ -238,7 +238,7 @@ class TextToTextTask(Task):
             right = [pair.label for pair in details] if details else [True] * len(texts)
             scores |= text_metrics.referent_scores(targets, texts, right)
         elif self.judged_as == "answers":
-            scores |= text_metrics.answer_scores(*_once_a_question(targets, texts, details))
+            scores |= text_metrics.answer_scores(*_once_a_question(targets, texts, details), self.format.scorer)
         return scores | text_metrics.free_text_scores(targets, texts, self.text_metrics, self.config.bleu_tokenize)
 
     def report(self, examples, outputs):

@@ -60,8 +60,8 @@ def label_scores(targets, texts, labels, groups=None):
         # As T5 has it: in place of -1 the label that is wrong.
         judged = np.where(found < 0, 1 - wanted, found)
         scores["f1"] = float(f1_score(wanted, judged, labels=[1], average=None, zero_division=0)[0])
-    present = sorted({*wanted, *found} - {-1})
-    scores["f1_macro"] = float(f1_score(wanted, found, labels=present, average="macro", zero_division=0))
+    # As T5's `mean_multiclass_f1`: over all labels, 0 for one that neither side has.
+    scores["f1_macro"] = float(f1_score(wanted, found, labels=range(len(labels)), average="macro", zero_division=0))
     scores["matthews"] = float(matthews_corrcoef(wanted, found))
     if groups is not None:
         right = collections.defaultdict(lambda: True)
@@ -87,7 +87,7 @@ def referent_scores(targets, texts, labels):
     return {"accuracy": metrics.accuracy(np.array(labels, int), found), "unparsable": int(np.sum(found < 0))}
 
 
-def answer_scores(answers, texts):
+def answer_scores(answers, texts, scorer="squad"):
     """SQuAD's exact match and F1 of words, each the largest over the accepted answers.
 
     Rajpurkar et al. 2016, section 6.1: without capitals, punctuation, articles and further white space.
@@ -95,8 +95,9 @@ def answer_scores(answers, texts):
     Args:
         answers: list of lists of str.
         texts: list of str.
+        scorer: of `spans.scorer.SCORERS`, which normalizes the texts.
     """
-    em, f1 = raw_scores([Answers(tuple(accepted)) for accepted in answers], texts)
+    em, f1 = raw_scores([Answers(tuple(accepted)) for accepted in answers], texts, scorer)
     return {"answer_em": float(em.mean()), "answer_f1": float(f1.mean())}
 
 

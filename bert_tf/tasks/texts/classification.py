@@ -3,6 +3,7 @@
 import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.parsing import parse_number
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.heads import Classifier
@@ -132,8 +133,7 @@ class ClassificationTask(TextTask):
 
 def sorted_labels(labels):
     """The distinct labels, sorted as numbers if all are, else as text."""
-    distinct = set(labels)
-    try:
-        return tuple(sorted(distinct, key=lambda label: (float(label), label)))
-    except ValueError:
-        return tuple(sorted(distinct))
+    numbers = {label: parse_number(label) for label in labels}
+    if None in numbers.values():
+        return tuple(sorted(numbers))
+    return tuple(sorted(numbers, key=lambda label: (numbers[label], label)))

@@ -7,7 +7,7 @@ import numpy as np
 
 from bert_tf.config import Range
 from bert_tf.errors import DataError
-from bert_tf.parsing import brief
+from bert_tf.parsing import brief, parse_number
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.heads import Regressor
@@ -122,11 +122,8 @@ def parse_numbers(examples):
     """
     numbers = []
     for index, label in enumerate(examples.labels):
-        try:
-            number = float(label)
-        except ValueError:
-            number = float("nan")
-        if not abs(number) <= LARGEST_NUMBER:
+        number = parse_number(label)
+        if number is None or abs(number) > LARGEST_NUMBER:
             raise DataError(
                 f"{examples.where(index)}: the label '{brief(label)[1:-1]}' is not a finite number of at most "
                 f"{LARGEST_NUMBER:.0e}, which regression needs; name the column of the numbers with --set "

@@ -9,7 +9,7 @@ from bert_tf.parsing import brief
 from bert_tf.tasks.benchmarks.glue import test_columns
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.sequences import Sequences, tokenize
-from bert_tf.tasks.tables.columns import read_columns
+from bert_tf.tasks.tables.columns import as_string, read_columns
 from bert_tf.tasks.tables.files import file_format, read_table
 from bert_tf.tasks.tables.labels import no_label
 from bert_tf.tasks.task import Task
@@ -32,8 +32,8 @@ class TextTask(Task):
     read_labels = None
 
     def given_label(self, label):
-        """A label from Python as those of a file are."""
-        return str(label)
+        """A label from Python as those of a file are; None for what is none."""
+        return as_string(label)
 
     def label_problem(self, label):
         """Why what `given_label` returned cannot be a label; None if it can."""
@@ -115,14 +115,18 @@ class TextTask(Task):
         for name, values in (("text_pairs", text_pairs), ("labels", labels)):
             if values is not None and len(values) != len(texts):
                 raise DataError(f"there are {len(texts)} texts and {len(values)} {name}; there must be as many")
-        labels = None if labels is None else [self.given_label(label) for label in labels]
+        given, labels = labels, None if labels is None else [self.given_label(label) for label in labels]
         text_pairs = None if text_pairs is None else list(text_pairs)
         examples = Examples(texts=list(texts), text_pairs=text_pairs, labels=labels)
         for index, pair in enumerate(zip(examples.texts, text_pairs or examples.texts)):
             for text in pair:
                 if not isinstance(text, str):
                     raise DataError(f"{examples.where(index)}: the text is {brief(text)}; it must be a str")
-            problem = labels and self.label_problem(labels[index])
+            problem = labels and (
+                f"the label is {brief(given[index])}; a label is a str or a number"
+                if labels[index] is None
+                else self.label_problem(labels[index])
+            )
             if problem:
                 raise DataError(f"{examples.where(index)}: {problem}")
         if self.pairs is None:

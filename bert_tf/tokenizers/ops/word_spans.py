@@ -6,16 +6,57 @@ import unicodedata
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.tokenizers.ops.strings import valid_utf8
+
 _SPACE, _PUNCTUATION = 1, 2
 # After the last plane with punctuation.
 _KINDS = 0x20000
+
+
+def tokenize_words(tokenizer, text, punctuation=True):
+    """The tokens of texts and their words, whatever white space is around them.
+
+    A text is tokenized with one space for each run of white space and none at its ends, as words that are given as a
+    list are: the tokens of words are then the same whether they are given as a list or as a text.
+
+    Args:
+        tokenizer: any.
+        text: tf.string [N].
+        punctuation: of `find_word_spans`.
+
+    Returns:
+        (ids, begins, spans): int32 RaggedTensor [N, None]; bool RaggedTensor [N, None], whether a token begins a word;
+        int32 RaggedTensor [N, None, 2], the words' [start, end) in characters of the given text.
+    """
+    characters = tf.strings.unicode_decode(valid_utf8(text), "UTF-8")
+    rows, size = characters.value_rowids(), tf.size(characters.values)
+    space = _kinds_of(characters.values) == _SPACE
+    after = tf.concat([[True], space[:-1] | (rows[1:] != rows[:-1])], 0)[:size]  # a space, or at the begin of a text
+    others = tf.concat([[0], tf.cumsum(tf.cast(~space, tf.int32))], 0)  # before each character, and after the last
+    followed = others[:-1] < tf.gather(others, tf.gather(characters.row_limits(), rows))
+    kept = ~space | (~after & followed)
+    plain = characters.with_values(tf.where(space, ord(" "), characters.values))
+    plain = tf.ragged.boolean_mask(plain, characters.with_values(kept))
+    text = tf.strings.unicode_encode(plain, "UTF-8")
+
+    ids, starts, ends = tokenizer.tokenize_with_offsets(text)
+    begins, spans = find_word_spans(tokenizer, text, ids, starts, ends, punctuation)
+    begins = ids.with_values(begins)
+    counts = tf.reduce_sum(tf.cast(begins, tf.int64), axis=1)
+    rows = tf.repeat(tf.range(tf.size(counts)), tf.cast(counts, tf.int32))
+    origins = tf.where(kept)[:, 0]  # of the characters of all texts
+    base = tf.gather(plain.row_starts(), rows)
+    start, last = (tf.gather(origins, base + tf.cast(x, tf.int64)) for x in (spans[:, 0], spans[:, 1] - 1))
+    spans = tf.stack([start, last + 1], axis=1) - tf.gather(characters.row_starts(), rows)[:, None]
+    return ids, begins, tf.RaggedTensor.from_row_lengths(tf.cast(spans, tf.int32), counts)
 
 
 def find_word_spans(tokenizer, text, ids, starts, ends, punctuation=True):
     """The words of texts, and the tokens that they begin with.
 
     White space ends a word; text between its tokens that is in none of them, such as an accent that the
-    tokenizer drops, belongs to it. Tokens of white space alone begin no word.
+    tokenizer drops, belongs to it. Tokens of white space alone belong to the word that follows them, as the space of a
+    token that begins with one does.
 
     Args:
         tokenizer: made the tokens.
@@ -28,12 +69,12 @@ def find_word_spans(tokenizer, text, ids, starts, ends, punctuation=True):
         row, in characters [start, end).
     """
     characters = tf.strings.unicode_decode(text, "UTF-8", errors="replace")
-    kinds = tf.gather(tf.constant(_kinds()), tf.minimum(characters.values, _KINDS - 1))
+    kinds = _kinds_of(characters.values)
     # How much white space there is before each character of all texts, and after the last.
     space = tf.concat([[0], tf.cumsum(tf.cast(kinds == _SPACE, tf.int32))], 0)
     row_starts = tf.cast(characters.row_splits, tf.int32)
 
-    rows = tf.cast(ids.value_rowids(), tf.int32)
+    rows, token_starts = tf.cast(ids.value_rowids(), tf.int32), ids.row_starts()
     row, length = tf.gather(row_starts, rows), tf.gather(tf.cast(characters.row_lengths(), tf.int32), rows)
     # Bytes that are no UTF-8 may be counted differently.
     starts = starts.with_values(tf.minimum(starts.values, length))
@@ -68,8 +109,17 @@ def find_word_spans(tokenizer, text, ids, starts, ends, punctuation=True):
     next_space = tf.gather(spaces, tf.searchsorted(spaces, token_ends))
     word_ends = tf.maximum(token_ends, tf.minimum(following, next_space))
     origin = tf.gather(row_starts, word_rows)
-    begins = tf.scatter_nd(tf.where(seen), begins, tf.shape(seen, tf.int64))
+    # A word begins with the tokens of white space before it.
+    seen_at = tf.cast(tf.where(seen)[:, 0], tf.int32)
+    begins_at = tf.concat([[0], seen_at[:-1] + 1], 0)[: tf.size(rows)]
+    begins_at = tf.where(first, tf.gather(tf.cast(token_starts, tf.int32), rows), begins_at)
+    begins = tf.scatter_nd(tf.boolean_mask(begins_at, begins)[:, None], tf.ones_like(word_starts), tf.shape(seen)) > 0
     return begins, tf.stack([word_starts - origin, word_ends - origin], axis=1)
+
+
+def _kinds_of(characters):
+    """uint8 [T], of characters int32 [T]; see `_kinds`."""
+    return tf.gather(tf.constant(_kinds()), tf.minimum(characters, _KINDS - 1))
 
 
 @functools.cache

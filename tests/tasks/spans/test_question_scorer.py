@@ -29,4 +29,7 @@ def test_thresholds_that_help_and_that_do_not():
     # Two answered questions, right at odds -2 and wrong at 3; an impossible one at 1.
     scores, odds, has_answer, texts = [1.0, 0.0, 0.0], [-2.0, 3.0, 1.0], [True, True, False], ["x", "y", "z"]
     assert best_threshold(np.array(scores), odds, np.array(has_answer), texts) == (2 / 3, -2.0)
+    # 0 is "no answer" for all, so a question at 0 gets the next float.
+    at_zero = best_threshold(np.array(scores), np.array(odds) + 2.0, np.array(has_answer), texts)
+    assert at_zero == (2 / 3, 5e-324) and [odd > at_zero[1] for odd in (-1e-9, 0.0, 1e-300)] == [False, False, True]
     assert best_threshold(np.zeros(3), odds, np.array(has_answer), texts) == (1 / 3, 0.0)
