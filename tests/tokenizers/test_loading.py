@@ -30,7 +30,8 @@ def test_save_and_load(tmp_path, settings):
     loaded = load_tokenizer(tmp_path / "made" / "here")
     assert loaded.fingerprint == tokenizer.fingerprint
     assert loaded.vocabulary == tokenizer.vocabulary and loaded.settings == tokenizer.settings
-    assert sorted(p.name for p in (tmp_path / "made" / "here").iterdir()) == ["tokenizer_config.json", "vocab.txt"]
+    names = ["tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+    assert sorted(p.name for p in (tmp_path / "made" / "here").iterdir()) == names
     with pytest.raises(DataError, match="id 9 .* line break"):
         WordPieceTokenizer([*WORDS, "a\nb"]).save(tmp_path)
 
