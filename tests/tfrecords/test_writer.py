@@ -138,7 +138,10 @@ def test_manifest_and_tokenizer(written, corpus, tokenizer):
     manifest.check_tokenizer(load_tokenizer(written / schema.TOKENIZER_FOLDER))
     with pytest.raises(DataError, match=r"another tokenizer \(vocabulary of 206 there, 207 here\)"):
         manifest.check_tokenizer(WordPieceTokenizer([*VOCABULARY, "extra"]))
-    others = {"manifest.json", *(f"tokenizer/{name}" for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json"))}
+    others = {
+        "manifest.json",
+        *(f"tokenizer/{name}" for name in ("vocab.txt", "tokenizer.json", "tokenizer_config.json")),
+    }
     assert set(contents(written)) == others | {shard.file for shard in manifest.shards}
 
 

@@ -91,6 +91,16 @@ def test_line_ends_of_windows_and_of_unicode(tmp_path):
     assert read_vocabulary(tmp_path / "vocab.txt") == ["[PAD]", "fair", "\u2028", "\x0bx"]
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_token(tmp_path):
+    """Windows editors write it. The first line is a special token, or a word, which would silently be unknown."""
+    for words in (WORDS, [*WORDS[5:], *WORDS[:5]]):
+        folder(tmp_path, words)
+        plain = load_tokenizer(tmp_path)
+        (tmp_path / "vocab.txt").write_text("".join(f"{w}\n" for w in words), encoding="utf-8-sig")
+        assert load_tokenizer(tmp_path).fingerprint == plain.fingerprint
+        assert load_tokenizer(tmp_path).encode("fair unable") == [words.index(w) for w in ("fair", "un", "##able")]
+
+
 def test_nothing_there(tmp_path):
     message = "neither vocab.txt, nor spiece.model, nor vocab.json and merges.txt, .*nor tokenizer.json"
     with pytest.raises(DataError, match=message):

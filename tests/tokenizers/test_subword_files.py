@@ -386,6 +386,16 @@ def test_refused_settings(tmp_path, config, message):
         load_tokenizer(folder)
 
 
+def test_a_byte_order_mark_in_merges_and_vocabulary(tmp_path):
+    here = put(tmp_path / "here", byte_level())
+    expected = load_tokenizer(here).fingerprint
+    merges = (here / "merges.txt").read_text(encoding="utf-8")
+    (here / "vocab.json").write_text((here / "vocab.json").read_text(encoding="utf-8"), encoding="utf-8-sig")
+    for text in (merges, merges.removeprefix("#version: 0.2\n")):
+        (here / "merges.txt").write_text(text, encoding="utf-8-sig")
+        assert load_tokenizer(here).fingerprint == expected
+
+
 def test_refused_files(tmp_path):
     here = put(tmp_path / "here", byte_level())
     for name, content, message in (
