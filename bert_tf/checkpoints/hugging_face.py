@@ -7,6 +7,7 @@ from pathlib import Path
 
 import ml_dtypes  # noqa: F401 -- lets NumPy name bfloat16, in which some checkpoints are stored
 import numpy as np
+from absl import logging
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
@@ -17,6 +18,9 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import explain_reading
 from bert_tf.models.families import FAMILIES, maps_of
 from bert_tf.parsing import bare_name, brief, read_json_object
+from bert_tf.tokenizers.files.tokenizer_config import CONFIG as TOKENIZER_CONFIG
+from bert_tf.tokenizers.files.tokenizer_config import WHOLE
+from bert_tf.tokenizers.files.writing import model_inputs
 
 #: The folders of ELECTRA's two models, where they are kept together as two directories.
 PAIR = ("discriminator", "generator")
@@ -195,17 +199,28 @@ def write(folder, family, config, weights, parts, tokenizer, task=None):
     arrays = {name: np.ascontiguousarray(value) for name, value in weights.items()}
     save_file(arrays, Path(folder) / WEIGHTS, metadata={"format": "pt"})
     if tokenizer is not None:
-        tokenizer.save(folder)
-        _write_longest(Path(folder), config)
+        _write_tokenizer(tokenizer, Path(folder), family, config)
     return theirs
 
 
-def _write_longest(folder, config):
-    """Adds `model_max_length` to tokenizer_config.json, by which transformers truncates."""
-    file = folder / "tokenizer_config.json"
+def _write_tokenizer(tokenizer, folder, family, config):
+    """Saves the tokenizer, with the length at which transformers truncates, and which inputs it gives this model."""
+    tokenizer.save(folder)
+    if not (folder / WHOLE).exists():
+        raise ConfigError(
+            f"transformers has no tokenizer that computes what this {type(tokenizer).__name__} computes; write the model "
+            "without it (tokenizer=None)"
+        )
+    if tokenizer.lost_in_tokenizer_json:
+        logging.warning("the tokenizer of %s: %s", folder.name, tokenizer.lost_in_tokenizer_json)
+    content = read_json_object(folder / TOKENIZER_CONFIG)
+    reads_segments = getattr(config, "num_segments", 0) > 1 or family.name == "xlnet"  # which compares them
+    segments = reads_segments and "token_type_ids" in content["model_input_names"]
+    content["model_input_names"] = model_inputs(segments)
     if "max_positions" in {field.name for field in dataclasses.fields(config)}:  # XLNet has none
-        content = read_json_object(file) | {"model_max_length": config.max_positions}
-        file.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        content["model_max_length"] = config.max_positions
+    text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+    (folder / TOKENIZER_CONFIG).write_text(text, encoding="utf-8")
 
 
 def _wrapper_of(names, is_known):

@@ -7,6 +7,7 @@
 | "glove" | none | a line of text: the word and its numbers |
 """
 
+import codecs
 import mmap
 import unicodedata
 from pathlib import Path
@@ -77,7 +78,7 @@ def read_vectors(path):
             number.
     """
     with explain_reading(path), open(path, "rb") as file:
-        first = file.readline(_LONGEST_LINE)
+        first = file.readline(_LONGEST_LINE).removeprefix(codecs.BOM_UTF8)
         if first.startswith(_GZIP):
             raise DataError(f"{path} is compressed with gzip; unpack it first")
         header, rest = _header(first), file.readline(_LONGEST_LINE)
@@ -115,6 +116,8 @@ def _read_text(path, count, size):
     """The vectors of a text file; `count` words after a header, or None without one."""
     words, rows = {}, []
     with open(path, "rb") as file:
+        if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+            file.seek(0)
         if count is not None:
             file.readline()
         for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1 if count is None else 2):

@@ -158,6 +158,16 @@ def _private_supply():
         yield from plane
 
 
+def white_space_of_python():
+    """The characters at which `str.split` of Python separates words, as a list."""
+    return [character for character in map(chr, range(0x3001)) if character.isspace()]
+
+
+def combining_characters():
+    """The characters that Unicode calls combining, as a list: accents and other marks."""
+    return [character for character in map(chr, _TABLED) if unicodedata.combining(character)]
+
+
 @functools.lru_cache(maxsize=4)
 def sentencepiece_characters(lowercase, keep_accents):
     """What ALBERT's and XLNet's authors do to the text before SentencePiece sees it.

@@ -111,6 +111,7 @@ _BPE_FILES = (
     ("encoder.json", "vocab.bpe"),
     ("encoder_bpe_40000.json", "vocab_40000.bpe"),
 )
+_BPE_JSON = {"json_model": "BPE", "load_json": f"{_HERE}.files.bpe:load_bpe_json"}  # it decides which of the two
 _TRAIN_UNIGRAM = f"{_HERE}.sentencepiece.training:train_unigram"
 _UNIGRAM = {"function": _TRAIN_UNIGRAM, "cased": {"lowercase": False, "keep_accents": True}}
 #: A folder is searched for their files in this order.
@@ -170,8 +171,7 @@ KINDS = Registry(
             files=_BPE_FILES,
             classes=("RobertaTokenizer", "GPT2Tokenizer"),
             recognise=f"{_HERE}.files.bpe:spells_bytes",
-            json_model="BPE",
-            load_json=f"{_HERE}.files.bpe:load_bpe_json",
+            **_BPE_JSON,
             trainers=(
                 VocabularyTrainer(
                     "byte_level_bpe",
@@ -193,7 +193,8 @@ KINDS = Registry(
             tokenizer=f"{_HERE}.bpe.bpe:BPETokenizer",
             load=f"{_HERE}.files.bpe:load_bpe",
             files=_BPE_FILES,
-            classes=("OpenAIGPTTokenizer", "BPETokenizer"),
+            classes=("OpenAIGPTTokenizer",),
+            **_BPE_JSON,
             trainers=(
                 VocabularyTrainer(
                     "bpe",

@@ -66,6 +66,7 @@ class Tokenizer:
         finds_special_tokens: whether a text that spells a special token has its id.
         between_sentences: str, what a sentence needs in front of it where another is before it.
         before_continuation: str, what `decode` puts in front of a text that continues another, where no token shows it.
+        lost_in_tokenizer_json: str, in which case the tokenizer.json of `save` gives other ids than this object; or None.
         drops_invalid_bytes: whether `_encode` itself leaves out bytes that are no UTF-8; to look for them first takes
             a tenth of WordPiece's time.
         decoding_errors: what bytes that are no UTF-8 become in `decode`: "replace" (U+FFFD) or "ignore" (nothing).
@@ -88,6 +89,7 @@ class Tokenizer:
     decoding_errors = "replace"
     between_sentences = ""
     before_continuation = ""
+    lost_in_tokenizer_json = None
     eod_id = None
     token_shape = ()
     finds_special_tokens = True

@@ -99,3 +99,10 @@ def test_special_tokens_of_a_file_and_capital_letters(tmp_path):
     loaded = bert_tf.load(tmp_path / "v.txt")
     assert not loaded.tokenizer.lowercase and loaded.tokenizer.vocabulary[5:] == ["Paris"]
     np.testing.assert_array_equal(loaded.encoder.embedding_table[1], [3, 4])
+
+
+@pytest.mark.parametrize("text", ["the 1 2\nlaw 3 4\n", "2 2\nthe 1 2\nlaw 3 4\n"])
+def test_a_byte_order_mark_is_no_part_of_the_first_line(text, tmp_path):
+    (tmp_path / "vectors.txt").write_text(text, encoding="utf-8-sig")
+    words, table = read_vectors(tmp_path / "vectors.txt")
+    assert words == ["the", "law"] and table.tolist() == [[1, 2], [3, 4]]

@@ -30,7 +30,8 @@ def test_save_and_load(tmp_path, settings):
     loaded = load_tokenizer(tmp_path / "made" / "here")
     assert loaded.fingerprint == tokenizer.fingerprint
     assert loaded.vocabulary == tokenizer.vocabulary and loaded.settings == tokenizer.settings
-    assert sorted(p.name for p in (tmp_path / "made" / "here").iterdir()) == ["tokenizer_config.json", "vocab.txt"]
+    names = ["tokenizer.json", "tokenizer_config.json", "vocab.txt"]
+    assert sorted(p.name for p in (tmp_path / "made" / "here").iterdir()) == names
     with pytest.raises(DataError, match="id 9 .* line break"):
         WordPieceTokenizer([*WORDS, "a\nb"]).save(tmp_path)
 
@@ -88,6 +89,16 @@ def test_refused_vocabulary_files(tmp_path, content, message):
 def test_line_ends_of_windows_and_of_unicode(tmp_path):
     (tmp_path / "vocab.txt").write_bytes("[PAD]\r\nfair\r\n\u2028\r\n\x0bx".encode())
     assert read_vocabulary(tmp_path / "vocab.txt") == ["[PAD]", "fair", "\u2028", "\x0bx"]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_token(tmp_path):
+    """Windows editors write it. The first line is a special token, or a word, which would silently be unknown."""
+    for words in (WORDS, [*WORDS[5:], *WORDS[:5]]):
+        folder(tmp_path, words)
+        plain = load_tokenizer(tmp_path)
+        (tmp_path / "vocab.txt").write_text("".join(f"{w}\n" for w in words), encoding="utf-8-sig")
+        assert load_tokenizer(tmp_path).fingerprint == plain.fingerprint
+        assert load_tokenizer(tmp_path).encode("fair unable") == [words.index(w) for w in ("fair", "un", "##able")]
 
 
 def test_nothing_there(tmp_path):

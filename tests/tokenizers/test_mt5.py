@@ -77,4 +77,4 @@ def test_it_is_written_as_it_was(mt5, folder, tmp_path):
     again = load_tokenizer(tmp_path / "again")
     assert again.fingerprint == mt5.fingerprint and again.extra_ids == 0
     written = json.loads((tmp_path / "again" / "tokenizer_config.json").read_text())
-    assert (written["tokenizer_class"], written["extra_ids"]) == ("T5Tokenizer", 0)
+    assert (written["tokenizer_class"], written["extra_ids"]) == ("PreTrainedTokenizerFast", 0)

@@ -1,6 +1,7 @@
 """SentencePiece in graph ops against the authors' cleaning in Python and the `sentencepiece` package."""
 
 import functools
+import io
 import unicodedata
 
 import numpy as np
@@ -101,8 +102,13 @@ def test_settings(settings):
 
 
 def test_digits_and_commas():
-    # A model with the piece "7,": whether it is cut before the comma.
-    model = train_unigram(["in 1987, and 1987, of 1987, the 7, 7, 7,"] * 50, 40, "albert").model
+    # A model with the piece "7,", as the authors' have: whether it is cut before the comma.
+    sentences, model = ["in 1987, and 1987, of 1987, the 7, 7, 7,"] * 50, io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences), model_writer=model, vocab_size=40, hard_vocab_limit=False, minloglevel=2,
+        pad_id=0, unk_id=1, bos_id=-1, eos_id=-1, pad_piece="<pad>", control_symbols=["[CLS]", "[SEP]", "[MASK]"],
+    )  # fmt: skip
+    model = model.getvalue()
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     whole = SentencePieceTokenizer(model, "albert", split_digit_commas=False)
     cut = SentencePieceTokenizer(model, "albert")
@@ -114,6 +120,13 @@ def test_digits_and_commas():
     comma = [(s, e) for i, s, e in zip(ids, starts, ends) if cut.id_to_token(i) == ","]
     assert comma == [(7, 8), (14, 15), (24, 25)]
     assert "".join(text[s:e] for s, e in zip(starts, ends)) == text.replace(" ", "")
+    assert "such as '7,', are cut before the comma here" in cut.lost_in_tokenizer_json
+    assert whole.lost_in_tokenizer_json is None
+    # A model that is trained here has no such piece: nothing is to cut, and all programs see the same tokens.
+    for family in ("albert", "xlnet"):
+        tokenizer = train_unigram(sentences, 40, family)
+        assert not any(t.endswith("7,") for t in tokenizer.vocabulary) and tokenizer.lost_in_tokenizer_json is None
+    assert any(t.endswith("7,") for t in train_unigram(sentences, 40, "t5").vocabulary)  # whose authors cut nothing
 
 
 @pytest.mark.parametrize("family", ["albert", "xlnet", "t5"])

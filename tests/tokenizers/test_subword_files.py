@@ -3,22 +3,27 @@
 import functools
 import json
 import shutil
+import unicodedata
 
 import pytest
-from subword_oracle import byte_level_oracle, corpus
+from subword_oracle import NASTIER, byte_level_oracle, corpus
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 from tokenizers import Tokenizer as Whole
+from wordpiece_oracle import random_texts, sample_sentences
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import (
     BPETokenizer,
     ByteLevelBPETokenizer,
+    ByteTokenizer,
     SentencePieceTokenizer,
     SpecialToken,
     load_tokenizer,
     train_bpe,
     train_byte_level_bpe,
     train_unigram,
+    train_wordpiece,
+    train_words,
 )
 from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES
 from bert_tf.tokenizers.bpe.byte_level_bpe import GPT2_ROLES
@@ -97,27 +102,89 @@ def test_save_and_load(tmp_path, name):
     assert loaded.special_ids == tokenizer.special_ids and loaded.role_tokens == tokenizer.role_tokens
 
 
-@pytest.mark.parametrize("settings", [{"normalization": "NFC"}, {"layout": "bert"}, {"layout": "xlnet"}], ids=str)
-def test_tokenizer_json_where_hugging_faces_classes_would_lose_a_setting(tmp_path, settings):
-    tokenizer = changed_byte_level(**settings, special_tokens=[SpecialToken("z", special=False)])
-    tokenizer.save(tmp_path)
-    # The class under which transformers reads tokenizer.json and builds nothing by itself.
+JSON_VARIANTS = VARIANTS | {
+    "wordpiece": lambda: train_wordpiece(corpus()[:1500], 700),
+    "wordpiece, cased": lambda: train_wordpiece(corpus()[:1500], 700, lowercase=False, special_tokens=["<ent>"]),
+    "wordpiece, accents": lambda: train_wordpiece(
+        corpus()[:500], 700, strip_accents=False, compose=False, tokenize_chinese_chars=False
+    ),
+    "words": lambda: train_words(corpus()[:1500], 700),
+    "byte": ByteTokenizer,
+    "byte, other sentinels": lambda: ByteTokenizer(3, "extra_ids", ["<ent>"]),
+}
+PAIR = ("E\u0301l of <mask>, 1,000,", "naïve [SEP] size")
+
+
+def stripped(text, start, end):
+    """Offsets without white space."""
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+@pytest.mark.parametrize("name", JSON_VARIANTS)
+def test_tokenizer_json_computes_the_same(tmp_path, name):
+    ours = JSON_VARIANTS[name]()
+    ours.save(tmp_path)
     config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    # The class under which transformers runs tokenizer.json as it is and builds nothing by itself.
     assert config["tokenizer_class"] == "PreTrainedTokenizerFast"
     theirs = Whole.from_file(str(tmp_path / "tokenizer.json"))
-    assert theirs.get_added_tokens_decoder()[tokenizer.token_to_id("z")].special is False
-    for first, second in (("e\u0301 of <mask>", "size"), ("naïve", "\u212b")):
-        texts = tokenizer.tokenize([first]), tokenizer.tokenize([second])
-        row = tokenizer.pack(*texts, sequence_length=40, dynamic=True)
-        found = theirs.encode(first, second)
+    texts = [*NASTIER, *random_texts(100, seed=5), *sample_sentences()[:40], "", " ", "a\x00b\n\nc 1,000, 2004,", *PAIR]
+    parts = [part.to_list() for part in ours.tokenize_with_offsets([text.encode() for text in texts])]
+    for text, ids, starts, ends, whole in zip(texts, *parts, theirs.encode_batch(texts, add_special_tokens=False)):
+        assert ids == whole.ids, text
+        if getattr(ours, "add_prefix_space", False):
+            continue  # there the blank that was put before a word is taken for one of the text
+        is_plain = text.isascii() and text.isprintable() and "''" not in text
+        plain = is_plain if ours.kind == "sentencepiece" else unicodedata.is_normalized("NFC", text)
+        found, expected = (
+            [stripped(text, *place) for place in places] for places in (zip(starts, ends), whole.offsets)
+        )
+        for place, other, token in zip(found, expected, whole.tokens) if plain else ():
+            assert place == other or token == "\u2581", text  # which has the first letter of its word there
+    # The package marks what is special, and has the segments.
+    assert set(ours.special_ids) == {i for i, token in theirs.get_added_tokens_decoder().items() if token.special}
+    for second in (None, PAIR[1]):
+        rows = [ours.tokenize([text]) for text in (PAIR[0], second) if text is not None]
+        row, found = ours.pack(*rows, sequence_length=90, dynamic=True), theirs.encode(PAIR[0], second)
         assert row["token_ids"].numpy()[0].tolist() == found.ids
         assert row["segment_ids"].numpy()[0].tolist() == found.type_ids
 
+    # Alone, as others may hand it on, it is the same tokenizer.
+    for file in ("vocab.txt", "vocab.json", "merges.txt", "spiece.model"):
+        (tmp_path / file).unlink(missing_ok=True)
+    alone = load_tokenizer(tmp_path)
+    assert alone.layout == ours.layout and alone.special_ids == ours.special_ids
+    assert [alone.encode(text) for text in texts[-44:]] == [ours.encode(text) for text in texts[-44:]]
 
-def test_no_tokenizer_json_where_the_classes_do(tmp_path):
-    for name, tokenizer in (("roberta", byte_level()), ("gpt2", gpt2())):
-        tokenizer.save(tmp_path / name)
-        assert not (tmp_path / name / "tokenizer.json").exists()
+
+def test_a_folder_that_another_program_saved_again(tmp_path):
+    """The files of `save` stay, and tokenizer.json has changed: it is what all others run."""
+    for name in ("byte-level", "albert", "wordpiece", "plain"):
+        ours = JSON_VARIANTS[name]()
+        ours.save(tmp_path / name)
+        file = tmp_path / name / "tokenizer.json"
+        whole = Whole.from_file(str(file))
+        whole.add_special_tokens(["<new>"])
+        whole.save(str(file))
+        loaded = load_tokenizer(tmp_path / name)
+        assert loaded.vocabulary == [*ours.vocabulary, "<new>"]
+        assert loaded.encode("a <new>") == [*ours.encode("a "), ours.vocabulary_size]
+
+
+@pytest.mark.parametrize("name, roles, inputs", [
+    ("byte-level", {"bos_token": "<s>", "eos_token": "</s>"}, False), ("t5", {"eos_token": "</s>"}, False),
+    ("xlnet", {"bos_token": "<s>", "eos_token": "</s>", "padding_side": "left"}, True), ("wordpiece", {}, True),
+    ("albert", {}, True), ("gpt2", {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>"}, False),
+])  # fmt: skip
+def test_what_the_configuration_tells_transformers(tmp_path, name, roles, inputs):
+    JSON_VARIANTS[name]().save(tmp_path)
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    assert {key: config[key] for key in ("bos_token", "eos_token", "padding_side") if key in config} == roles
+    assert ("token_type_ids" in config["model_input_names"]) is inputs
 
 
 def older(folder, tokenizer, **files):
@@ -177,7 +244,8 @@ def put(folder, tokenizer, names=("vocab.json", "merges.txt"), config=None):
     tokenizer.save(folder)
     for old, new in zip(("vocab.json", "merges.txt"), names):
         (folder / old).rename(folder / new)
-    (folder / "tokenizer_config.json").unlink()
+    for file in ("tokenizer_config.json", "tokenizer.json"):
+        (folder / file).unlink()
     if config is not None:
         (folder / "tokenizer_config.json").write_text(json.dumps(config))
     return folder
@@ -316,6 +384,16 @@ def test_refused_settings(tmp_path, config, message):
     folder = put(tmp_path / "here", byte_level(), config={"tokenizer_class": "RobertaTokenizer", **config})
     with pytest.raises(ConfigError, match=message):
         load_tokenizer(folder)
+
+
+def test_a_byte_order_mark_in_merges_and_vocabulary(tmp_path):
+    here = put(tmp_path / "here", byte_level())
+    expected = load_tokenizer(here).fingerprint
+    merges = (here / "merges.txt").read_text(encoding="utf-8")
+    (here / "vocab.json").write_text((here / "vocab.json").read_text(encoding="utf-8"), encoding="utf-8-sig")
+    for text in (merges, merges.removeprefix("#version: 0.2\n")):
+        (here / "merges.txt").write_text(text, encoding="utf-8-sig")
+        assert load_tokenizer(here).fingerprint == expected
 
 
 def test_refused_files(tmp_path):

@@ -88,9 +88,24 @@ def test_ids_are_those_of_tokenizers(originals, tmp_path, family, form, pre_toke
     assert load_tokenizer(tmp_path / "saved").fingerprint == ours.fingerprint
 
 
+def test_where_both_files_are_tokenizer_json_is_read(originals, tmp_path):
+    """As transformers 5 saves an ALBERT: it runs tokenizer.json, where what follows a hyphen begins a word."""
+    shutil.copytree(originals / "albert", tmp_path / "both")
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "both" / "tokenizer.json"))
+    for config in ({"tokenizer_class": "AlbertTokenizer"}, {"tokenizer_class": "TokenizersBackend"}, {}):
+        (tmp_path / "both" / "tokenizer_config.json").write_text(json.dumps(config))
+        text = "fellow-citizens"
+        assert load_tokenizer(tmp_path / "both").encode(text) == theirs.encode(text, add_special_tokens=False).ids
+    (tmp_path / "both" / "tokenizer.json").unlink()
+    assert load_tokenizer(tmp_path / "both").encode(text) != theirs.encode(text, add_special_tokens=False).ids
+
+
 def test_beside_the_spiece_model(originals, tmp_path):
     for family in ("albert", "xlnet", "t5"):
-        model = load_tokenizer(originals / family)  # which takes spiece.model
+        folder = tmp_path / f"{family} of the authors"
+        folder.mkdir()
+        shutil.copy(originals / family / "spiece.model", folder)
+        model = load_tokenizer(folder)
         whole = load_tokenizer(put(tmp_path / family, content(originals, family, "words")))
         assert model.pre_tokenization == "authors" and whole.vocabulary == model.vocabulary
         assert whole.role_tokens == model.role_tokens and whole.layout_name == model.layout_name

@@ -12,6 +12,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
 from bert_tf.tokenizers.bpe.merging import MergeTable, WordEncoder, check_merges
 from bert_tf.tokenizers.character_tables import plain_characters, spaced_words
+from bert_tf.tokenizers.files import converting
 from bert_tf.tokenizers.files.writing import write_bpe, write_config
 from bert_tf.tokenizers.ops.character_map import build_character_map
 from bert_tf.tokenizers.ops.offsets import clean, source_bytes
@@ -152,14 +153,12 @@ class BPETokenizer(Tokenizer):
         return spelled.encode("utf-8")
 
     def save(self, folder):
-        """Writes vocab.json, merges.txt and tokenizer_config.json; RunDirectoryError if it cannot.
-
-        GPT-1's are read by Hugging Face's OpenAIGPTTokenizer; it has no class for the others.
+        """Writes tokenizer.json, which Hugging Face's classes run, vocab.json, merges.txt and tokenizer_config.json;
+        RunDirectoryError if it cannot.
         """
         write_bpe(self, folder)
-        kind = "OpenAIGPTTokenizer" if self.cleaning == "gpt1" else "BPETokenizer"
-        settings = {"tokenizer_class": kind, "cleaning": self.cleaning, "end_of_word": self.end_of_word}
-        write_config(self, folder, settings)
+        settings = {"cleaning": self.cleaning, "end_of_word": self.end_of_word}
+        write_config(self, folder, settings, converting.bpe(self))
 
 
 @functools.lru_cache(maxsize=2)

@@ -9,7 +9,8 @@ from tokenizers import models
 from bert_tf.errors import DataError
 from bert_tf.tokenizers.bpe.gpt2_words import ByteWordSplitter, byte_alphabet
 from bert_tf.tokenizers.bpe.merging import MergeTable, WordEncoder, check_merges
-from bert_tf.tokenizers.files.writing import write_bpe, write_byte_level_bpe_json, write_config
+from bert_tf.tokenizers.files import converting
+from bert_tf.tokenizers.files.writing import write_bpe, write_config
 from bert_tf.tokenizers.ops.strings import join_bytes, row_ids, segment_begins
 from bert_tf.tokenizers.special_tokens import GPT2_ROLES, SpecialToken  # noqa: F401
 from bert_tf.tokenizers.tokenizer import Tokenizer
@@ -19,8 +20,6 @@ ROBERTA_ROLES = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "m
 _ALPHABET = byte_alphabet()
 _BYTES = {character: byte for byte, character in enumerate(_ALPHABET)}
 _SPACE = _ALPHABET[ord(" ")]  # Ġ
-# Hugging Face's, by the name of the layout that they have.
-_CLASSES = {"none": "GPT2Tokenizer", "roberta": "RobertaTokenizer"}
 
 
 class ByteLevelBPETokenizer(Tokenizer):
@@ -178,20 +177,12 @@ class ByteLevelBPETokenizer(Tokenizer):
         return self._spelled.get(token) or token.encode("utf-8")
 
     def save(self, folder):
-        """Writes vocab.json, merges.txt and tokenizer_config.json, as Hugging Face has them; RunDirectoryError if it
-        cannot.
-
-        And tokenizer.json, where the tokenizer is neither RoBERTa's nor GPT-2's: the classes of these two would lose a
-        normalization or another layout.
+        """Writes tokenizer.json, which Hugging Face's classes run, vocab.json, merges.txt and tokenizer_config.json;
+        RunDirectoryError if it cannot.
         """
         write_bpe(self, folder)
         settings = {"add_prefix_space": self.add_prefix_space, "normalization": self.normalization}
-        kind = _CLASSES.get(self.layout_name) if self.normalization is None else None
-        if kind is None:
-            kind = "PreTrainedTokenizerFast"
-            settings["model_input_names"] = ["input_ids", "attention_mask"]
-            write_byte_level_bpe_json(self, folder)
-        write_config(self, folder, {"tokenizer_class": kind, **settings})
+        write_config(self, folder, settings, converting.byte_level_bpe(self))
 
 
 def _bytes_of(token):

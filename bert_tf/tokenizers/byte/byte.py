@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
+from bert_tf.tokenizers.files import converting
 from bert_tf.tokenizers.files.writing import write_config
 from bert_tf.tokenizers.ops.strings import join_bytes, row_ids
 from bert_tf.tokenizers.sentencepiece.families import sentinels as sentinel_names
@@ -121,9 +122,10 @@ class ByteTokenizer(Tokenizer):
         return self._bytes.get(token) or token.encode("utf-8")
 
     def save(self, folder):
-        """Writes tokenizer_config.json, which Hugging Face's ByT5Tokenizer reads too; RunDirectoryError if it cannot.
+        """Writes tokenizer.json, which Hugging Face's classes run, and tokenizer_config.json; RunDirectoryError if it
+        cannot.
 
         Only this library reads `sentinels` from it.
         """
         settings = {"extra_ids": self.extra_ids, "sentinels": self.sentinels}
-        write_config(self, folder, {"tokenizer_class": "ByT5Tokenizer", **settings})
+        write_config(self, folder, settings, converting.bytes_alone(self))

@@ -9,7 +9,7 @@ from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, extend_vo
 from bert_tf.tokenizers.files.tokenizer_json import only_member
 from bert_tf.tokenizers.files.vocabularies import read_merges, tokens_by_id
 from bert_tf.tokenizers.kinds import KINDS
-from bert_tf.tokenizers.special_tokens import SPECIAL_ROLES, STANDARD_SPECIAL_TOKENS
+from bert_tf.tokenizers.special_tokens import SPECIAL_ROLES
 
 # What roles are called in a tokenizer.json, where tokenizer_config.json does not say it.
 _NAMES = {
@@ -44,13 +44,12 @@ def load_byte_level_bpe(folder):
 def load_bpe(folder):
     """A BPETokenizer of a folder; see `load_tokenizer`. Without further settings GPT-1's."""
     config, vocabulary, merges = _read(folder)
-    is_gpt1 = config.tokenizer_class != "BPETokenizer"
-    roles = GPT1_ROLES | config.role_tokens if is_gpt1 else config.role_tokens or STANDARD_SPECIAL_TOKENS
+    roles = config.role_tokens if config.names_all_roles else GPT1_ROLES | config.role_tokens
     config.fixed(do_lower_case=True)
     settings = {
-        "cleaning": config.take("cleaning", "gpt1" if is_gpt1 else "plain", str),
+        "cleaning": config.take("cleaning", "gpt1", str),
         "end_of_word": config.take("end_of_word", "</w>", str),
-        "layout": config.take("layout", "none" if is_gpt1 else "bert", str),
+        "layout": config.take("layout", "none", str),
     }
     return _build(BPETokenizer, config, vocabulary, merges, roles, settings)
 

@@ -1,13 +1,14 @@
 """Tokenizers from disk: our own folders, Hugging Face's, and single files."""
 
+import hashlib
 from pathlib import Path
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.hub import local_tokenizer
 from bert_tf.parsing import read_json_object
 from bert_tf.registry import resolve
-from bert_tf.tokenizers.files.tokenizer_config import CONFIG, check_type
-from bert_tf.tokenizers.files.tokenizer_json import WHOLE, TokenizerJson
+from bert_tf.tokenizers.files.tokenizer_config import CHECKSUM, CONFIG, WHOLE, check_type
+from bert_tf.tokenizers.files.tokenizer_json import TokenizerJson
 from bert_tf.tokenizers.kinds import KINDS
 
 _ANY = (None, "PreTrainedTokenizerFast", "TokenizersBackend")  # classes that say nothing about the kind
@@ -62,26 +63,39 @@ def _kind_of_file(path):
 
 
 def _kind_of_folder(path):
-    """The kind whose files a folder holds, None where tokenizer.json is to be read."""
+    """The kind whose files a folder holds, None where tokenizer.json is to be read.
+
+    tokenizer.json is what Hugging Face's classes run: where there is one, it is read. But what `save` wrote holds more
+    in its other files (SentencePiece's model), and these are read as long as its tokenizer.json is the one it wrote.
+    """
     config = read_json_object(path / CONFIG) if (path / CONFIG).exists() else {}
-    name = check_type(config.get("tokenizer_class"), (str, type(None)), f"{path / CONFIG}: tokenizer_class")
+    own, name = (
+        check_type(config.get(key), (str, type(None)), f"{path / CONFIG}: {key}") for key in ("kind", "tokenizer_class")
+    )
     has_json = (path / WHOLE).exists()
+    if own is not None and KINDS[own].has_files(path) and (not has_json or _is_as_saved(path, config)):
+        return KINDS[own]
     if name not in _ANY:
-        for kind in KINDS.values():
-            if name.removesuffix("Fast") in kind.classes:
-                if not kind.has_files(path) and not has_json:
-                    needed = " and ".join(kind.files[0])
-                    raise DataError(f"{path} is said to be a {name}, but has neither {needed} nor {WHOLE}")
-                return kind if kind.has_files(path) else None
-        known = sorted(name for kind in KINDS.values() for name in kind.classes)
-        raise ConfigError(
-            f"{path / CONFIG}: tokenizer_class is '{name}', which is not supported; supported: {', '.join(known)}"
-        )
-    found = [kind for kind in KINDS.values() if kind.is_in(path)]
-    # A WordPiece folder of ours with a normalization has both; its tokenizer.json is for others.
-    if has_json and (not found or (name is not None and found[0].name != "wordpiece")):
+        kind = next((kind for kind in KINDS.values() if name.removesuffix("Fast") in kind.classes), None)
+        if kind is None:
+            known = sorted(name for kind in KINDS.values() for name in kind.classes)
+            raise ConfigError(
+                f"{path / CONFIG}: tokenizer_class is '{name}', which is not supported; supported: {', '.join(known)}"
+            )
+        if has_json and kind.json_model:
+            return None
+        if not kind.has_files(path):
+            needed = " and ".join(kind.files[0])
+            raise DataError(f"{path} is said to be a {name}, but has neither {needed} nor {WHOLE}")
+        return kind
+    if has_json:
         return None
+    found = [kind for kind in KINDS.values() if kind.is_in(path)]
     if not found:
         needed = dict.fromkeys(" and ".join(kind.files[0]) for kind in KINDS.values() if kind.files[0] != (CONFIG,))
         raise DataError(f"no tokenizer in {path}: it has neither {', nor '.join(needed)}, nor {WHOLE}")
     return found[0]
+
+
+def _is_as_saved(path, config):
+    return hashlib.sha256((path / WHOLE).read_bytes()).hexdigest() == config.get(CHECKSUM)

@@ -9,13 +9,15 @@ from pathlib import Path
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import explain_reading
 from bert_tf.parsing import brief
+from bert_tf.tokenizers.files.converting import COMBINING, WHITE_SPACE
 from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, naming
 from bert_tf.tokenizers.files.tokenizer_json import charsmap_of, members
-from bert_tf.tokenizers.sentencepiece.families import FAMILIES, family_of, family_tokens, sentinels
+from bert_tf.tokenizers.sentencepiece.families import FAMILIES, check_family, family_of, family_tokens, sentinels
 from bert_tf.tokenizers.sentencepiece.model_file import SPACE, pieces_of, unigram_model
 from bert_tf.tokenizers.sentencepiece.sentencepiece import SentencePieceTokenizer
 
 _CLASSES = {settings["class"]: family for family, settings in FAMILIES.items()}
+_SPLIT = {"type": "Split", "pattern": {"String": " "}, "behavior": "Removed", "invert": False}
 _RUNS_OF_SPACES = (({"Regex": " {2,}"}, " "), ({"Regex": " {2,}"}, SPACE))
 
 
@@ -59,7 +61,10 @@ def _model_file(folder):
 
 def _family(config, pieces, file):
     """The family that a `TokenizerConfig` names, or else the pieces; its fixed settings are taken."""
-    family = _CLASSES.get((config.tokenizer_class or "").removesuffix("Fast")) or family_of(pieces, file)
+    family = config.take("family", None, (str, type(None)))
+    if family is None:
+        family = _CLASSES.get((config.tokenizer_class or "").removesuffix("Fast")) or family_of(pieces, file)
+    check_family(family)
     for role, token in config.role_tokens.items():
         own = FAMILIES[family]["roles"].get(role, token)
         if own != token:
@@ -104,12 +109,15 @@ def load_unigram_json(whole, lowercase=None):
     whole.expect("post_processor", whole.layout(dict(default["roles"])), default["layout"])
     whole.expect("decoder.type", whole["decoder"].get("type"), None, "Metaspace")
 
-    settings, charsmap, strips, joins = _read_normalizer(whole["normalizer"], default["cleaned"], file)
-    settings["pre_tokenization"] = _pre_tokenization(whole, strips, joins)
+    splitters = members(whole["pre_tokenizer"], "pretokenizers")
+    is_own = splitters[:1] == [_SPLIT]  # as `save` writes SentencePiece's own way
+    settings, charsmap, strips, joins = _read_normalizer(whole["normalizer"], default["cleaned"], is_own, file)
+    settings["pre_tokenization"] = _pre_tokenization(whole, splitters, strips, joins)
     if not default["cleaned"]:
         settings["extra_ids"] = _count_sentinels(pieces)
     names = {"pre_tokenization": "conventions", "lowercase": "do_lower_case"}
-    config.fixed(**{names.get(key, key): value for key, value in settings.items()})
+    config.take("split_digit_commas", None, (bool, type(None)))  # which no tokenizer.json has
+    config.fixed(**{names.get(key, key): value for key, value in settings.items() if key != "split_digit_commas"})
     config.finish()
     config.check_ids(pieces, file)
     scores += [(piece, 0.0) for piece in pieces[len(scores) :]]
@@ -127,8 +135,9 @@ def _count_sentinels(pieces):
     return count
 
 
-def _read_normalizer(normalizer, cleaned, file):
-    """What the steps of a normalizer do, which must come in the order of Hugging Face's converters.
+def _read_normalizer(normalizer, cleaned, is_own, file):
+    """What the steps of a normalizer do, which must come in the order of Hugging Face's converters, or with `is_own` in
+    that of `converting.unigram`.
 
     Returns:
         (settings, charsmap, strips, joins): keyword arguments of SentencePieceTokenizer; bytes, the table of
@@ -146,7 +155,10 @@ def _read_normalizer(normalizer, cleaned, file):
             step = take("Replace")
             if step is None or (step["pattern"], step["content"]) != ({"String": quote}, '"'):
                 raise ConfigError(f'{file}: normalizer has {brief(step or steps[:1])} where {quote} must become "')
-        decomposed, stripped = take("NFKD"), take("StripAccents")
+        if is_own:
+            take("Replace", lambda step: (step["pattern"], step["content"]) == ({"Regex": WHITE_SPACE}, " "))
+        decomposed = take("NFKD")
+        stripped = take("Replace", lambda step: step["pattern"] == {"Regex": COMBINING}) or take("StripAccents")
         if bool(decomposed) != bool(stripped):
             raise ConfigError(f"{file}: normalizer has one of NFKD and StripAccents; only both or neither is supported")
         settings = {
@@ -154,6 +166,8 @@ def _read_normalizer(normalizer, cleaned, file):
             "keep_accents": not stripped,
             "split_digit_commas": False,
         }
+    if is_own:
+        take("NFC")
     charsmap = charsmap_of(take("Precompiled") or {}, f"{file}: normalizer")
     strip = take("Strip", lambda step: not step["strip_left"]) or {}
     joins = take("Replace", lambda step: (step["pattern"], step["content"]) in _RUNS_OF_SPACES)
@@ -162,18 +176,20 @@ def _read_normalizer(normalizer, cleaned, file):
     return settings, charsmap, strip.get("strip_right", False), joins is not None
 
 
-def _pre_tokenization(whole, strips, joins):
+def _pre_tokenization(whole, splitters, strips, joins):
     """The name in `pre_tokenization.PRE_TOKENIZATIONS` of how words are cut."""
-    splitters = members(whole["pre_tokenizer"], "pretokenizers")
     kinds = tuple(splitter["type"] for splitter in splitters)
-    whole.expect("the types in pre_tokenizer", kinds, ("Metaspace",), ("WhitespaceSplit", "Metaspace"))
+    known = [("Metaspace",), ("WhitespaceSplit", "Metaspace")]
+    whole.expect(
+        "the types in pre_tokenizer", kinds, *known, *([("Split", "Metaspace")] if splitters[0] == _SPLIT else [])
+    )
     metaspace = splitters[-1]
     whole.expect("pre_tokenizer.replacement", metaspace["replacement"], SPACE)
     before_2024 = "always" if metaspace.get("add_prefix_space", True) else "never"
     whole.expect("pre_tokenizer.prepend_scheme", metaspace.get("prepend_scheme", before_2024), "always")
     whole.expect("pre_tokenizer.split", metaspace.get("split", True), True)
     if len(kinds) == 2:
-        return "words"
+        return "authors" if splitters[0] == _SPLIT else "words"
     if not joins:
         raise ConfigError(
             f"{whole.file}: neither normalizer nor pre_tokenizer joins several spaces into one; this is not supported"

@@ -9,10 +9,13 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief, read_json_object
 from bert_tf.tokenizers.special_tokens import SPECIAL_ROLES, SpecialToken
 
-CONFIG = "tokenizer_config.json"
+CONFIG, WHOLE = "tokenizer_config.json", "tokenizer.json"
+#: The key with the SHA-256 of the tokenizer.json that `save` wrote beside it. As long as it is that one, this library
+#: reads the other files of the folder.
+CHECKSUM = "tokenizer_json_sha256"
 # Keys that do not change the ids: lengths, sides and bookkeeping.
 _WITHOUT_EFFECT = {
-    "auto_map", "backend", "clean_up_tokenization_spaces", "errors", "full_tokenizer_file", "init_inputs", "is_local",
+    CHECKSUM, "auto_map", "backend", "clean_up_tokenization_spaces", "errors", "full_tokenizer_file", "init_inputs", "is_local", "kind",
     "local_files_only", "max_len", "max_length", "model_input_names", "model_max_length", "name_or_path",
     "pad_to_multiple_of", "pad_token_type_id", "padding_side", "processor_class", "sp_model_kwargs",
     "special_tokens_map_file", "stride", "tokenizer_file", "trim_offsets", "truncation_side", "truncation_strategy",

@@ -10,12 +10,10 @@ from tokenizers import Tokenizer
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief, read_json_object
-from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, added_token, extend_vocabulary
+from bert_tf.tokenizers.files.tokenizer_config import WHOLE, TokenizerConfig, added_token, extend_vocabulary
 from bert_tf.tokenizers.kinds import KINDS
 from bert_tf.tokenizers.layout import LAYOUTS, START_TOKEN
 from bert_tf.tokenizers.sentencepiece.model_file import check_charsmap
-
-WHOLE = "tokenizer.json"
 
 
 class TokenizerJson:

@@ -1,5 +1,6 @@
 """Vocabularies and merges from disk: vocab.txt, vocab.json (or encoder.json), merges.txt (or vocab.bpe)."""
 
+import codecs
 from pathlib import Path
 
 from bert_tf.errors import DataError
@@ -48,9 +49,12 @@ def read_merges(path):
 
 
 def _lines(path):
-    """The lines of a file, which end at line feeds alone: other line ends of Unicode may be part of a token."""
+    """The lines of a file, without a byte order mark, as Windows editors write it.
+
+    They end at line feeds alone: other line ends of Unicode may be part of a token.
+    """
     with explain_reading(path):
-        lines = Path(path).read_bytes().removesuffix(b"\n").split(b"\n")
+        lines = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8).removesuffix(b"\n").split(b"\n")
     decoded = []
     for number, line in enumerate(lines if lines != [b""] else (), 1):
         try:

@@ -1,13 +1,21 @@
-"""Writes the files of tokenizer folders, which Hugging Face's libraries read too."""
+"""Writes the files of tokenizer folders, which Hugging Face's libraries read too.
 
+tokenizer.json says everything, and tokenizer_config.json names the class that runs it as it is: the classes of single
+families build a tokenizer by their own rules. The other files are for other readers, and for this library.
+"""
+
+import hashlib
 import json
 from pathlib import Path
 
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, processors
 
 from bert_tf.errors import DataError
 from bert_tf.files import atomic_write
+from bert_tf.tokenizers.files.tokenizer_config import CHECKSUM, CONFIG, WHOLE
 from bert_tf.tokenizers.layout import START_TOKEN, build_layout
+
+INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 
 
 def write_vocabulary(tokenizer, folder):
@@ -27,53 +35,55 @@ def write_bpe(tokenizer, folder):
         file.write("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in tokenizer.merges))
 
 
-def write_config(tokenizer, folder, settings):
-    """Writes tokenizer_config.json: `settings`, the special tokens and the layout."""
-    roles = {f"{role}_token": token for role, token in tokenizer.role_tokens.items()}
-    added = {
+def write_config(tokenizer, folder, settings, whole=None):
+    """Writes tokenizer_config.json: `settings`, the special tokens, the layout and what the model is given.
+
+    Args:
+        settings: dict of the kind's own keys.
+        whole: a `tokenizers.Tokenizer` without special tokens and layout, which become part of it: tokenizer.json. None
+            for a kind that the package does not have.
+    """
+    folder, roles = Path(folder), tokenizer.role_tokens
+    config = {"kind": tokenizer.kind, **settings, **{f"{role}_token": token for role, token in roles.items()}}
+    if tokenizer.layout_name != "bert":
+        ends = {"bos": "<s>", "eos": "</s>"} if tokenizer.layout_name == "xlnet" else {}
+        for name, role in (("bos", "cls"), ("eos", "sep")):
+            token = ends[name] if ends.get(name) in tokenizer.special_tokens else roles.get(role)
+            config |= {f"{name}_token": token} if token else {}
+    if tokenizer.layout_name == "xlnet":
+        config["padding_side"] = "left"  # the heads of its classes read the last token
+    config["layout"] = tokenizer.layout_name
+    config["model_input_names"] = model_inputs(tokenizer.layout_name in ("bert", "xlnet"))
+    config["added_tokens_decoder"] = {
         str(tokenizer.token_to_id(t.content)): {
             "content": t.content, "lstrip": t.lstrip, "rstrip": t.rstrip, "normalized": t.normalized,
             "single_word": False, "special": t.special,
         }
         for t in sorted(tokenizer.special_token_details, key=lambda t: tokenizer.token_to_id(t.content))
     }  # fmt: skip
-    config = {**settings, **roles, "layout": tokenizer.layout_name, "added_tokens_decoder": added}
-    with atomic_write(Path(folder) / "tokenizer_config.json") as file:
+    if whole is not None:
+        _complete(whole, tokenizer)
+        content = whole.to_str(pretty=True)
+        with atomic_write(folder / WHOLE) as file:
+            file.write(content)
+        config["tokenizer_class"] = "PreTrainedTokenizerFast"
+        config[CHECKSUM] = hashlib.sha256(content.encode("utf-8")).hexdigest()
+    with atomic_write(folder / CONFIG) as file:
         json.dump(config, file, ensure_ascii=False, indent=2)
         file.write("\n")
 
 
-def write_byte_level_bpe_json(tokenizer, folder):
-    """Writes a `ByteLevelBPETokenizer` as tokenizer.json, as ModernBERT's was published."""
-    whole = Tokenizer(models.BPE(_ids(tokenizer), list(tokenizer.merges)))
-    if tokenizer.normalization is not None:
-        whole.normalizer = getattr(normalizers, tokenizer.normalization)()
-    whole.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=tokenizer.add_prefix_space)
-    whole.decoder = decoders.ByteLevel()
-    _write_json(whole, tokenizer, folder)
-
-
-def write_wordpiece_json(tokenizer, folder):
-    """Writes a `WordPieceTokenizer` with a normalization as tokenizer.json."""
-    settings = {"continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
-    whole = Tokenizer(models.WordPiece(_ids(tokenizer), unk_token=tokenizer.role_tokens["unk"], **settings))
-    cleaning = normalizers.BertNormalizer(
-        handle_chinese_chars=tokenizer.tokenize_chinese_chars,
-        strip_accents=tokenizer.strip_accents,
-        lowercase=tokenizer.lowercase,
-    )
-    whole.normalizer = normalizers.Sequence([getattr(normalizers, tokenizer.normalization)(), cleaning])
-    whole.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    whole.decoder = decoders.WordPiece(prefix="##")
-    _write_json(whole, tokenizer, folder)
+def model_inputs(segments):
+    """`model_input_names` of tokenizer_config.json; `segments`: whether the model reads them."""
+    return [name for name in INPUTS if segments or name != "token_type_ids"]
 
 
 def _ids(tokenizer):
     return {token: i for i, token in enumerate(tokenizer.vocabulary)}
 
 
-def _write_json(whole, tokenizer, folder):
-    """Adds the special tokens and the layout, as a template, and writes tokenizer.json."""
+def _complete(whole, tokenizer):
+    """Adds the special tokens, and the layout as a template."""
     for special, add in ((True, whole.add_special_tokens), (False, whole.add_tokens)):
         tokens = [t for t in tokenizer.special_token_details if t.special == special]
         add(
@@ -89,8 +99,6 @@ def _write_json(whole, tokenizer, folder):
     end = [f"{part}:{layout.end_segment}" for part in layout.at_end]
     used = (*layout.before_first, *layout.after_first, *layout.before_second, *layout.after_second, *layout.at_end)
     named = [(token, tokenizer.token_to_id(token)) for token in dict.fromkeys(used)]
-    whole.post_processor = processors.TemplateProcessing(
-        single=[*first, *end], pair=[*first, *second, *end], special_tokens=named
-    )
-    with atomic_write(Path(folder) / "tokenizer.json") as file:
-        file.write(whole.to_str(pretty=True))
+    template = processors.TemplateProcessing(single=[*first, *end], pair=[*first, *second, *end], special_tokens=named)
+    own = whole.post_processor  # of bytes: it leaves white space out of the offsets
+    whole.post_processor = template if own is None else processors.Sequence([own, template])

@@ -9,6 +9,11 @@ from bert_tf.tokenizers.ops.strings import row_ids
 from bert_tf.tokenizers.sentencepiece.model_file import SPACE
 
 
+def is_cut(piece):
+    """Whether the authors cut a piece before its last comma."""
+    return len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()
+
+
 class DigitCommaCutter:
     """Cuts the pieces that end with a digit and a comma, by tables of what each becomes.
 
@@ -28,7 +33,7 @@ class DigitCommaCutter:
         ids, lengths, sizes = [], [], []
         for i, piece in enumerate(pieces):
             parts = [piece]
-            if len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit():
+            if is_cut(piece):
                 parts = processor.encode_as_pieces(piece[:-1].replace(SPACE, ""))
                 if piece[0] != SPACE and parts[0][0] == SPACE:
                     parts = parts[1:] if len(parts[0]) == 1 else [parts[0][1:], *parts[1:]]

@@ -16,11 +16,12 @@ from bert_tf.tokenizers.character_tables import (
     sentencepiece_characters,
     white_space,
 )
+from bert_tf.tokenizers.files import converting
 from bert_tf.tokenizers.files.writing import write_config
 from bert_tf.tokenizers.ops.character_map import build_character_map
 from bert_tf.tokenizers.ops.offsets import clean, cut, source_bytes
 from bert_tf.tokenizers.ops.strings import join_bytes, row_ids
-from bert_tf.tokenizers.sentencepiece.digit_commas import DigitCommaCutter
+from bert_tf.tokenizers.sentencepiece.digit_commas import DigitCommaCutter, is_cut
 from bert_tf.tokenizers.sentencepiece.families import FAMILIES, check_family, sentinels
 from bert_tf.tokenizers.sentencepiece.model_file import SPACE, byte_pieces, parse_model
 from bert_tf.tokenizers.sentencepiece.pre_tokenization import PRE_TOKENIZATIONS, PreTokenization
@@ -175,6 +176,15 @@ class SentencePieceTokenizer(Tokenizer):
         return self._ids.get("<eod>")
 
     @property
+    def lost_in_tokenizer_json(self):
+        """str or None, as of every tokenizer: pieces that `split_digit_commas` cuts."""
+        cut = [piece for piece in self.vocabulary if is_cut(piece)] if self.split_digit_commas else []
+        return (
+            f"{len(cut):,} of its pieces, such as '{cut[0]}', are cut before the comma here, as the authors do, and stay "
+            "whole in transformers: ids of numbers before commas differ"
+        ) if cut else None  # fmt: skip
+
+    @property
     def _own_pre_tokenization(self):
         # The key that stored tokenizers have; left out where it says nothing, as they leave it out.
         return {} if self.pre_tokenization == "authors" else {"conventions": self.pre_tokenization}
@@ -199,24 +209,25 @@ class SentencePieceTokenizer(Tokenizer):
         return token.replace(SPACE, "" if first else " ").encode("utf-8")
 
     def save(self, folder):
-        """Writes spiece.model and tokenizer_config.json, which Hugging Face reads too; RunDirectoryError if it cannot.
+        """Writes tokenizer.json, which Hugging Face's classes run, spiece.model and tokenizer_config.json;
+        RunDirectoryError if it cannot.
 
-        Where `pre_tokenization` is not "authors", only this library reads it from these files: Hugging Face converts
-        the model again, as its release does.
+        Of a model that is no unigram model there is no tokenizer.json. See also `lost_in_tokenizer_json`.
         """
         with atomic_write(Path(folder) / "spiece.model", "wb") as file:
             file.write(self.model)
-        settings = {"tokenizer_class": FAMILIES[self.family]["class"]}
         if self.family == "t5":
-            settings["extra_ids"] = self.extra_ids
+            settings = {"extra_ids": self.extra_ids}
         else:
-            settings |= {
+            settings = {
                 "do_lower_case": self.lowercase,
                 "keep_accents": self.keep_accents,
                 "remove_space": True,
                 "split_digit_commas": self.split_digit_commas,
             }
-        write_config(self, folder, settings | self._own_pre_tokenization)
+        settings |= {"tokenizer_class": FAMILIES[self.family]["class"], "family": self.family}
+        settings |= self._own_pre_tokenization
+        write_config(self, folder, settings, converting.unigram(self))
 
 
 def _replace_quotes(text):

@@ -6,7 +6,9 @@ import sentencepiece
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers.character_tables import sentencepiece_characters
+from bert_tf.tokenizers.sentencepiece.digit_commas import is_cut
 from bert_tf.tokenizers.sentencepiece.families import check_family, family_tokens
+from bert_tf.tokenizers.sentencepiece.model_file import parse_model
 from bert_tf.tokenizers.sentencepiece.sentencepiece import SentencePieceTokenizer
 from bert_tf.tokenizers.special_tokens import as_special_token
 
@@ -30,7 +32,8 @@ def train_unigram(
 
     Args:
         texts: iterable of str, read once; the trainer holds all sentences in memory.
-        vocabulary_size: how many pieces at most, special tokens among them; T5's sentinels come on top.
+        vocabulary_size: how many pieces at most, special tokens among them; T5's sentinels come on top. Pieces such as
+            "2004,", which ALBERT's and XLNet's authors cut before the comma, are left out of these families' models.
         family, lowercase, keep_accents: see `SentencePieceTokenizer`; texts are cleaned as it does.
         character_coverage: which fraction of all characters gets pieces.
         special_tokens: further ones; those that the family has anyway are its own.
@@ -80,7 +83,18 @@ def train_unigram(
         if not sentences.count:
             raise DataError("cannot train a vocabulary: the corpus holds no text") from None
         raise ConfigError(f"vocabulary_size {vocabulary_size}: {error}") from None
-    return SentencePieceTokenizer(model.getvalue(), family, lowercase, keep_accents, special_tokens=special_tokens)
+    model = _without_digit_commas(model.getvalue()) if cleaned else model.getvalue()
+    return SentencePieceTokenizer(model, family, lowercase, keep_accents, special_tokens=special_tokens)
+
+
+def _without_digit_commas(model):
+    """The model without the pieces that the family's authors cut again, so that there is nothing to cut."""
+    proto = parse_model(model)
+    kept = [piece for piece in proto.pieces if not is_cut(piece.piece)]
+    del proto.pieces[:]
+    proto.pieces.extend(kept)
+    proto.trainer_spec.vocab_size = len(kept)
+    return proto.SerializeToString(deterministic=True)
 
 
 class _Sentences:

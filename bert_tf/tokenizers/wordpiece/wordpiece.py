@@ -9,7 +9,8 @@ from tokenizers import decoders
 
 from bert_tf.errors import DataError
 from bert_tf.tokenizers.character_tables import is_private, operator_characters
-from bert_tf.tokenizers.files.writing import write_config, write_vocabulary, write_wordpiece_json
+from bert_tf.tokenizers.files import converting
+from bert_tf.tokenizers.files.writing import write_config, write_vocabulary
 from bert_tf.tokenizers.ops.character_map import build_character_map
 from bert_tf.tokenizers.ops.offsets import clean, cut, source_bytes
 from bert_tf.tokenizers.ops.strings import row_ids
@@ -183,10 +184,7 @@ class WordPieceTokenizer(Tokenizer):
         return _DECODER.decode([*before, token])[len(before) :].encode("utf-8")
 
     def save(self, folder):
-        """Writes vocab.txt and tokenizer_config.json, which Hugging Face's BertTokenizer reads too.
-
-        With a normalization, which BertTokenizer does not have, tokenizer.json as well: Hugging Face's
-        PreTrainedTokenizerFast, which the configuration then names, reads it and gives the same ids.
+        """Writes tokenizer.json, which Hugging Face's classes run, vocab.txt and tokenizer_config.json.
 
         Raises:
             DataError: a token that holds a line break, which vocab.txt cannot.
@@ -194,15 +192,12 @@ class WordPieceTokenizer(Tokenizer):
         """
         write_vocabulary(self, folder)
         settings = {
-            "tokenizer_class": "BertTokenizer",
             "do_lower_case": self.lowercase,
             "strip_accents": self.strip_accents,
             "tokenize_chinese_chars": self.tokenize_chinese_chars,
         }
-        if self.normalization is not None:
-            settings |= {"tokenizer_class": "PreTrainedTokenizerFast", "normalization": self.normalization}
-            write_wordpiece_json(self, folder)
-        write_config(self, folder, settings)
+        settings |= {} if self.normalization is None else {"normalization": self.normalization}
+        write_config(self, folder, settings, converting.wordpiece(self))
 
 
 @functools.lru_cache(maxsize=8)
