@@ -202,6 +202,19 @@ def test_files_that_another_program_put_into_an_empty_folder_are_kept(tmp_path):
     assert os.listdir(tmp_path / "folder") == ["theirs"]
 
 
+def test_a_file_that_another_program_wrote_meanwhile_is_kept(tmp_path):
+    with pytest.raises(RunDirectoryError, match="a.txt exists already; choose another file, or remove it"):
+        with files.atomic_write(tmp_path / "a.txt", replace=False):
+            (tmp_path / "a.txt").write_text("theirs")
+    with pytest.raises(RunDirectoryError, match="a.txt exists already"):
+        with files.atomic_write(tmp_path / "a.txt", replace=False):
+            raise AssertionError("it is refused before anything is computed")
+    assert (tmp_path / "a.txt").read_text() == "theirs" and os.listdir(tmp_path) == ["a.txt"]
+    with files.atomic_write(tmp_path / "b.txt", replace=False) as file:
+        file.write("ours")
+    assert (tmp_path / "b.txt").read_text() == "ours" and len(os.listdir(tmp_path)) == 2
+
+
 def test_two_processes_that_write_one_folder(tmp_path, other):
     with pytest.raises(RunDirectoryError, match=f"is in use by process {other.pid}"), files.atomic_folder(tmp_path):
         pass

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.files import atomic_write, explain_disk_errors, explain_reading, is_there
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.files import atomic_write, explain_reading
 from bert_tf.models.weights import WeightMap
 from bert_tf.models.word_vectors_config import WordVectorsConfig
 from bert_tf.parsing import brief
@@ -193,9 +193,7 @@ def write_vectors(path, words, vectors, format):
     """
     if format not in FORMATS:
         raise ConfigError(f"there is no format '{format}' of word vectors; known: {', '.join(FORMATS)}")
-    if is_there(path):
-        raise RunDirectoryError(f"{path} exists already; choose another file")
-    with explain_disk_errors(path), atomic_write(path, "wb") as file:
+    with atomic_write(path, "wb", replace=False) as file:
         if format != "glove":
             file.write(b"%d %d\n" % vectors.shape)
         for word, vector in zip(words, np.asarray(vectors, "<f4"), strict=True):

@@ -39,7 +39,7 @@ def augment_file(augmenter, examples, output, key):
     """
     output = Path(output)
     partial = output.with_name(f"{output.name}.partial")
-    there = RunDirectoryError(f"{output} is there; remove it, or choose another name")
+    there = RunDirectoryError(f"{output} exists already; choose another file, or remove it")
     if is_there(output) and not is_there(partial):
         raise there
     key = json.dumps(key | {"file": sha256(examples.path)}, sort_keys=True)
@@ -63,7 +63,7 @@ def augment_file(augmenter, examples, output, key):
             progress.finish()
             count = 0
             file.seek(0)
-            with atomic_write(output) as result:
+            with atomic_write(output, replace=is_there(output)) as result:
                 next(file)
                 for line in file:
                     for row in json.loads(line):

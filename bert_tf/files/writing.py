@@ -22,18 +22,24 @@ _UNFINISHED, _REPLACED = ".bert_tf", ".bert_tf_replaced"
 
 
 @contextlib.contextmanager
-def atomic_path(path):
+def atomic_path(path, replace=True):
     """Gives the path of an empty file, which becomes `path` when the block succeeds.
 
     A reader sees the old file or the new one, never a part. A block that raises leaves no trace. A link is followed:
     the file that it points to is replaced. What is no regular file, such as a pipe or /dev/null, is written to as it
     is.
 
+    Args:
+        path: the file.
+        replace: False refuses a file that is there, also one that came while the block ran.
+
     Raises:
         RunDirectoryError: the disk is full, the folder cannot be written, or `path` is a folder.
     """
     with explain_disk_errors(path):
         former = check_output(path)
+        if former is not None and not replace:
+            raise _there(path)
         if former is not None and not stat.S_ISREG(former):
             yield Path(path)
             return
@@ -45,16 +51,22 @@ def atomic_path(path):
             sync(temporary)
             if former is not None:
                 os.chmod(temporary, stat.S_IMODE(former))
+            if not replace:
+                try:
+                    os.link(temporary, path)
+                    return
+                except FileExistsError:
+                    raise _there(path) from None
+                except OSError:  # a file system without links
+                    pass
             os.replace(temporary, path)
 
 
 @contextlib.contextmanager
-def atomic_write(path, mode="w"):
+def atomic_write(path, mode="w", replace=True):
     """Opens a file that becomes `path` when the block succeeds, as `atomic_path`."""
-    with (
-        atomic_path(path) as temporary,
-        open(temporary, mode, **({} if "b" in mode else {"encoding": "utf-8"})) as file,
-    ):
+    encoding = {} if "b" in mode else {"encoding": "utf-8"}
+    with atomic_path(path, replace) as temporary, open(temporary, mode, **encoding) as file:
         yield file
 
 
@@ -126,6 +138,10 @@ def atomic_folder(path, replace=False):
                 else:
                     _fill(temporary, path)
                 sync(parent)
+
+
+def _there(path):
+    return RunDirectoryError(f"{path} exists already; choose another file, or remove it")
 
 
 def sync(path):

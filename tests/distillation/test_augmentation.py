@@ -155,7 +155,7 @@ def test_a_file_of_pairs(objective, examples, tmp_path):
             "one text at a time"
         )
     assert number == len(examples) - 1
-    with pytest.raises(RunDirectoryError, match="out.jsonl is there"):
+    with pytest.raises(RunDirectoryError, match="out.jsonl exists already"):
         augment_file(augmenter, examples, tmp_path / "out.jsonl", {})
 
 
@@ -236,7 +236,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     for wrong, message in (
         (["few.tsv", *common, "--output", "few.tsv"], "must end with .jsonl"),
-        (["few.tsv", *common, "--output", "few.jsonl"], "few.jsonl is there"),
+        (["few.tsv", *common, "--output", "few.jsonl"], "few.jsonl exists already"),
         (["few.tsv", *common, "--rate", "2", "--output", "x.jsonl"], "rate=2.0 must be"),
     ):
         assert main(["augment", *wrong]) == 1
