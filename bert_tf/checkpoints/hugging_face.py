@@ -178,13 +178,8 @@ def write(folder, family, config, weights, parts, tokenizer, task=None):
                 f"the padding id of the model is {known}, that of the tokenizer {tokenizer.pad_id}; give the tokenizer of "
                 "its training"
             )
-        # Classifiers there skip it, so that it must not be what our texts end with; without it they take single texts.
-        layout = tokenizer.layout
-        if (
-            task
-            and known is None
-            and tokenizer.pad_id not in (*layout.after_first, *layout.after_second, *layout.at_end)
-        ):
+        # GPT's classifiers there skip it, so that it must not be what our texts end with; without it they take one text.
+        if task and known is None and tokenizer.pad_id not in _ends(tokenizer.layout):
             theirs["pad_token_id"] = tokenizer.pad_id
         theirs |= {key: getattr(tokenizer, name) for key, name in maps.config.token_ids.items()}
     theirs["dtype"] = "float32"
@@ -198,6 +193,10 @@ def write(folder, family, config, weights, parts, tokenizer, task=None):
         tokenizer.save(folder)
         _write_longest(Path(folder), config)
     return theirs
+
+
+def _ends(layout):
+    return {*layout.after_first, *layout.after_second, *layout.at_end}
 
 
 def _write_longest(folder, config):
