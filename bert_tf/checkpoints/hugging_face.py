@@ -172,6 +172,7 @@ def write(folder, family, config, weights, parts, tokenizer, task=None):
     """
     maps = family.maps("hf")
     architecture = task.published.architecture if task else maps.config.architecture(parts)
+    maps.config.check_activation(getattr(config, "activation", None), parts)
     theirs = {"architectures": [architecture], "model_type": maps.config.model_type}
     theirs |= maps.config.write(config)
     theirs |= write_task(task, theirs) if task else {}
@@ -182,15 +183,10 @@ def write(folder, family, config, weights, parts, tokenizer, task=None):
                 f"the padding id of the model is {known}, that of the tokenizer {tokenizer.pad_id}; give the tokenizer of "
                 "its training"
             )
-        # Classifiers there skip it, so that it must not be what our texts end with; without it they take single texts.
-        layout = tokenizer.layout
-        if (
-            task
-            and known is None
-            and tokenizer.pad_id not in (*layout.after_first, *layout.after_second, *layout.at_end)
-        ):
-            theirs["pad_token_id"] = tokenizer.pad_id
         theirs |= {key: getattr(tokenizer, name) for key, name in maps.config.token_ids.items()}
+        if task and family.kind == "decoder" and known is None and tokenizer.pad_id in _ends(tokenizer.layout):
+            # Classifiers there skip it, and it is what our texts end with; without it they take single texts.
+            theirs["pad_token_id"] = None
     theirs["dtype"] = "float32"
     prefix = maps.weights.prefix
     if architecture == maps.config.architecture(()):  # the bare encoder's names have no prefix
@@ -201,6 +197,10 @@ def write(folder, family, config, weights, parts, tokenizer, task=None):
     if tokenizer is not None:
         _write_tokenizer(tokenizer, Path(folder), family, config)
     return theirs
+
+
+def _ends(layout):
+    return {*layout.after_first, *layout.after_second, *layout.at_end}
 
 
 def _write_tokenizer(tokenizer, folder, family, config):

@@ -31,9 +31,9 @@ class _Word:
 class Augmenter:
     """Replaces words of texts.
 
-    Words of letters that are not among `stop_words` may be replaced: a word of one token by one of the tokens that a
-    language model finds most probable in its place, where it reads the text without the word and then the whole text; a
-    word of several tokens by one of those with the nearest vectors.
+    Words of letters (in the original of a to z alone) that are not among `stop_words` may be replaced: a word of one token
+    by one of the tokens that a language model finds most probable in its place, where it reads the text without the word
+    and then the whole text; a word of several tokens by one of those with the nearest vectors.
 
     Args:
         objective: a pretrained model with `hidden_token_logits`, such as `MaskedLM`.

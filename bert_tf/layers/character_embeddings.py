@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from bert_tf.layers.activations import activation as activation_function
-from bert_tf.layers.dense import dense
+from bert_tf.layers.dense import dense, range_of
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -74,7 +74,7 @@ class CharacterEmbeddings(keras.layers.Layer):
             )
             self.biases.append(self.add_weight(shape=(count,), initializer="zeros", name=f"convolution_{i}_bias"))
         width = sum(count for _, count in self.filters)
-        deviation, relu = width**-0.5, activation_function("relu")
+        deviation, relu = range_of(width**-0.5), activation_function("relu")
         self.highways = [
             (
                 dense(self, width, None, deviation, f"highway_{i}_carry"),

@@ -79,6 +79,8 @@ class ConfigMap:
         other_architectures: further classes of the same model, which are read and not written.
         file: the name of the configuration file.
         token_ids: their key -> the tokenizer's attribute; written where there is a tokenizer.
+        head_activations: part of a model -> our name of the activation that their code has there, whatever the
+            configuration says.
 
     Example:
         config_map = ConfigMap(fields={"dim": ("hidden_size", 512)}, fixed={"causal": (False,)})
@@ -98,6 +100,7 @@ class ConfigMap:
     other_architectures: tuple = ()
     file: str = "config.json"
     token_ids: dict = dataclasses.field(default_factory=lambda: {"pad_token_id": "pad_id"})
+    head_activations: dict = dataclasses.field(default_factory=dict)
 
     def read(self, theirs, where):
         """Our fields, a dict, from their configuration.
@@ -133,6 +136,7 @@ class ConfigMap:
         if problems:
             raise ConfigError(f"{where} cannot be used:\n  " + "\n  ".join(sorted(problems)))
         try:
+            self.check_activation(ours.get("activation"), self._parts(theirs))
             return ours | self.derived[0](theirs) if self.derived else ours
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from None
@@ -158,6 +162,25 @@ class ConfigMap:
                 value = names[0]
             theirs[key] = value
         return theirs | self.derived[1](config) if self.derived else theirs
+
+    def check_activation(self, activation, parts):
+        """Refuses our activation of a model with these parts beside the encoder, where their code has another in one.
+
+        Raises:
+            ConfigError: names the key and the part.
+        """
+        key = next((key for key, (field, _) in self.fields.items() if field == "activation"), None)
+        for part, fixed in self.head_activations.items():
+            if part in parts and activation != fixed:
+                raise ConfigError(
+                    f"{key} is '{activation}', but {self.architecture((part,))} has '{fixed}' in its {part} whatever {key} "
+                    "says, and here both have one activation"
+                )
+
+    def _parts(self, theirs):
+        names = theirs.get("architectures")
+        names = names if isinstance(names, list) else []
+        return next((parts for parts, name in self.architectures.items() if name in names), ())
 
     def architecture(self, parts):
         """The name of their class for a model with these parts beside the encoder."""

@@ -127,6 +127,7 @@ HF_CONFIG = ConfigMap(
         ("masked_lm_head",): "ElectraForMaskedLM",
         (): "ElectraModel",
     },
+    head_activations={"masked_lm_head": "gelu_erf"},  # the authors' code has that of the layers
 )
 
 # The names in the checkpoints of google-research/electra, which hold generator and discriminator.

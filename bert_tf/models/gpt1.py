@@ -8,7 +8,7 @@ from bert_tf.models.config_map import HF_TIED, REQUIRED, ConfigMap, number
 from bert_tf.models.decoder import Decoder, decoder_layers
 from bert_tf.models.family import Maps
 from bert_tf.models.gpt1_config import GPT1Config
-from bert_tf.models.gpt2 import HF_SUMMARY, kernels, norms, read_dropout, write_width
+from bert_tf.models.gpt2 import HF_SUMMARY, kernels, norms, read_dropout, read_skipped_id, write_width
 from bert_tf.models.task_heads import PublishedHead, TaskHead
 from bert_tf.models.weights import WeightMap
 
@@ -18,7 +18,9 @@ class GPT1Decoder(Decoder):
     """Token and position embeddings, and transformer layers with the normalization after each part.
 
     The original keeps tokens and positions in one table, so that its softmax over the next token also ranges over
-    the 512 positions. Here, as in Hugging Face's, it ranges over the tokens.
+    the 512 positions. Here, as in Hugging Face's, it ranges over the tokens. In training the original drops entries of that
+    whole table, the same for all texts of a batch on a GPU; here each text's vectors have a mask of their own. Its kernels
+    come from normals that are not truncated: 0.02 there is 0.0176 here.
 
     Args:
         config: a `GPT1Config`.
@@ -69,11 +71,12 @@ HF_WEIGHTS = WeightMap(
 
 
 def _read_rest(theirs):
-    return {"intermediate_size": 4 * number(theirs, "n_embd", 0), "dropout": read_dropout(theirs)}
+    return {"intermediate_size": 4 * number(theirs, "n_embd", 0)} | read_dropout(theirs) | read_skipped_id(theirs)
 
 
 def _write_rest(config):
-    return write_width(config) | {"embd_pdrop": config.dropout, "resid_pdrop": config.dropout}
+    rest = {"embd_pdrop": config.dropout, "resid_pdrop": config.dropout, "pad_token_id": config.skipped_id}
+    return write_width(config) | rest
 
 
 HF_CONFIG = ConfigMap(
@@ -87,7 +90,6 @@ HF_CONFIG = ConfigMap(
         "attn_pdrop": ("attention_dropout", 0.1),
         "layer_norm_epsilon": ("layer_norm_epsilon", 1e-5),
         "initializer_range": ("initializer_range", 0.02),
-        "pad_token_id": ("skipped_id", None),
     },
     # "gelu" is the tanh approximation in this model's code.
     activations={"gelu": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"},
@@ -97,7 +99,6 @@ HF_CONFIG = ConfigMap(
     assumed={"prefix": False},
     derived=(_read_rest, _write_rest),
     model_type="openai-gpt",
-    token_ids={},
     # Any GPT has the output layer, which is its token table.
     architectures={("embeddings",): "OpenAIGPTLMHeadModel", (): "OpenAIGPTModel"},
 )

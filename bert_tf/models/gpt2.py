@@ -108,7 +108,7 @@ HF_WEIGHTS = WeightMap(
 
 
 def read_dropout(theirs):
-    """The rate of embeddings and residual branches in a Hugging Face configuration.
+    """The rate of embeddings and residual branches in a Hugging Face configuration, a dict of our setting.
 
     Raises:
         ConfigError: two rates.
@@ -117,13 +117,20 @@ def read_dropout(theirs):
     if len(set(rates.values())) > 1:
         given = " and ".join(f"{key} is {rate}" for key, rate in rates.items())
         raise ConfigError(f"{given}; they must be equal")
-    return float(rates["resid_pdrop"])
+    return {"dropout": float(rates["resid_pdrop"])}
+
+
+def read_skipped_id(theirs):
+    """What a classifier skips at the end of a text, a dict of our setting: its `pad_token_id`."""
+    names = theirs.get("architectures")
+    classifies = isinstance(names, list) and any(str(name).endswith("ForSequenceClassification") for name in names)
+    return {"skipped_id": number(theirs, "pad_token_id", None) if classifies else None}
 
 
 def _read_rest(theirs):
     width = number(theirs, "n_inner", None)
     width = 4 * number(theirs, "n_embd", 0) if width is None else width
-    return {"intermediate_size": width, "dropout": read_dropout(theirs)}
+    return {"intermediate_size": width} | read_dropout(theirs) | read_skipped_id(theirs)
 
 
 def _write_rest(config):
@@ -132,6 +139,7 @@ def _write_rest(config):
         "n_inner": None if plain else config.intermediate_size,
         "embd_pdrop": config.dropout,
         "resid_pdrop": config.dropout,
+        "pad_token_id": config.skipped_id,
     }
 
 
@@ -149,10 +157,7 @@ HF_CONFIG = ConfigMap(
         "attn_pdrop": ("attention_dropout", 0.1),
         "layer_norm_epsilon": ("layer_norm_epsilon", 1e-5),
         "initializer_range": ("initializer_range", 0.02),
-        "pad_token_id": ("skipped_id", None),
     },
-    activations={"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu_erf", "relu": "relu",
-                 "silu": "silu", "swish": "silu", "tanh": "tanh"},
     fixed=HF_TIED,
     checked={
         "add_cross_attention": (False,),
@@ -164,7 +169,7 @@ HF_CONFIG = ConfigMap(
     ignored=("embd_pdrop", "n_inner", "reorder_and_upcast_attn", "resid_pdrop", *HF_SUMMARY),
     derived=(_read_rest, _write_rest),
     model_type="gpt2",
-    token_ids={"bos_token_id": "cls_id", "eos_token_id": "sep_id"},
+    token_ids={"bos_token_id": "cls_id", "eos_token_id": "sep_id", "pad_token_id": "pad_id"},
     # Any GPT has the output layer, which is its token table.
     architectures={("embeddings",): "GPT2LMHeadModel", (): "GPT2Model"},
 )  # fmt: skip

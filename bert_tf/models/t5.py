@@ -1,4 +1,10 @@
-"""T5 (Raffel et al. 2020, arXiv:1910.10683), T5 1.1, mT5 and ByT5, as Mesh TensorFlow and Hugging Face have them."""
+"""T5 (Raffel et al. 2020, arXiv:1910.10683), T5 1.1, mT5 and ByT5, as Hugging Face has them.
+
+Mesh TensorFlow, with which they were trained, computes the same. In training two things differ there: all positions of a
+text have the same dropout mask, here each has its own; and some initial weights (measured with the sizes of T5 base): the
+table of relative positions has a standard deviation of 0.213 (Glorot), here and in transformers 0.036, and the kernels of
+the feed-forward networks and of an untied output layer are truncated, 0.88 of the deviation here.
+"""
 
 import re
 
@@ -6,10 +12,11 @@ import keras
 import numpy as np
 
 from bert_tf.backend import Dropout, RMSNormalization
+from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.layers import AttentionMask, Embeddings, OutputLayer, RelativePositionBias, TransformerBlock, range_of
 from bert_tf.models.backbone import policy
-from bert_tf.models.config_map import REQUIRED, ConfigMap
+from bert_tf.models.config_map import HF_ACTIVATIONS, REQUIRED, ConfigMap
 from bert_tf.models.encoder_decoder import EncoderDecoder, EncoderDecoderLayers
 from bert_tf.models.family import Maps
 from bert_tf.models.t5_config import T5Config
@@ -201,11 +208,22 @@ _FORMS = {
 
 
 def read_form(theirs):
-    """Our settings of the feed-forward networks, a dict, of a Hugging Face configuration."""
+    """Our settings of the feed-forward networks, a dict, of a Hugging Face configuration.
+
+    Newer files say it twice, and `dense_act_fn` and `is_gated_act` are what is computed.
+    """
     form = theirs.get("feed_forward_proj", "gated-gelu" if _is_newer(theirs) else "relu")
-    if not isinstance(form, str) or form not in _FORMS:
+    gated, activation = theirs.get("is_gated_act"), theirs.get("dense_act_fn")
+    alone = gated is None or activation is None
+    if not isinstance(form, str) or (alone and form not in _FORMS):
         raise ConfigError(f"feed_forward_proj is {brief(form)}; known: {', '.join(_FORMS)}")
-    return dict(zip(("activation", "gated"), _FORMS[form]))
+    if alone:
+        return dict(zip(("activation", "gated"), _FORMS[form]))
+    if not isinstance(gated, bool):
+        raise ConfigError(f"is_gated_act must be true or false, but is {brief(gated)}")
+    if not isinstance(activation, str) or activation not in HF_ACTIVATIONS:
+        raise ConfigError(f"dense_act_fn is {brief(activation)}{nearest(str(activation)[:100], HF_ACTIVATIONS)}")
+    return {"activation": HF_ACTIVATIONS[activation], "gated": gated}
 
 
 def write_form(config):

@@ -102,7 +102,12 @@ HF_WEIGHTS_OF_ENCODER = WeightMap(
 HF = Maps(
     ConfigMap(
         fields={theirs: ours for theirs, ours in HF_CONFIG.fields.items() if theirs != "num_decoder_layers"},
-        ignored=(*HF_CONFIG.ignored, "is_encoder_decoder", "num_decoder_layers"),
+        checked={"is_decoder": (False,)},
+        ignored=(
+            *(key for key in HF_CONFIG.ignored if key != "is_decoder"),
+            "is_encoder_decoder",
+            "num_decoder_layers",
+        ),
         derived=(read_form, write_form),
         model_type="t5",
         other_model_types=("mt5",),

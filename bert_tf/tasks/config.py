@@ -115,7 +115,8 @@ class TaskConfig:
         lm_weight: the weight of an auxiliary language modelling loss on the texts, for decoders; GPT-1 has 0.5
             (equation 5). The loss is a mean over each example's own tokens, then over examples. 0: none.
         linear_gain: of classification by a decoder, whether in training each token predicts the label, with weights
-            that rise from the first token to the last (Dai and Le 2015). false: the last token alone.
+            that rise from the first token to the last (Dai and Le 2015): 1 to n, divided by their sum, of each text.
+            (adversarial_text: i / (n - 1) from 0 to 1, divided by their sum in the batch.) false: the last token alone.
         class_weights: the weight of each label's examples in the training loss, a list in the order of the labels
             (`labels`, else sorted); "balanced": examples / (labels x examples of the label) in the training file, as
             scikit-learn's. The loss is divided by the sum of the weights. None: all weigh 1.

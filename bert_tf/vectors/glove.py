@@ -18,7 +18,8 @@ _PAIR = np.dtype([("word", np.int32), ("context", np.int32), ("count", np.float3
 class Glove:
     """The fit of word vectors w, context vectors c and biases: w_i c_j + b_i + b_j = log x_ij, weighted (equation 8).
 
-    AdaGrad as in glove.c: its sums begin at 1 and hold the squares of learning_rate * gradient.
+    AdaGrad as in glove.c of version 1.2: its sums begin at 1 and hold the squares of learning_rate * gradient. Today's
+    also clips each number of a gradient to 100, and leaves the learning rate out of the updates of the biases.
 
     Args, attributes: as `NegativeSampling`; the algorithm is a `GloveConfig`.
 

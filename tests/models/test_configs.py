@@ -125,10 +125,11 @@ def test_every_setting_is_written_refused_or_of_training_alone(format):
                 not_told |= {f"{family}.{name}" for name in wanted if told[name] != wanted[name]}
     training = {name for name in not_told if name.endswith(("dropout", "initializer_range"))}
     assert training == TRAINING_ALONE[format]
-    # T5's tables are tied where the file has one, a skipped id is for heads, which no other format has, and an ALBERT
+    # T5's tables are tied where the file has one, a skipped id is for classifiers, and an ALBERT
     # that shares nothing is one with as many groups as layers. ELMo's `unroll` is for speed, its epsilon for heads.
     alike = {
         "t5.tied",
+        "gpt1.skipped_id",
         "gpt2.skipped_id",
         "albert.share",
         "albert.num_groups",

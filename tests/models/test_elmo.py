@@ -143,6 +143,17 @@ def test_output_dropout_is_behind_the_skip_and_in_the_last_layer_alone():
     assert [[d.rate for d in block.dropouts[0]] for block in blocks] == [[0.25, 0], [0.25, 0], [0.25, 0.25]]
 
 
+def test_initial_kernels_have_the_deviation_of_bilm():
+    """`random_normal_initializer(stddev=sqrt(1 / n_filters))` of training.py, of highways and projection."""
+    keras.utils.set_random_seed(0)
+    layer = CharacterEmbeddings(9, 3, [(1, 200), (2, 200)], highways=1, size=300)
+    layer.build((None, None, 5))
+    kernels = [v for v in layer.weights if v.path.endswith("kernel") and v.shape[0] == 400]
+    assert len(kernels) == 3
+    for kernel in kernels:
+        assert float(np.std(kernel)) == pytest.approx(400**-0.5, rel=0.01)
+
+
 def test_character_embeddings_are_the_formula():
     rng = np.random.default_rng(1)
     layer = CharacterEmbeddings(9, 3, [(1, 2), (2, 3)], highways=1, size=4, activation="tanh")

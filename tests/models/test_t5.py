@@ -119,7 +119,8 @@ def test_an_mt5_is_a_t5_1_1(case, tmp_path):
         kept = {k: v for k, v in theirs.items() if k not in ("scale_decoder_outputs", "tie_word_embeddings")}
         read = T5Config(**t5.HF_CONFIG.read(kept | changes, "config.json"))
         assert read == dataclasses.replace(model.config, tied=False, scale_outputs=False)
-        del kept["feed_forward_proj"]
+        for key in ("feed_forward_proj", "is_gated_act", "dense_act_fn"):
+            del kept[key]
         read = T5Config(**t5.HF_CONFIG.read(kept | changes, "config.json"))
         assert (read.activation, read.gated, read.tied) == ("gelu_tanh", True, False)
     (tmp_path / "config.json").write_text(json.dumps(theirs))
@@ -216,9 +217,16 @@ def test_packed_texts_are_numbered_on_both_sides():
 
 
 def test_a_feed_forward_network_that_is_not_known(case):
+    theirs = case[1]["config"]
     for form in ("gated-tanh", ["relu"], {}, None):
         with pytest.raises(ConfigError, match="feed_forward_proj is .*; known: relu, gelu, gated-gelu"):
-            t5.HF_CONFIG.read(case[1]["config"] | {"feed_forward_proj": form}, "config.json")
+            t5.HF_CONFIG.read(theirs | {"feed_forward_proj": form, "dense_act_fn": None}, "config.json")
+    for key, value in (("dense_act_fn", "mish"), ("dense_act_fn", ["relu"]), ("is_gated_act", "yes")):
+        with pytest.raises(ConfigError, match=f"{key} is '|{key} is .'relu|{key} must be"):
+            t5.HF_CONFIG.read(theirs | {key: value}, "config.json")
+    # What is computed, whatever the older key says.
+    read = t5.HF_CONFIG.read(theirs | {"dense_act_fn": "silu", "is_gated_act": True, "feed_forward_proj": "relu"}, "c")
+    assert (read["activation"], read["gated"]) == ("silu", True)
 
 
 def test_shared_layers(tmp_path):

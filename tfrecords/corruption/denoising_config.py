@@ -22,8 +22,8 @@ class DenoisingConfig:
     Attributes:
         method: "span": random spans become a sentinel each, the target has the sentinels and what they stand for.
             "replace_spans": the same with tokens drawn one by one; neighbours share a sentinel (iid_15_u_u).
-            "bert": tokens drawn one by one become <extra_id_0>, one of ten a random token; the target is the whole
-            text (iid_15_r10s90_f).
+            "bert": tokens drawn one by one become <extra_id_0>, one of ten a random token, never a sentinel (t5's may be
+            one); the target is the whole text (iid_15_r10s90_f).
             "mass": they become <extra_id_0>; the target is the whole text (iid_15_m_f).
             "drop": they are dropped; the target has them (iid_15_d_d).
             "deshuffle": all tokens are in random order; the target is the whole text.
@@ -58,6 +58,9 @@ class DenoisingConfig:
 
     def noise(self, tokens):
         """(noise tokens, spans) of texts of so many tokens, int arrays: `random_spans_noise_mask` of t5.
+
+        With the published settings it is the same; in 28 of 210 other combinations (a rate of .5, texts of a few tokens)
+        the spans are not.
 
         Half is rounded to even. A text of one token has no noise.
         """
