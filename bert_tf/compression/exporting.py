@@ -19,7 +19,7 @@ from bert_tf.console import table
 from bert_tf.errors import ConfigError
 from bert_tf.export.run import served_module
 from bert_tf.export.saved_model import SETTINGS, check_version, write_saved_model
-from bert_tf.export.signatures import lines
+from bert_tf.export.signatures import labels_file
 from bert_tf.export.storage import check_finite, reading
 from bert_tf.files import atomic_folder, is_there
 from bert_tf.remote import is_remote, writes_to
@@ -238,10 +238,10 @@ def _write_file(trial, module, format, quantize, folder):
         answer = fixed_length(format.open(path), specs)
         passed = trial.passed(answer, "choose another --quantize, or leave it out")
         task.tokenizer.save(temporary / "tokenizer")
-        if task.labels is not None:
-            (temporary / "labels.txt").write_text(lines(task.labels), encoding="utf-8")
         settings = module.settings() | {"quantized": quantize}
-        (temporary / SETTINGS).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+        beside = {SETTINGS: json.dumps(settings, indent=1) + "\n"} | (labels_file(task.labels) if task.labels else {})
+        for name, content in beside.items():
+            (temporary / name).write_text(content, encoding="utf-8")
     return trial.result(folder, size_of(folder / format.file), *passed)
 
 

@@ -42,6 +42,7 @@ class ServedOptions(ServingModule):
         shape = [None, None, self.sequence_length if self.static else None]
         dtypes = {"token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool}
         ids = {name: tf.TensorSpec(shape, dtype) for name, dtype in dtypes.items()}
+        ids["token_ids"] = tf.TensorSpec([*shape, *self.tokenizer.token_shape], tf.int32)
         return {"serving_default": Signature(self._answer_named, texts), "ids": Signature(self.answer_ids, ids)}
 
     def compute(self, features):
@@ -67,7 +68,7 @@ class ServedOptions(ServingModule):
     def answer_ids(self, **features):
         features = check_shapes(features)
         shape = tf.shape(features["token_ids"])
-        rows = {name: tf.reshape(x, [tf.shape(x)[0] * tf.shape(x)[1], tf.shape(x)[2]]) for name, x in features.items()}
+        rows = {n: tf.reshape(x, tf.concat([[shape[0] * shape[1]], tf.shape(x)[2:]], 0)) for n, x in features.items()}
         rows = check_ids(rows, self.tokenizer.vocabulary_size, self.num_segments)
         mask = tf.reshape(tf.reduce_any(rows["padding_mask"], axis=1), shape[:2])
         rows = {name: tf.boolean_mask(x, tf.reshape(mask, [-1])) for name, x in rows.items()}
@@ -102,10 +103,10 @@ class ServedOptions(ServingModule):
             return dict(zip(self.inputs, (context, question, options)))
         mask = self.present(question, options)
         rows = self.rows_of(context, question, options, mask)
-        owner, shape = tf.where(mask), tf.concat([tf.shape(mask), tf.shape(rows["token_ids"])[1:]], 0)
-        return {n: tf.scatter_nd(owner, tf.cast(x, tf.int32), tf.cast(shape, tf.int64)) for n, x in rows.items()} | {
-            "padding_mask": tf.scatter_nd(owner, tf.cast(rows["padding_mask"], tf.int32), tf.cast(shape, tf.int64)) > 0
-        }
+        owner, count = tf.where(mask), tf.shape(mask, tf.int64)
+        shapes = {n: tf.concat([count, tf.shape(x, tf.int64)[1:]], 0) for n, x in rows.items()}
+        found = {n: tf.scatter_nd(owner, tf.cast(x, tf.int32), shapes[n]) for n, x in rows.items()}
+        return found | {"padding_mask": found["padding_mask"] > 0}
 
     def trial_inputs(self, name):
         return self.inputs_of(name, TRIAL_TEXTS * 2)

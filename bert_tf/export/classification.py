@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from bert_tf.export.signatures import ServingModule, lines
+from bert_tf.export.signatures import ServingModule, labels_file
 
 
 class ServedClassifier(ServingModule):
@@ -11,7 +11,7 @@ class ServedClassifier(ServingModule):
     Outputs of `serving_default` and `ids` (and `pairs`, see `ServingModule`):
         label: string [N], the most probable.
         probabilities: float32 [N, L].
-        labels: string [N, L], the label of each probability, also in assets/labels.txt. The same for every text:
+        labels: string [N, L], the label of each probability, also in assets/labels.json. The same for every text:
             TF Serving batches requests along the first axis of every output.
 
     Args:
@@ -42,7 +42,7 @@ class ServedClassifier(ServingModule):
         }
 
     def files(self):
-        return {"labels.txt": lines(self.labels)}
+        return labels_file(self.labels)
 
 
 class ServedMultiLabelClassifier(ServedClassifier):
@@ -50,7 +50,7 @@ class ServedMultiLabelClassifier(ServedClassifier):
 
     Outputs of `serving_default` and `ids` (and `pairs`, see `ServingModule`):
         probabilities: float32 [N, L], of each label by itself.
-        labels: string [N, L], the label of each probability, also in assets/labels.txt.
+        labels: string [N, L], the label of each probability, also in assets/labels.json.
         predicted: bool [N, L], whether the probability reaches the threshold.
 
     Args:

@@ -34,7 +34,7 @@ def write_saved_model(module, folder, version=None):
     versions only. One process at a time writes into the folder; the next removes what a killed one left.
 
     Beside the SavedModel: `assets/tokenizer/` (what `load_tokenizer` reads, for callers of `ids`),
-    `assets/labels.txt` where there are labels, `assets/export.json` (`ServingModule.settings`), and
+    `assets/labels.json` where there are labels, `assets/export.json` (`ServingModule.settings`), and
     warm-up requests in `assets.extra/`.
 
     Args:

@@ -8,6 +8,7 @@ tracks a Keras 3 model loads in Python and fails in TF Serving's C++ loader ("Co
 """
 
 import dataclasses
+import json
 from collections.abc import Callable
 
 import tensorflow as tf
@@ -227,9 +228,9 @@ class ServingModule(tf.Module):
         return self.tokenizer.pack(first, second, self.sequence_length, dynamic=not self.static)
 
 
-def lines(items):
-    """The items as text, one a line."""
-    return "".join(f"{item}\n" for item in items)
+def labels_file(labels):
+    """The file of labels beside a model, name -> content: a JSON list, since a label may hold any character, line ends too."""
+    return {"labels.json": json.dumps(list(labels), ensure_ascii=False, indent=1) + "\n"}
 
 
 def dense(values, lengths, filler):

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
-from bert_tf.export.signatures import ServingModule, dense, lines
+from bert_tf.export.signatures import ServingModule, dense, labels_file
 from bert_tf.tokenizers.ops.word_spans import tokenize_words
 
 WORDS = ("punctuation", "whitespace")
@@ -20,7 +20,7 @@ class ServedTagger(ServingModule):
         probabilities: float32 [N, T], of the tag; 0 as padding.
 
     Outputs of `ids`, for every token: `tags` string and `probabilities` float32 [N, S] as above,
-    `label_probabilities` float32 [N, S, L] of all labels, in the order of assets/labels.txt; at padding they
+    `label_probabilities` float32 [N, S, L] of all labels, in the order of assets/labels.json; at padding they
     mean nothing. The first token of a word carries its tag, on a decoder the last one.
 
     Args:
@@ -88,4 +88,4 @@ class ServedTagger(ServingModule):
         }
 
     def files(self):
-        return {"labels.txt": lines(self.labels)}
+        return labels_file(self.labels)

@@ -90,7 +90,7 @@ def test_stored_weights_differ_by_half_a_step_at_most(quantize, dtype, bound):
 def test_a_litert_file_answers_alike(run, tmp_path, quantize, apart, tolerance):
     written = export_compressed(run, "litert", quantize, output=tmp_path / "file", tolerance=tolerance)
     assert written.comparison.examples == len(TEXTS) and written.comparison.largest_difference < apart
-    assert sorted(p.name for p in written.path.iterdir()) == ["export.json", "labels.txt", "model.tflite", "tokenizer"]
+    assert sorted(p.name for p in written.path.iterdir()) == ["export.json", "labels.json", "model.tflite", "tokenizer"]
     settings = {"sequence_length": LENGTH, "static": True, "precision": "float32", "quantized": quantize}
     assert json.loads((written.path / "export.json").read_text()) == settings
     assert written.after.size == (written.path / "model.tflite").stat().st_size
@@ -103,7 +103,7 @@ def test_an_onnx_file_answers_alike(run, expected, tmp_path, caplog, monkeypatch
     written = export_compressed(run, "onnx", output=tmp_path / "file", tolerance=0.0)
     assert "NoneType" not in caplog.text
     assert written.comparison.examples == len(TEXTS) and written.comparison.largest_difference < 1e-5
-    assert sorted(p.name for p in written.path.iterdir()) == ["export.json", "labels.txt", "model.onnx", "tokenizer"]
+    assert sorted(p.name for p in written.path.iterdir()) == ["export.json", "labels.json", "model.onnx", "tokenizer"]
     quantize_onnx(written.path / "model.onnx", tmp_path / "int8.onnx")
     weights = onnx.load(tmp_path / "int8.onnx").graph.initializer
     int8 = [w for w in weights if len(w.dims) == 2 and w.data_type == onnx.TensorProto.INT8]

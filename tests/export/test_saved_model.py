@@ -6,7 +6,7 @@ import re
 
 import pytest
 import tensorflow as tf
-from exports import LABELS, LENGTH
+from exports import LABELS, LENGTH, load
 from tensorflow_serving.apis import prediction_log_pb2
 
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
@@ -140,9 +140,18 @@ def test_answers_that_are_not_finite_are_not_exported(models, tokenizer, tmp_pat
     assert os.listdir(tmp_path) == [".lock"]
 
 
+def test_labels_may_hold_any_character(models, tokenizer, tmp_path):
+    labels = ("a\tb", "c\nd\re\u2028f\x85", 'ü\x00/\\" {}')
+    path = write_saved_model(ServedClassifier(models.classifier, tokenizer, labels, LENGTH), tmp_path / "odd\t\u2028")
+    assert json.loads((path / "assets" / "labels.json").read_text(encoding="utf-8")) == list(labels)
+    served = load(path).signatures["serving_default"](text=tf.constant(["the cat"]))
+    assert [label.decode() for label in served["labels"].numpy()[0]] == list(labels)
+    assert served["label"].numpy()[0].decode() in labels
+
+
 def test_labels_settings_and_tokenizer_lie_beside_the_model(exports, tokenizer):
     assets = exports["pairs"].path / "assets"
-    assert (assets / "labels.txt").read_text(encoding="utf-8").split() == ["negative", "neutral", "größer"]
+    assert json.loads((assets / "labels.json").read_text(encoding="utf-8")) == ["negative", "neutral", "größer"]
     assert load_tokenizer(assets / "tokenizer").fingerprint == tokenizer.fingerprint
     settings = json.loads((assets / "export.json").read_text())
     assert settings == {"sequence_length": LENGTH, "static": False, "precision": "float32"}

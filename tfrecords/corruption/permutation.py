@@ -7,7 +7,8 @@ Yang et al. 2019, sections 2.2 and 2.3; `_sample_mask` and `_local_perm` in ziha
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.errors import DataError
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.parsing import listed
 from tfrecords.corruption.explanation import explain_permutation
 from tfrecords.corruption.gathering import gather_at, marked
 from tfrecords.corruption.permutation_config import PermutationConfig
@@ -61,7 +62,7 @@ class PermutationCorruption:
             backward: bool [B], where the config is bidirectional
 
     Raises:
-        ConfigError: S does not fit the config.
+        ConfigError: S does not fit the config, or a tokenizer without a token for "sep" or "cls".
         DataError: rows hold several packed sequences.
 
     Example:
@@ -77,6 +78,13 @@ class PermutationCorruption:
     """
 
     def __init__(self, tokenizer, config=PermutationConfig()):
+        lacking = [f"'{role}'" for role in ("sep", "cls") if getattr(tokenizer, f"{role}_id") is None]
+        if lacking:
+            raise ConfigError(
+                "permutation LM reads rows that end with the tokens of the roles 'sep' and 'cls', and the tokenizer has none "
+                f"for {listed(lacking)}; use the objective causal_lm (objective.name, or --objective "
+                "of inspect), or a vocabulary of another kind, such as `bert-tf vocab --kind unigram_xlnet`"
+            )
         self.config = config
         kinds = np.where(tokenizer.starts_word, FIRST_PIECE, CONTINUATION).astype(np.int8)
         never = (tokenizer.sep_id, tokenizer.cls_id) if config.predict_special else tokenizer.special_ids

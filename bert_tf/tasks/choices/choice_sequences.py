@@ -53,7 +53,7 @@ class ChoiceSequences(Sequences):
         features["padding_mask"] &= mask[:, :, None]
         features["option_mask"] = mask
         shape = (None, most, sequence_length) if static else (None, None, None)
-        features = {name: tf.ensure_shape(x, shape[: x.shape.rank]) for name, x in features.items()}
+        features = {name: tf.ensure_shape(x, (*shape[: x.shape.rank], *x.shape[3:])) for name, x in features.items()}
         return features if self.labels is None else features | self.labels_of(chosen, present, 0)
 
 
@@ -73,5 +73,6 @@ def encode_questions(tokenizer, questions, labels, rows, sequence_length):
 
 
 def _in_questions(tensor, mask):
-    """[B * C, S] -> [B, C, S]."""
-    return tf.reshape(tensor, tf.concat([tf.shape(mask), [tf.shape(tensor)[1]]], 0))
+    """[B * C, S, ...] -> [B, C, S, ...]."""
+    found = tf.reshape(tensor, tf.concat([tf.shape(mask), tf.shape(tensor)[1:]], 0))
+    return tf.ensure_shape(found, (None, None, *tensor.shape[1:]))

@@ -58,9 +58,9 @@ class MultipleChoice(TaskModel):
 
 
 def _rows(features):
-    """The inputs of the backbone, [B * C, S]."""
-    batch, options, length = ops.shape(features["token_ids"])
-    return {name: ops.reshape(features[name], (batch * options, length)) for name in INPUTS}
+    """The inputs of the backbone, [B * C, S]; `token_ids` may have the characters of each word as one dimension more."""
+    shapes = {name: ops.shape(features[name]) for name in INPUTS}
+    return {name: ops.reshape(features[name], (shape[0] * shape[1], *shape[2:])) for name, shape in shapes.items()}
 
 
 def _of_questions(outputs, features):

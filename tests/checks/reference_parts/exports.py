@@ -77,7 +77,7 @@ def answers(room, name, module):
         found = {
             signature: library.numpy(functions[signature](**_tensors(inputs))) for signature, inputs in asked.items()
         }
-    return found | {"assets": {key: text for key, text in module.files().items() if key == "labels.txt"}}
+    return found | {"assets": {key: text for key, text in module.files().items() if key == "labels.json"}}
 
 
 def served(path, asked):
