@@ -217,6 +217,8 @@ def _write_tokenizer(tokenizer, folder, family, config):
     reads_segments = getattr(config, "num_segments", 0) > 1 or family.name == "xlnet"  # which compares them
     segments = reads_segments and "token_type_ids" in content["model_input_names"]
     content["model_input_names"] = model_inputs(segments)
+    # The heads of its classes read the last token.
+    content["padding_side"] = "left" if family.name == "xlnet" else "right"
     if "max_positions" in {field.name for field in dataclasses.fields(config)}:  # XLNet has none
         content["model_max_length"] = config.max_positions
     text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"

@@ -1,5 +1,8 @@
 """Writing a model in another library's format."""
 
+import dataclasses
+
+import numpy as np
 from absl import logging
 
 from bert_tf.checkpoints import bilm, gpt1_numpy, hugging_face, tensorflow1, word_vectors
@@ -10,7 +13,10 @@ from bert_tf.models.electra import split_pair
 from bert_tf.models.encoder_config import DROPOUT_RATES
 from bert_tf.models.families import family_of, maps_of
 from bert_tf.models.weights import by_path, export_weights, part_of
+from bert_tf.tokenizers.layout import with_padding_token
 
+#: The path of the token table in a model.
+TOKEN_TABLE = "embeddings/token_embeddings"
 #: The formats that can be written.
 FORMATS = ("hf", "tf1", "numpy", "bilm", *word_vectors.FORMATS)
 
@@ -28,12 +34,19 @@ def write_finetuned(encoder, arrays, task, tokenizer, path):
     Raises:
         ConfigError, DataError, RunDirectoryError: as `write_checkpoint`.
     """
-    family = family_of(encoder.config)
+    family, config = family_of(encoder.config), encoder.config
+    if family.kind == "decoder" and task.kind in ("classification", "multi_label", "regression"):
+        # Hugging Face's classes read the last token that is not padding, by its id.
+        tokenizer = with_padding_token(tokenizer)
+        if tokenizer.vocabulary_size > config.vocabulary_size:
+            config = dataclasses.replace(config, vocabulary_size=tokenizer.vocabulary_size)
+            table = np.asarray(arrays[TOKEN_TABLE])
+            arrays = arrays | {TOKEN_TABLE: np.concatenate([table, np.zeros_like(table[:1])])}
     weights = _float32(export_weights(arrays, task.published.weights(family.maps("hf").weights)))
     with atomic_folder(path) as temporary:
-        theirs = hugging_face.write(temporary, family, encoder.config, weights, (), tokenizer, task)
+        theirs = hugging_face.write(temporary, family, config, weights, (), tokenizer, task)
     rate = task.published.rate(theirs)
-    lost = _lost_settings(family.maps("hf"), encoder.config, weights)
+    lost = _lost_settings(family.maps("hf"), config, weights)
     _say(path, lost | ({} if rate == task.dropout else {"task.dropout": (task.dropout, rate)}))
 
 

@@ -66,7 +66,7 @@ class ServedWordPair(ServedClassifier):
         first, *places = self.tokenizer.tokenize_with_offsets(text)
         second, *others = self.tokenizer.tokenize_with_offsets(text_pair)
         room = self.sequence_length - layout.special_tokens_per_pair
-        kept = kept_of_pair(first.row_lengths(), second.row_lengths(), room)
+        kept = kept_of_pair(first.row_lengths(), second.row_lengths(), room, layout)
         before = len(layout.before_first)
         between = tf.cast(kept[0], tf.int32) + before + len(layout.after_first) + len(layout.before_second)
         spans = [

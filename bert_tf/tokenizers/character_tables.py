@@ -20,7 +20,7 @@ import unicodedata
 import numpy as np
 from tokenizers import normalizers
 from tokenizers.normalizers import BertNormalizer
-from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.pre_tokenizers import BertPreTokenizer, Whitespace
 
 NUM_CODE_POINTS = 0x110000
 
@@ -90,6 +90,18 @@ def white_space():
 def plain_characters():
     """White space becomes a space; all else stays."""
     return dict.fromkeys(white_space(), " ")
+
+
+@functools.lru_cache(maxsize=1)
+def word_characters():
+    r"""The characters that `\w` of the `tokenizers` package's `Whitespace` means, as (first, last) code points."""
+    others = [chr(c) for c in _TABLED if not chr(c).isspace()]
+    pieces = Whitespace().pre_tokenize_str(" ".join(f"{_SEPARATOR}{c}" for c in others))
+    # Beside a letter such a character is of its word, and another one a word of its own.
+    found = sorted(ord(piece[1]) for piece, _ in pieces if len(piece) == 2 and piece[0] == _SEPARATOR)
+    begins = [c for before, c in zip([None, *found], found) if before != c - 1]
+    ends = [c for c, after in zip(found, [*found[1:], None]) if after != c + 1]
+    return list(zip(begins, ends))
 
 
 def is_private(character):

@@ -7,6 +7,7 @@ from bert_tf.errors import ConfigError
 
 #: GPT-1's three tokens of fine-tuning. The first has no role of its own: layouts know it by its name.
 START_TOKEN, DELIMITER_TOKEN, CLASSIFY_TOKEN = "_start_", "_delimiter_", "_classify_"
+PADDING_TOKEN = "<|pad|>"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,6 +19,9 @@ class Layout:
             second text are left out where there is no second text.
         second_segment: `segment_ids` of the second text and its special tokens; the first text's is 0.
         end_segment: `segment_ids` of `at_end`.
+        odd_to_longer: of an odd number of tokens that a pair has room for, which text keeps one more where both are cut:
+            the longer one, of two of the same length the second, as in the `tokenizers` package from 0.9 on. False: the
+            first, as in google-research/bert.
 
     Example:
         from bert_tf.tokenizers import Layout
@@ -32,6 +36,7 @@ class Layout:
     at_end: tuple = ()
     second_segment: int = 1
     end_segment: int = 2
+    odd_to_longer: bool = False
 
     @property
     def special_tokens_per_sequence(self):
@@ -57,6 +62,8 @@ LAYOUTS = {
     "elmo": lambda cls, sep, start: Layout((cls,), (sep,), (cls,), (sep,)),
     "none": lambda cls, sep, start: Layout(),
 }
+#: The layouts whose models tell the texts of a pair apart by their segments.
+WITH_SEGMENTS = ("bert", "xlnet")
 
 
 def build_layout(name, cls_id, sep_id, start_id=None):
@@ -98,21 +105,40 @@ def with_layout(tokenizer, name):
     """
     if name == tokenizer.layout_name:
         return tokenizer
-    own = {"bpe": ("cleaning", "end_of_word"), "byte_level_bpe": ("add_prefix_space", "normalization")}
-    if tokenizer.kind not in own:
+    if tokenizer.kind not in _OWN:
         raise ConfigError(
             f"the tokenizer is of the kind '{tokenizer.kind}' and has the layout '{tokenizer.layout_name}'; only "
-            f"{' and '.join(own)} tokenizers can get another one, here '{name}'"
+            f"{' and '.join(_OWN)} tokenizers can get another one, here '{name}'"
         )
     roles, added = tokenizer.role_tokens, ()
     if name == "gpt1":
         roles = roles | {"sep": DELIMITER_TOKEN, "cls": CLASSIFY_TOKEN}
         added = (START_TOKEN, DELIMITER_TOKEN, CLASSIFY_TOKEN)
+    return _changed(tokenizer, name, roles, added)
+
+
+def with_padding_token(tokenizer):
+    """The tokenizer with a token for padding alone, where its texts end with the one that it pads with, as GPT-2's do.
+
+    The vocabulary grows by `<|pad|>`. Other tokenizers are returned as they are.
+    """
+    layout = tokenizer.layout
+    if tokenizer.kind not in _OWN or tokenizer.pad_id not in (*layout.after_first, *layout.at_end):
+        return tokenizer
+    return _changed(tokenizer, tokenizer.layout_name, tokenizer.role_tokens | {"pad": PADDING_TOKEN}, (PADDING_TOKEN,))
+
+
+#: The settings of the kinds whose special tokens can change.
+_OWN = {"bpe": ("cleaning", "end_of_word"), "byte_level_bpe": ("add_prefix_space", "normalization")}
+
+
+def _changed(tokenizer, layout, roles, added):
+    """The tokenizer with another layout and roles, and with the tokens `added` at the end of its vocabulary."""
     return type(tokenizer)(
         [*tokenizer.vocabulary, *(token for token in added if token not in tokenizer.vocabulary)],
         tokenizer.merges,
         special_tokens=(*tokenizer.special_token_details, *added),
         role_tokens=roles,
-        layout=name,
-        **{setting: getattr(tokenizer, setting) for setting in own[tokenizer.kind]},
+        layout=layout,
+        **{setting: getattr(tokenizer, setting) for setting in _OWN[tokenizer.kind]},
     )

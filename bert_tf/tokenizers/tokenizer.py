@@ -123,6 +123,41 @@ class Tokenizer:
         for normalized in (False, True):
             tokens = {t: self._ids[t.content] for t in self.special_token_details if t.normalized == normalized}
             self._finders.append(SpecialTokenFinder(tokens) if tokens else None)
+        self._cleaned_finder = None  # of tokens that are looked for in the text as a kind has cleaned it
+
+    def _find_after_cleaning(self, clean):
+        """Looks for tokens with `normalized` in cleaned text: a kind calls it that cleans text in `_encode`.
+
+        Args:
+            clean: function from tf.string [N] to the cleaned texts.
+
+        Returns:
+            The trackables that a finder needs, a tuple.
+        """
+        tokens = [token for token in self.special_token_details if token.normalized]
+        self._finders[1] = None
+        if not tokens:
+            return ()
+        with tf.init_scope():
+            contents = [text.decode("utf-8") for text in clean(tf.constant([t.content for t in tokens])).numpy()]
+        cleaned = {}
+        for token, content in zip(tokens, contents):
+            if content and content not in [other.content for other in cleaned]:
+                cleaned[dataclasses.replace(token, content=content)] = self._ids[token.content]
+        self._cleaned_finder = SpecialTokenFinder(cleaned) if cleaned else None
+        return (self._cleaned_finder.table,) if cleaned else ()
+
+    def _around_added(self, text, encode):
+        """What `encode` gives for cleaned texts, (ids, splits, starts, ends), cut at the tokens that are in them."""
+        if self._cleaned_finder is None:
+            return encode(text)
+        chunks = self._cut(whole_texts(text), self._cleaned_finder)
+        ids, splits, starts, ends = encode(chunks.text)
+        if starts is not None:
+            begin = tf.gather(chunks.begins, row_ids(splits))
+            starts, ends = starts + begin, ends + begin
+        ids, splits, starts, ends = insert_special(chunks, ids, splits, starts, ends)
+        return ids, tf.gather(splits, chunks.splits), starts, ends
 
     @property
     def vocabulary_size(self):

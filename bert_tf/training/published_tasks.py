@@ -25,7 +25,7 @@ def task_of(source):
     """The `Task` of a published fine-tuned model.
 
     Its texts may be single or pairs: `task.pairs` is None until a file is read. Texts are cut at the longest sequence
-    of the model. A decoder reads them without special tokens, as transformers' tokenizers give them.
+    of the model. A decoder reads them with the special tokens of its tokenizer (GPT-2's: none), as in transformers.
 
     Args:
         source: a `bert_tf.checkpoints.Source` with `is_finetuned`.
@@ -43,13 +43,13 @@ def task_of(source):
     }
     if published.labels is not None:
         settings["labels"] = list(published.labels)
-    if FAMILIES[source.family].kind == "decoder":
-        settings["layout"] = "none"
     if published.kind == "question_answering":
         # The configuration does not say whether questions may be impossible; the answers in `n_best` never are.
         longest = min(QuestionAnsweringConfig.sequence_length, settings["sequence_length"])
         settings |= {"head": published.published.spans, "impossible_questions": True, "sequence_length": longest}
     tokenizer = source.tokenizer()
+    if FAMILIES[source.family].kind == "decoder" and tokenizer.layout_name == "none":
+        settings["layout"] = "none"  # without this setting a task adds separators
     try:
         task = build_task(settings, tokenizer)
     except ConfigError as error:

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 import tensorflow as tf
-from published_models import PAIR, SINGLE, assert_same_tensors, golden, published
+from published_models import FIXTURES, PAIR, SINGLE, assert_same_tensors, golden, published
 from safetensors.numpy import load_file, save_file
 
 import bert_tf
@@ -256,3 +256,25 @@ def test_a_published_classifier_is_served_with_one_call(tmp_path):
         logits = arrays[f"BertForSequenceClassification/{what}_logits"].astype("float64")
         np.testing.assert_allclose(answer["probabilities"][0], np.exp(logits) / np.exp(logits).sum(), atol=1e-5)
         assert answer["labels"].numpy()[0].tolist() == [b"neg", b"pos", b"LABEL_2"]
+
+
+def test_a_decoder_whose_texts_end_with_its_padding_token_gets_one_of_its_own(tmp_path):
+    """GPT-2 pads with <|endoftext|>, which ends each text here: Hugging Face's class would read the token before it."""
+    loaded = bert_tf.load(FIXTURES / "checkpoints" / "gpt2", pooler=True)
+    settings = {"kind": "classification", "labels": ["a", "b"], "head": "hugging_face", "sequence_length": 16}
+    task = build_task(settings, loaded.tokenizer)
+    assert task.tokenizer.pad_id in task.tokenizer.layout.after_first
+    model, texts = task.model(loaded.encoder), ["the people", "a tax of the states <|endoftext|>"]
+    published_task, weights = publish(task, model, tmp_path)
+    write_finetuned(model.backbone, weights, published_task, task.tokenizer, tmp_path / "ours")
+    config = json.loads((tmp_path / "ours" / "config.json").read_text())
+    _, written, tokenizer = load_finetuned(tmp_path / "ours")
+    assert config["pad_token_id"] == tokenizer.pad_id == loaded.tokenizer.vocabulary_size
+    assert config["vocab_size"] == tokenizer.vocabulary_size
+    rows = [t.pack(t.tokenize(texts), sequence_length=16, dynamic=True) for t in (task.tokenizer, tokenizer)]
+    assert (
+        rows[1]["token_ids"].numpy()[rows[1]["padding_mask"]].tolist()
+        == rows[0]["token_ids"].numpy()[rows[0]["padding_mask"]].tolist()
+    )
+    assert config["pad_token_id"] not in rows[1]["token_ids"].numpy()[rows[1]["padding_mask"]]
+    np.testing.assert_allclose(outputs(written, rows[1]), outputs(model, rows[0]), atol=1e-6)

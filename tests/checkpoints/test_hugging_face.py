@@ -311,4 +311,5 @@ def test_the_tokenizer_gives_the_inputs_that_the_model_reads(family, segments, t
     config = json.loads((tmp_path / "written" / "tokenizer_config.json").read_text())
     # transformers 5 gives a tokenizer without this key no segments, and refuses segments that a model does not take.
     assert config["model_input_names"] == ["input_ids", *["token_type_ids"] * segments, "attention_mask"]
+    assert config["padding_side"] == ("left" if family == "xlnet" else "right")
     assert bert_tf.load(tmp_path / "written").tokenizer.fingerprint == loaded.tokenizer.fingerprint

@@ -65,7 +65,6 @@ def test_hugging_faces_config(tmp_path):
     ({"do_lower_case": "yes"}, "do_lower_case must be true or false or null, but is 'yes'"),
     ({"do_basic_tokenize": False}, "do_basic_tokenize is False; only True is supported"),
     ({"tokenizer_class": "BartphoTokenizer"}, "'BartphoTokenizer', which is not supported; supported: Albert"),
-    ({"mask_token": {"content": "[MASK]", "lstrip": True}}, r"'\[MASK\]' has lstrip = true"),
     ({"added_tokens_decoder": {"7": {"content": "<ent>"}}}, "gives '<ent>' the id 7"),
 ], ids=str)  # fmt: skip
 def test_refused_configs(tmp_path, config, message):
@@ -112,8 +111,8 @@ def test_nothing_there(tmp_path):
 def test_files_of_older_folders(tmp_path):
     folder(tmp_path, config={"do_lower_case": True})
     (tmp_path / "added_tokens.json").write_text('{"<new>": 9, "[MASK]": 4}')
-    with pytest.raises(ConfigError, match="'<new>' has normalized = true, .* name it in additional_special_tokens"):
-        load_tokenizer(tmp_path)
+    loaded = load_tokenizer(tmp_path)  # a word that was added, which no file says to be special
+    assert loaded.encode("FAIR<NEW> fair<new>") == [5, 9, 5, 9] and 9 not in loaded.special_ids
     (tmp_path / "special_tokens_map.json").write_text('{"additional_special_tokens": ["<new>"], "bos_token": "[CLS]"}')
     loaded = load_tokenizer(tmp_path)
     assert loaded.vocabulary == [*WORDS, "<new>"] and loaded.encode("fair<new>") == [5, 9]

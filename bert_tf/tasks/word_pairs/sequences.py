@@ -43,7 +43,7 @@ def encode_word_pairs(tokenizer, examples, labels, sequence_length):
     kept, offsets = [np.minimum(lengths, sequence_length - frame)], [len(layout.before_first)]
     if examples.text_pairs is not None:
         second, frame = tokens[0][count:], layout.special_tokens_per_pair
-        kept = [x.numpy() for x in kept_of_pair(lengths, second.row_lengths(), sequence_length - frame)]
+        kept = [x.numpy() for x in kept_of_pair(lengths, second.row_lengths(), sequence_length - frame, layout)]
         offsets.append(offsets[0] + kept[0] + len(layout.after_first) + len(layout.before_second))
     starts, ends = (part.to_list() for part in tokens[1:])
     spans = np.zeros((count, 2, 2), np.int32)

@@ -11,7 +11,7 @@ from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
 from bert_tf.tokenizers.bpe.merging import MergeTable, WordEncoder, check_merges
-from bert_tf.tokenizers.character_tables import plain_characters, spaced_words
+from bert_tf.tokenizers.character_tables import plain_characters, spaced_words, word_characters
 from bert_tf.tokenizers.files import converting
 from bert_tf.tokenizers.files.writing import write_bpe, write_config
 from bert_tf.tokenizers.ops.character_map import build_character_map
@@ -21,7 +21,7 @@ from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS
 from bert_tf.tokenizers.tokenizer import Tokenizer
 
 GPT1_ROLES = {"pad": "<unk>", "unk": "<unk>"}
-CLEANINGS = {"gpt1": spaced_words, "plain": plain_characters}
+CLEANINGS = {"gpt1": spaced_words, "plain": plain_characters, "words": plain_characters}
 
 
 class BPETokenizer(Tokenizer):
@@ -34,7 +34,8 @@ class BPETokenizer(Tokenizer):
         vocabulary: list of str.
         merges: list of (left, right), str.
         cleaning: "plain": words are what white space separates; "gpt1": cleaned and lowercased as for an uncased BERT,
-            punctuation marks words of their own.
+            punctuation marks words of their own; "words": words are letters and digits, and what stands between them
+            without white space is a word, too, as `Whitespace` of `tokenizers` splits.
         end_of_word: the marker; "" for none (then `decode` cannot know where words end).
         special_tokens: further ones to recognise in text, str or `SpecialToken`.
         role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token, the last three optional. Default "[PAD]" and
@@ -83,7 +84,8 @@ class BPETokenizer(Tokenizer):
         table = MergeTable([(ids[a], ids[b], ids[a + b]) for a, b in self.merges], self.vocabulary_size)
         with tf.init_scope():
             self._normalizer = tf_text.FastBertNormalizer(model_buffer=tf.constant(cleaning_model(cleaning)))
-            self._split = tf_text.WhitespaceTokenizer().tokenize_with_offsets  # cleaning made all white space U+0020
+            # Cleaning made all white space U+0020.
+            self._split = _split_words if cleaning == "words" else tf_text.WhitespaceTokenizer().tokenize_with_offsets
             # What a word can begin as.
             single = {t: i for t, i in ids.items() if len(t) == 1 or t[1:] == end_of_word}
             self._characters = string_table(single, self.unk_id)
@@ -96,7 +98,8 @@ class BPETokenizer(Tokenizer):
             lengths[self.unk_id], marks[self.unk_id] = 1, 0
             self._lengths, self._marks = tf.constant(lengths, tf.int32), tf.constant(marks, tf.int32)  # characters
         self._encoder = WordEncoder(self._whole_words(), table, self._symbols)
-        self._encoder_resources = (self._normalizer, self._characters, *self._encoder.resources)
+        found = self._find_after_cleaning(self._normalizer.normalize)
+        self._encoder_resources = (self._normalizer, self._characters, *self._encoder.resources, *found)
 
     def _whole_words(self):
         """Words that are one token: bytes -> id."""
@@ -118,7 +121,13 @@ class BPETokenizer(Tokenizer):
         return self._characters.lookup(values), tf.cumsum(tf.cast(begins, tf.int32)) - 1, begins
 
     def _encode(self, text, with_offsets):
-        text, origins = clean(self._normalizer, text, with_offsets)
+        cleaned, origins = clean(self._normalizer, text, with_offsets)
+        ids, splits, starts, ends = self._around_added(cleaned, lambda text: self._encode_cleaned(text, with_offsets))
+        if with_offsets:
+            starts, ends = source_bytes(origins, row_ids(splits), starts, ends)
+        return ids, splits, starts, ends
+
+    def _encode_cleaned(self, text, with_offsets):
         words, word_starts, _ = self._split(text)
         ids, splits = self._encoder.encode(words.values)
         row_splits = tf.gather(splits, tf.cast(words.row_splits, tf.int32))
@@ -133,7 +142,7 @@ class BPETokenizer(Tokenizer):
         before = tf.cumsum(tf.strings.length(words.values), exclusive=True)  # bytes of the words before
         shift = tf.gather(tf.cast(word_starts.values, tf.int32) - before, words_of_ids)
         starts, ends = tf.gather(lead_bytes, last + 1 - lengths) + shift, tf.gather(lead_bytes, last) + shift + 1
-        return ids, row_splits, *source_bytes(origins, row_ids(row_splits), starts, ends)
+        return ids, row_splits, starts, ends
 
     @property
     def settings(self):
@@ -159,6 +168,17 @@ class BPETokenizer(Tokenizer):
         write_bpe(self, folder)
         settings = {"cleaning": self.cleaning, "end_of_word": self.end_of_word}
         write_config(self, folder, settings, converting.bpe(self))
+
+
+def _split_words(text):
+    """(words, starts, ends), ragged [N, None], of cleaned texts with the cleaning "words"."""
+    others = "[^ " + "".join(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in word_characters()) + "]+"
+    # The operator takes a NUL for the end of the text: it is shown another character.
+    shown = tf.strings.regex_replace(text, r"\x00", "\x01")
+    _, starts, ends = tf_text.regex_split_with_offsets(shown, f" |{others}", others)
+    real = starts < ends
+    starts, ends = (tf.cast(tf.ragged.boolean_mask(part, real), tf.int32) for part in (starts, ends))
+    return tf_text.ByteSplitter().split_by_offsets(text, starts, ends), starts, ends
 
 
 @functools.lru_cache(maxsize=2)

@@ -6,7 +6,7 @@ import json
 from tokenizers import Tokenizer as Trained
 from tokenizers import models, normalizers, pre_tokenizers, trainers
 
-from bert_tf.errors import DataError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers.bpe.bpe import BPETokenizer, cleaning_model
 from bert_tf.tokenizers.bpe.byte_level_bpe import ROBERTA_ROLES, ByteLevelBPETokenizer
 from bert_tf.tokenizers.bpe.gpt2_words import byte_alphabet
@@ -100,11 +100,13 @@ def train_bpe(
 
     Raises:
         DataError: the texts hold no word.
-        ConfigError: a vocabulary_size that the special tokens and the alphabet already exceed, or a limit_alphabet
-            below 1.
+        ConfigError: a vocabulary_size that the special tokens and the alphabet already exceed, a limit_alphabet below
+            1, or another cleaning than "plain" and "gpt1".
 
     Source: the BPE trainer of `tokenizers`; Sennrich, Haddow and Birch 2016, algorithm 1.
     """
+    if cleaning == "words":
+        raise ConfigError("cleaning='words' is for tokenizers that others trained; train with 'plain' or 'gpt1'")
     roles = STANDARD_SPECIAL_TOKENS if role_tokens is None else dict(role_tokens)
     special = _special(roles, special_tokens, SPECIAL_ROLES)
     words = count_words(texts, cleaning_model(cleaning), show_progress=show_progress)

@@ -32,7 +32,6 @@ def load_byte_level_bpe(folder):
         is_roberta = config.tokenizer_class.startswith("Roberta")
     usual = ROBERTA_ROLES if is_roberta else GPT2_ROLES
     roles = config.role_tokens if config.names_all_roles else usual | config.role_tokens
-    config.fixed(add_bos_token=False)
     settings = {
         "add_prefix_space": config.take("add_prefix_space", False, bool),
         "normalization": config.take("normalization", None, (str, type(None))),
@@ -45,7 +44,7 @@ def load_bpe(folder):
     """A BPETokenizer of a folder; see `load_tokenizer`. Without further settings GPT-1's."""
     config, vocabulary, merges = _read(folder)
     roles = config.role_tokens if config.names_all_roles else GPT1_ROLES | config.role_tokens
-    config.fixed(do_lower_case=True)
+    config.take("do_lower_case", None, (bool, type(None)))  # GPT-1's classes lowercase whatever it says
     settings = {
         "cleaning": config.take("cleaning", "gpt1", str),
         "end_of_word": config.take("end_of_word", "</w>", str),
@@ -102,11 +101,14 @@ def load_bpe_json(whole):
         tokenizer, settings = ByteLevelBPETokenizer, {"normalization": normalization}
         own = {"add_prefix_space": config.take("add_prefix_space", splitter.get("add_prefix_space", True), bool)}
     else:
-        whole.expect("pre_tokenizer.type", splitter.get("type"), "ByteLevel", "BertPreTokenizer", "WhitespaceSplit")
+        known = ("ByteLevel", "BertPreTokenizer", "WhitespaceSplit", "Whitespace")
+        whole.expect("pre_tokenizer.type", splitter.get("type"), *known)
         whole.expect("model.fuse_unk", model.get("fuse_unk", False), False)
         tokenizer, settings, own = BPETokenizer, {"end_of_word": suffix, "cleaning": _cleaning(whole, splitter)}, {}
     settings["layout"] = whole.layout(roles)
-    config.fixed(do_lower_case=True, add_bos_token=False, **settings)
+    if tokenizer is BPETokenizer:
+        config.take("do_lower_case", None, (bool, type(None)))  # GPT-1's classes lowercase whatever it says
+    config.fixed(**settings)
     config.finish()
     config.check_ids(vocabulary, whole.file)
     merges = [tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge) for merge in model["merges"]]
@@ -118,9 +120,9 @@ def load_bpe_json(whole):
 def _cleaning(whole, splitter):
     """The name in `bpe.CLEANINGS` of the normalizer and a pre-tokenizer."""
     normalizer = whole["normalizer"]
-    if splitter["type"] == "WhitespaceSplit":
+    if splitter["type"] in ("WhitespaceSplit", "Whitespace"):
         whole.expect("normalizer", normalizer, {})
-        return "plain"
+        return "plain" if splitter["type"] == "WhitespaceSplit" else "words"
     whole.expect("normalizer.type", normalizer.get("type"), "BertNormalizer")
     for key in ("clean_text", "handle_chinese_chars", "lowercase"):
         whole.expect(f"normalizer.{key}", normalizer[key], True)

@@ -43,8 +43,10 @@ def bpe(tokenizer):
         whole.normalizer = normalizers.BertNormalizer(lowercase=True)
         whole.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     else:
-        whole.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    whole.decoder = decoders.BPEDecoder(suffix=suffix)
+        split = {"plain": pre_tokenizers.WhitespaceSplit, "words": pre_tokenizers.Whitespace}[tokenizer.cleaning]
+        whole.pre_tokenizer = split()
+    if suffix:
+        whole.decoder = decoders.BPEDecoder(suffix=suffix)
     return whole
 
 

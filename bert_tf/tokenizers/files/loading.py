@@ -1,7 +1,10 @@
 """Tokenizers from disk: our own folders, Hugging Face's, and single files."""
 
+import dataclasses
 import hashlib
 from pathlib import Path
+
+from absl import logging
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.hub import local_tokenizer
@@ -10,6 +13,7 @@ from bert_tf.registry import resolve
 from bert_tf.tokenizers.files.tokenizer_config import CHECKSUM, CONFIG, WHOLE, check_type
 from bert_tf.tokenizers.files.tokenizer_json import TokenizerJson
 from bert_tf.tokenizers.kinds import KINDS
+from bert_tf.tokenizers.layout import WITH_SEGMENTS
 
 _ANY = (None, "PreTrainedTokenizerFast", "TokenizersBackend")  # classes that say nothing about the kind
 
@@ -52,7 +56,30 @@ def load_tokenizer(path, lowercase=None):
         source, load = path, kind.load
     if settings and not kind.has_lowercase:
         raise ConfigError(f"lowercase={lowercase}: the tokenizer at {path} has no such setting")
-    return resolve(load)(source, **settings)
+    tokenizer = resolve(load)(source, **settings)
+    tokenizer.layout = _layout_of_folder(tokenizer, path, isinstance(source, TokenizerJson))
+    return tokenizer
+
+
+def _layout_of_folder(tokenizer, path, is_json):
+    """The tokenizer's layout, with what its folder says beside the special tokens: segments, and how pairs are cut.
+
+    A tokenizer.json is run by the `tokenizers` package, which cuts pairs by its own rule.
+    """
+    file = path / CONFIG
+    config = read_json_object(file) if path.is_dir() and file.exists() else {}
+    layout = tokenizer.layout
+    if is_json or config.get("truncation_strategy") == "longest_first":
+        layout = dataclasses.replace(layout, odd_to_longer=True)
+    if config.get("truncation_side") == "left":
+        logging.warning("%s: truncation_side is 'left', but long texts lose their end here", file)
+    names = check_type(config.get("model_input_names"), (list, type(None)), f"{file}: model_input_names")
+    # The classes of transformers 5 for these two give no segments, and what it saves does not say so otherwise.
+    by_class = config.get("tokenizer_class") in ("AlbertTokenizer", "XLNetTokenizer") and "backend" in config
+    has_segments = tokenizer.layout_name in WITH_SEGMENTS
+    if not has_segments or "token_type_ids" in (names or ()) or (names is None and not by_class):
+        return layout
+    return dataclasses.replace(layout, second_segment=0, end_segment=0)
 
 
 def _kind_of_file(path):

@@ -97,7 +97,8 @@ def load_unigram_json(whole, lowercase=None):
     for token, _ in whole.added:
         if token.normalized:
             raise ConfigError(
-                f"{file}: added_tokens has '{token.content}' with normalized = true, which is not supported"
+                f"{file}: added_tokens has '{token.content}' with normalized = true, which is not supported for "
+                "SentencePiece; add it as AddedToken(..., normalized=False)"
             )
     family = _family(config, pieces, file)
     default = FAMILIES[family]
@@ -106,7 +107,12 @@ def load_unigram_json(whole, lowercase=None):
         raise ConfigError(
             f"{file}: model.unk_id is {brief(unknown)}, which is not '{default['roles']['unk']}', {family}'s"
         )
-    whole.expect("post_processor", whole.layout(dict(default["roles"])), default["layout"])
+    layout = whole.layout(dict(default["roles"]))
+    if layout != default["layout"]:
+        raise ConfigError(
+            f"{file}: post_processor is '{layout}'; only '{default['layout']}' is supported, {family}'s: set the "
+            "post_processor to its TemplateProcessing, and save the file again"
+        )
     whole.expect("decoder.type", whole["decoder"].get("type"), None, "Metaspace")
 
     splitters = members(whole["pre_tokenizer"], "pretokenizers")

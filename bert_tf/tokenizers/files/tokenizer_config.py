@@ -4,22 +4,37 @@ import contextlib
 import dataclasses
 from pathlib import Path
 
+from absl import logging
+
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief, read_json_object
+from bert_tf.tokenizers.kinds import KINDS
 from bert_tf.tokenizers.special_tokens import SPECIAL_ROLES, SpecialToken
 
 CONFIG, WHOLE = "tokenizer_config.json", "tokenizer.json"
 #: The key with the SHA-256 of the tokenizer.json that `save` wrote beside it. As long as it is that one, this library
 #: reads the other files of the folder.
 CHECKSUM = "tokenizer_json_sha256"
-# Keys that do not change the ids: lengths, sides and bookkeeping.
+# Keys that do not change the ids: lengths, sides, bookkeeping, and arguments of the functions of transformers that load and
+# call a tokenizer.
 _WITHOUT_EFFECT = {
-    CHECKSUM, "auto_map", "backend", "clean_up_tokenization_spaces", "errors", "full_tokenizer_file", "init_inputs", "is_local", "kind",
-    "local_files_only", "max_len", "max_length", "model_input_names", "model_max_length", "name_or_path",
-    "pad_to_multiple_of", "pad_token_type_id", "padding_side", "processor_class", "sp_model_kwargs",
-    "special_tokens_map_file", "stride", "tokenizer_file", "trim_offsets", "truncation_side", "truncation_strategy",
-    "unk_id", "vocab_file",
+    CHECKSUM, "_commit_hash", "_from_auto", "auto_map", "backend", "cache_dir", "chat_template",
+    "clean_up_tokenization_spaces", "device_map", "dtype", "errors", "force_download", "from_flax", "from_pt",
+    "from_slow", "from_tf", "full_tokenizer_file", "init_inputs", "is_fast", "is_local", "kind", "lang", "language",
+    "local_files_only", "max_len", "max_length", "max_seq_length", "merges_file", "model_input_names", "model_max_length", "model_type",
+    "name_or_path", "pad_to_max_length", "pad_to_multiple_of", "pad_token_type_id", "padding", "padding_side",
+    "processor_class", "proxies", "resume_download", "return_attention_mask", "return_length",
+    "return_offsets_mapping", "return_overflowing_tokens", "return_special_tokens_mask", "return_tensors",
+    "return_token_type_ids", "revision", "slow_tokenizer_class", "slow_tokenizer_type", "sp_model_kwargs",
+    "special_tokens_map_file", "spm_file", "stride", "subfolder", "token", "tokenizer_file", "tokenizer_object",
+    "tokenizer_type", "torch_dtype", "trim_offsets", "truncation", "truncation_side", "truncation_strategy",
+    "trust_remote_code", "unk_id", "use_auth_token", "use_fast", "verbose", "vocab_file", "vocab_size",
+}  # fmt: skip
+# Keys that the classes of some kinds read, and those of the others do not.
+_OF_SOME_KINDS = {
+    "add_prefix_space", "do_basic_tokenize", "do_lower_case", "extra_ids", "keep_accents", "legacy", "never_split",
+    "remove_space", "sentinels", "strip_accents", "tokenize_chinese_chars", "wordpieces_prefix",
 }  # fmt: skip
 _TOKENS = (*SPECIAL_ROLES, "bos", "eos")
 
@@ -79,6 +94,10 @@ class TokenizerConfig:
             if self.ids.setdefault(token, token_id) != token_id:
                 raise ConfigError(f"{file} gives '{token}' the id {token_id}, but {CONFIG} the id {self.ids[token]}")
 
+    def names_class_of(self, kind):
+        """Whether Hugging Face's class that it names is one of this kind."""
+        return (self.tokenizer_class or "").removesuffix("Fast") in KINDS[kind].classes
+
     def special_tokens(self, own=()):
         """Every `SpecialToken` of the folder.
 
@@ -101,10 +120,18 @@ class TokenizerConfig:
                 raise ConfigError(f"{self.path}: {key} is {brief(found)}; only {value!r} is supported")
 
     def finish(self):
-        """Refuses keys that nothing took."""
+        """Refuses keys that nothing took; those that only other kinds read are ignored, as transformers does."""
+        self.fixed(split_special_tokens=False, add_bos_token=False, add_eos_token=False)
         for key, value in self._left.items():
-            if key not in _WITHOUT_EFFECT and value is not None:
-                raise ConfigError(f"{self.path}: unknown key '{key}'{nearest(key, self._known | _WITHOUT_EFFECT)}")
+            if key in _OF_SOME_KINDS and value:
+                logging.warning(
+                    "%s: %s is %s, which no tokenizer of this kind reads: ignored", self.path, key, brief(value)
+                )
+            if key not in _WITHOUT_EFFECT | _OF_SOME_KINDS and value is not None:
+                known = self._known | _WITHOUT_EFFECT | _OF_SOME_KINDS
+                raise ConfigError(
+                    f"{self.path}: unknown key '{key}'{nearest(key, known)}; if it changes no ids, remove it"
+                )
 
     def check_ids(self, vocabulary, file):
         """Refuses ids that are not those of the vocabulary of `file`, which cannot grow."""

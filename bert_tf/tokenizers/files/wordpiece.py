@@ -40,8 +40,14 @@ def load_wordpiece_json(whole, lowercase=None):
         "tokenize_chinese_chars": normalizer["handle_chinese_chars"],
         "normalization": "NFC" if first else None,
     }
-    others = {key: value for key, value in settings.items() if key != "lowercase"}
-    whole.config.fixed(do_lower_case=settings["lowercase"], **others)
+    config, names = whole.config, {"lowercase": "do_lower_case"}
+    for key, value in settings.items():
+        name = names.get(key, key)
+        if config.names_class_of("wordpiece") and key != "normalization":
+            found = config.take(name, None, (bool, type(None)))  # which these classes prefer to tokenizer.json
+            settings[key] = value if found is None else found
+        else:
+            config.fixed(**{name: value})
     vocabulary = whole.with_added(tokens_by_id(model["vocab"], f"{whole.file}: model.vocab"))
     added = [token for token, _ in whole.added]
     roles = {"unk": model.get("unk_token", "[UNK]")}
@@ -51,19 +57,11 @@ def load_wordpiece_json(whole, lowercase=None):
 def _build(vocabulary, settings, roles, added, file, config, lowercase):
     """The tokenizer of what `file` holds and of a `TokenizerConfig`."""
     config.fixed(
-        clean_text=True, do_basic_tokenize=True, never_split=[], split_special_tokens=False, wordpieces_prefix="##",
-        layout="bert",
+        clean_text=True, do_basic_tokenize=True, never_split=[], wordpieces_prefix="##", layout="bert"
     )  # fmt: skip
     config.finish()
     roles = roles | config.role_tokens
-    special = [*added, *config.special_tokens({*STANDARD_SPECIAL_TOKENS.values(), *roles.values()})]
-    for token in special:
-        for flag in ("lstrip", "rstrip", "normalized"):
-            if getattr(token, flag):
-                raise ConfigError(
-                    f"{config.path.parent}: '{token.content}' has {flag} = true, which is not supported for WordPiece; if "
-                    f"it is a special token, name it in additional_special_tokens of {CONFIG}"
-                )
+    special = [*config.special_tokens({*STANDARD_SPECIAL_TOKENS.values(), *roles.values()}), *added]
     vocabulary = extend_vocabulary(vocabulary, config.ids, config.path.parent)
     contents = {*STANDARD_SPECIAL_TOKENS.values(), *roles.values(), *(token.content for token in special)}
     ordinary = [t for t in vocabulary if t not in contents and not t.startswith("[unused")]
@@ -75,6 +73,4 @@ def _build(vocabulary, settings, roles, added, file, config, lowercase):
             f"but the text is to be lowercased; set do_lower_case to false in {CONFIG}, or pass lowercase=False"
         )
     with naming(file):
-        return WordPieceTokenizer(
-            vocabulary, **settings, special_tokens=dict.fromkeys(t.content for t in special), role_tokens=roles
-        )
+        return WordPieceTokenizer(vocabulary, **settings, special_tokens=special, role_tokens=roles)

@@ -13,7 +13,7 @@ from tokenizers import AddedToken, processors
 from bert_tf.errors import DataError
 from bert_tf.files import atomic_write
 from bert_tf.tokenizers.files.tokenizer_config import CHECKSUM, CONFIG, WHOLE
-from bert_tf.tokenizers.layout import START_TOKEN, build_layout
+from bert_tf.tokenizers.layout import START_TOKEN, WITH_SEGMENTS, build_layout
 
 INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 
@@ -50,10 +50,11 @@ def write_config(tokenizer, folder, settings, whole=None):
         for name, role in (("bos", "cls"), ("eos", "sep")):
             token = ends[name] if ends.get(name) in tokenizer.special_tokens else roles.get(role)
             config |= {f"{name}_token": token} if token else {}
-    if tokenizer.layout_name == "xlnet":
-        config["padding_side"] = "left"  # the heads of its classes read the last token
     config["layout"] = tokenizer.layout_name
-    config["model_input_names"] = model_inputs(tokenizer.layout_name in ("bert", "xlnet"))
+    segments = tokenizer.layout_name in WITH_SEGMENTS and tokenizer.layout.second_segment > 0
+    config["model_input_names"] = model_inputs(segments)
+    if tokenizer.layout.odd_to_longer:
+        config["truncation_strategy"] = "longest_first"
     config["added_tokens_decoder"] = {
         str(tokenizer.token_to_id(t.content)): {
             "content": t.content, "lstrip": t.lstrip, "rstrip": t.rstrip, "normalized": t.normalized,

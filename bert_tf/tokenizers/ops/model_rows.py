@@ -10,8 +10,8 @@ from bert_tf.errors import ConfigError, DataError
 def pack(first, second=None, *, layout, pad_id, sequence_length, dynamic=False):
     """Adds the special tokens, truncates and pads, as graph ops.
 
-    A pair that is too long loses tokens at the end of its longer text, one at a time, the second
-    where they are equal: `_truncate_seq_pair` of google-research/bert, run_classifier.py.
+    A pair that is too long loses tokens at the end of its longer text, one at a time, the second where they are equal:
+    `_truncate_seq_pair` of google-research/bert, run_classifier.py; or see `Layout.odd_to_longer`.
 
     Args:
         first, second: tf.RaggedTensor int32 [N, None]; the second is None for single texts.
@@ -47,7 +47,7 @@ def pack(first, second=None, *, layout, pad_id, sequence_length, dynamic=False):
     if second is None:
         texts = [(first, tf.minimum(lengths, room), 0), *_special(layout.after_first, 0)]
     else:
-        (kept, others), of_second = kept_of_pair(lengths, second.row_lengths(), room), layout.second_segment
+        (kept, others), of_second = kept_of_pair(lengths, second.row_lengths(), room, layout), layout.second_segment
         texts = [
             (first, kept, 0),
             *_special(layout.after_first, 0),
@@ -59,10 +59,13 @@ def pack(first, second=None, *, layout, pad_id, sequence_length, dynamic=False):
     return _join(pieces, pad_id, None if dynamic else sequence_length)
 
 
-def kept_of_pair(first, second, room):
+def kept_of_pair(first, second, room, layout):
     """The tokens that `pack` keeps of pairs of texts with so many tokens: two tensors [N], together at most `room`."""
-    kept = tf.minimum(first, tf.maximum(room - second, (room + 1) // 2))
-    return kept, tf.minimum(second, tf.maximum(room - first, room // 2))
+    half, odd = room // 2, room % 2
+    if layout.odd_to_longer:  # `LongestFirst` of tokenizers/src/utils/truncation.rs
+        odd *= tf.cast(first > second, first.dtype)
+    kept = tf.minimum(first, tf.maximum(room - second, half + odd))
+    return kept, tf.minimum(second, tf.maximum(room - first, room - half - odd))
 
 
 def padded(ids, pad_id, width, on_the_left=False):

@@ -14,7 +14,7 @@ from bert_tf.tokenizers.files.writing import write_config, write_vocabulary
 from bert_tf.tokenizers.ops.character_map import build_character_map
 from bert_tf.tokenizers.ops.offsets import clean, cut, source_bytes
 from bert_tf.tokenizers.ops.strings import row_ids
-from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS
+from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS, SpecialToken
 from bert_tf.tokenizers.tokenizer import Tokenizer
 
 PREFIX = "##"
@@ -49,7 +49,8 @@ class WordPieceTokenizer(Tokenizer):
         lowercase: lowercase the text.
         strip_accents: drop accents; None does what `lowercase` does.
         tokenize_chinese_chars: make each Chinese character a word.
-        special_tokens: further tokens of the vocabulary to recognise in text, each a str.
+        special_tokens: further tokens of the vocabulary to recognise in text, each a str or a `SpecialToken`; those with
+            `normalized` are looked for in the cleaned text, anywhere in a word.
         role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token, where they are not "[PAD]", "[UNK]", "[CLS]",
             "[SEP]", "[MASK]".
         normalization: None, as BERT has it; or "NFC": decomposed Hangul and accents, as macOS writes them, are composed
@@ -97,7 +98,8 @@ class WordPieceTokenizer(Tokenizer):
             self._pieces = tf_text.FastWordpieceTokenizer(
                 token_out_type=tf.int32, model_buffer=tf.constant(_trie(tuple(pieces), pieces[self.unk_id]))
             )
-        self._encoder_resources = (self._normalizer, self._pieces)
+        found = self._find_after_cleaning(self._normalizer.normalize)
+        self._encoder_resources = (self._normalizer, self._pieces, *found)
         # A word of over 100 characters has at least so many continuations in a row.
         longest = self._piece_lengths[~self.is_continuation].max()
         longest_inner = self._piece_lengths.max(where=self.is_continuation, initial=1)
@@ -135,19 +137,28 @@ class WordPieceTokenizer(Tokenizer):
             "strip_accents": self.strip_accents,
             "tokenize_chinese_chars": self.tokenize_chinese_chars,
             "role_tokens": self.role_tokens,
-            "special_tokens": sorted(self.special_tokens),
+            "special_tokens": self._special_settings(),
         }
         # Left out where there is none, so that the fingerprints of tokenizers made before stay the same.
         return settings if self.normalization is None else settings | {"normalization": self.normalization}
 
+    def _special_settings(self):
+        # Names alone where nothing else is said, so that the fingerprints of tokenizers made before stay the same.
+        plain = all(t == SpecialToken(t.content, special=t.special) for t in self.special_token_details)
+        return sorted(self.special_tokens) if plain else super()._special_settings()
+
     def _encode(self, text, with_offsets):
         normalized, origins = clean(self._normalizer, text, with_offsets)
-        ids, splits, starts, ends = cut(self._pieces, normalized, with_offsets)
-        ids, splits, starts, ends = tf.cond(
-            self._has_long_runs(ids),
-            lambda: self._join_long_words(ids, splits, starts, ends),
-            lambda: (ids, splits, starts, ends),
-        )
+
+        def encode(text):
+            ids, splits, starts, ends = cut(self._pieces, text, with_offsets)
+            return tf.cond(
+                self._has_long_runs(ids),
+                lambda: self._join_long_words(ids, splits, starts, ends),
+                lambda: (ids, splits, starts, ends),
+            )
+
+        ids, splits, starts, ends = self._around_added(normalized, encode)
         if with_offsets:
             starts, ends = source_bytes(origins, row_ids(splits), starts, ends)
         return ids, splits, starts, ends
