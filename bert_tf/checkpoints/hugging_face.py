@@ -184,9 +184,6 @@ def write(folder, family, config, weights, parts, tokenizer, task=None):
                 "its training"
             )
         theirs |= {key: getattr(tokenizer, name) for key, name in maps.config.token_ids.items()}
-        if task and family.kind == "decoder" and known is None and tokenizer.pad_id in _ends(tokenizer.layout):
-            # Classifiers there skip it, and it is what our texts end with; without it they take single texts.
-            theirs["pad_token_id"] = None
     theirs["dtype"] = "float32"
     prefix = maps.weights.prefix
     if architecture == maps.config.architecture(()):  # the bare encoder's names have no prefix
@@ -197,10 +194,6 @@ def write(folder, family, config, weights, parts, tokenizer, task=None):
     if tokenizer is not None:
         _write_tokenizer(tokenizer, Path(folder), family, config)
     return theirs
-
-
-def _ends(layout):
-    return {*layout.after_first, *layout.after_second, *layout.at_end}
 
 
 def _write_tokenizer(tokenizer, folder, family, config):

@@ -118,6 +118,11 @@ OTHERS = {
     "t5/translate": (
         {"kind": "text_to_text", "format": "translate", "languages": ["en", "de"]}, "a.jsonl", [{"en": "Yes.", "de": "Ja."}]
     ),
+    "t5/trivia_qa": (
+        {"kind": "text_to_text", "format": "trivia_qa"},
+        "a.jsonl",
+        [{"question": "Who?", "question_id": "q", "answer": {"value": "Anna", "aliases": ["Anna", "The Ann"]}}, {"question": "Where?", "answer": {"value": "Rome"}}],
+    ),
     "texts/tsv": ({"kind": "text_to_text", "prefix": "turn: "}, "a.tsv", "source\ttarget\na b\tb a\nc\tc\n"),
     "word_pair/wic": ({"kind": "word_pair"}, "a.jsonl", [WIC | {"end1": 7, "start2": 3, "end2": 8}, WIC | {"end1": 7, "start2": 3, "end2": 8, "label": True}]),
 }  # fmt: skip

@@ -15,6 +15,7 @@ JSON_FILES = {
     "wordpiece": ("wordpiece",),
     "sentencepiece": ("albert", "xlnet", "t5"),
     "byte_level_bpe": ("modernbert",),
+    "bpe": ("quicktour",),
 }
 
 
@@ -100,6 +101,15 @@ def json_tokenizer(room, name):
             words = room.tokenizer("wordpiece").vocabulary
             made = BertWordPieceTokenizer({word: number for number, word in enumerate(words)}, lowercase=True)
             made.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+            made.save(str(path / "tokenizer.json"))
+        elif name == "quicktour":  # https://huggingface.co/docs/tokenizers/quicktour
+            from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+            made = Tokenizer(models.BPE(unk_token="[UNK]"))
+            made.pre_tokenizer = pre_tokenizers.Whitespace()
+            special = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"]
+            trainer = trainers.BpeTrainer(special_tokens=special, vocab_size=600, show_progress=False)
+            made.train_from_iterator(room.documents(), trainer)
             made.save(str(path / "tokenizer.json"))
         elif name == "modernbert":
             for file in ("tokenizer.json", "tokenizer_config.json"):
