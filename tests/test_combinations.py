@@ -1,5 +1,6 @@
 """Tokenizers, shard formats, corruptions, objectives and families: each combination runs, or is refused with its reason."""
 
+import dataclasses
 import itertools
 import random
 import re
@@ -17,10 +18,11 @@ from bert_tf.objectives import OBJECTIVES
 from bert_tf.tokenizers.kinds import trainers
 from bert_tf.tokenizers.sentencepiece.families import sentinels
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
+from bert_tf.training.pretraining import check_fit
 from tfrecords import ShardReader, ShardsConfig, write_shards
 
 SIZES = {"num_layers": 1, "hidden_size": 12, "num_heads": 2, "intermediate_size": 16}
-LONG = SIZES | {"max_positions": 64}
+LONG = SIZES | {"max_positions": 128}
 NARROW = {"hidden_size": 12, "embedding_size": 8}
 ELMO = {"hidden_size": 16, "units": 8, "character_size": 4, "filters": [[1, 8], [2, 8]], "highways": 1}
 MODELS = {
@@ -45,7 +47,7 @@ ENCODERS, DECODERS, BOTH = (
 )
 MASKED = [name for name in ENCODERS if name not in ("t5_encoder", "elmo")]
 WITH_POSITION_TABLE = ["bert", "roberta", "albert", "distilbert", "electra", "spanbert"]
-WORDS = {"words": {"size": 420}}
+WORDS = {"words": {"size": 700}}
 ONE_SEGMENT = {"segments": 1, "bidirectional": False, "permutation_size": 16, "predict_special": True}
 #: (objective, settings, the families that it trains, the formats that it reads).
 OBJECTIVE_CASES = [
@@ -215,6 +217,11 @@ def test_one_batch_of_a_set_that_holds_every_pair(shards, possible):
         features = shards.batch(name, format, case, objective)
         tokenizer = record.model_tokenizer(shards.tokenizer(name), objective)
         config = build_config(model, tokenizer.vocabulary_size, tokenizer.pad_id)
+        try:
+            check_fit(PretrainConfig(), config, shards.reader(name, format), tokenizer)
+        except UserError as error:
+            assert "set model.num_segments=3" in str(error)
+            config = dataclasses.replace(config, num_segments=3)
         trained = record.model_class.around(build_encoder(config, pooler=objective.needs_pooler), objective)
         with tf.GradientTape() as tape:
             losses, _ = trained.loss_sums(features, training=False)

@@ -61,7 +61,7 @@ def pretrain(config, output, teaching=None):
     reader = ShardReader(config.data.shards, tokenizer)
     of_model = OBJECTIVES[config.objective.name].model_tokenizer(tokenizer, config.objective)
     model_config = build_config(config.model, of_model.vocabulary_size, of_model.pad_id)
-    _check_fit(config, model_config, reader, of_model)
+    check_fit(config, model_config, reader, of_model)
     data = dataclasses.replace(config.data, sequence_length=reader.sequence_length)
     objective = config.objective.for_shards(reader.manifest.packing, reader.sequence_length)
     config = dataclasses.replace(config, model=describe(model_config), data=data, objective=objective)
@@ -195,7 +195,18 @@ def _fit(config, objective, dataset, held_out, run, state, baseline, shown):
         objective.fit(dataset, steps_per_epoch=train.steps - step, epochs=1, verbose=0, callbacks=[monitor])
 
 
-def _check_fit(config, model_config, reader, tokenizer):
+def check_fit(config, model_config, reader, tokenizer):
+    """Refuses a model that cannot read the shards.
+
+    Args:
+        config: the `PretrainConfig`.
+        model_config: the configuration of the backbone.
+        reader: the `ShardReader`.
+        tokenizer: of the model.
+
+    Raises:
+        ConfigError: names the setting.
+    """
     length, vocabulary = reader.sequence_length, tokenizer.vocabulary_size
     if config.data.sequence_length not in (None, length):
         raise ConfigError(
@@ -210,4 +221,11 @@ def _check_fit(config, model_config, reader, tokenizer):
     if vocabulary > model_config.vocabulary_size:
         raise ConfigError(
             f"the tokenizer has {vocabulary} tokens, model.vocabulary_size is {model_config.vocabulary_size}"
+        )
+    segments, layout = getattr(model_config, "num_segments", 0), tokenizer.layout
+    used = 1 + max(layout.second_segment, layout.end_segment if layout.at_end else 0)
+    if 1 < segments < used:  # with one segment or none, the model does not read them
+        raise ConfigError(
+            f"the layout '{tokenizer.layout_name}' of the tokenizer has {used} segments, model.num_segments is {segments}; "
+            f"set model.num_segments={used}"
         )
