@@ -268,6 +268,15 @@ def test_paths_at_which_no_file_can_be_written(tmp_path, monkeypatch, path):
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
 
 
+def test_a_folder_that_may_not_be_written_is_known_before_anything_is_computed(tmp_path, monkeypatch):
+    """As another user meets it; chmod does not stop root."""
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    for path in (tmp_path / "a", tmp_path / "missing" / "a"):
+        with pytest.raises(RunDirectoryError, match=f"cannot write {path}: permission denied"):
+            files.check_output(path)
+    assert files.check_output(os.devnull)
+
+
 def test_a_file_for_one_process(tmp_path):
     with files.lock_file(tmp_path / "a") as file:
         file.write(b"some work")

@@ -192,11 +192,11 @@ def write(folder, family, config, weights, parts, tokenizer, task=None):
     arrays = {name: np.ascontiguousarray(value) for name, value in weights.items()}
     save_file(arrays, Path(folder) / WEIGHTS, metadata={"format": "pt"})
     if tokenizer is not None:
-        _write_tokenizer(tokenizer, Path(folder), family, config)
+        _write_tokenizer(tokenizer, Path(folder), config)
     return theirs
 
 
-def _write_tokenizer(tokenizer, folder, family, config):
+def _write_tokenizer(tokenizer, folder, config):
     """Saves the tokenizer, with the length at which transformers truncates, and which inputs it gives this model."""
     tokenizer.save(folder)
     if not (folder / WHOLE).exists():
@@ -207,11 +207,8 @@ def _write_tokenizer(tokenizer, folder, family, config):
     if tokenizer.lost_in_tokenizer_json:
         logging.warning("the tokenizer of %s: %s", folder.name, tokenizer.lost_in_tokenizer_json)
     content = read_json_object(folder / TOKENIZER_CONFIG)
-    reads_segments = getattr(config, "num_segments", 0) > 1 or family.name == "xlnet"  # which compares them
-    segments = reads_segments and "token_type_ids" in content["model_input_names"]
-    content["model_input_names"] = model_inputs(segments)
-    # The heads of its classes read the last token.
-    content["padding_side"] = "left" if family.name == "xlnet" else "right"
+    segments = config.reads_segments and "token_type_ids" in content["model_input_names"]
+    content["model_input_names"], content["padding_side"] = model_inputs(segments), config.padding_side
     if "max_positions" in {field.name for field in dataclasses.fields(config)}:  # XLNet has none
         content["model_max_length"] = config.max_positions
     text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"

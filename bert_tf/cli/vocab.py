@@ -149,7 +149,8 @@ def _train(arguments, report):
     _write(arguments, tokenizer)
     if tokenizer.vocabulary_size < size:
         print(
-            f"note: the text has no more to learn, so there are fewer than the {size:,} asked for; more text gives more"
+            f"note: there are fewer than the {size:,} asked for, because the text has no more to learn; more text gives more"
+            + (". Pieces such as '2004,' are left out, too" if getattr(tokenizer, "split_digit_commas", False) else "")
         )
     jamo = sum(any("\u1100" <= c <= "\u11ff" for c in token) for token in tokenizer.vocabulary)
     if not cased and jamo * 20 > tokenizer.vocabulary_size:

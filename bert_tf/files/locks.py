@@ -47,7 +47,7 @@ def lock_directory(path, wait=False):
             with explain_disk_errors(path / LOCK):
                 file = stack.enter_context(open(path / LOCK, "a+", encoding="utf-8"))
             if not _lock(file, path / LOCK, path, wait):
-                continue  # who held it has removed the folder: what is locked here is no more
+                continue  # its holder has removed the folder with this lock
             if made:
                 stack.callback(_remove_unused, path)
             with explain_disk_errors(path / LOCK):

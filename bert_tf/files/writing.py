@@ -77,17 +77,21 @@ def check_output(path):
         The mode of what is there, as `os.stat` has it; None where there is nothing.
 
     Raises:
-        RunDirectoryError: `path` is a folder, or on the way to it is a file.
+        RunDirectoryError: `path` is a folder, on the way to it is a file, or its folder may not be written.
     """
     with explain_disk_errors(path):
         try:
             mode = os.stat(path).st_mode
         except FileNotFoundError:
-            return None
+            mode = None
         except ValueError:  # NUL, or a surrogate that no encoding has
             raise RunDirectoryError(f"cannot write {str(path)!r}: no file can have this name") from None
-        if stat.S_ISDIR(mode):
+        if mode is not None and stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if mode is None or stat.S_ISREG(mode):
+            folder = next(parent for parent in Path(os.path.realpath(path)).parents if parent.exists())
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return mode
 
 
@@ -154,7 +158,7 @@ def sync(path):
 
 
 def _entries(path):
-    """Whether a folder holds anything but its lock and what a killed process left; no where there is no folder."""
+    """Whether a folder holds anything but its lock and what a killed process left. False where there is no folder."""
     with contextlib.suppress(FileNotFoundError):
         return any(name != LOCK and not name.endswith(_UNFINISHED) for name in os.listdir(path))
     return False

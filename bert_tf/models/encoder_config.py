@@ -57,6 +57,8 @@ class ModelConfig:
     has_directions: ClassVar[bool] = False
     #: Token ids [B, S, characters] in place of [B, S].
     reads_characters: ClassVar[bool] = False
+    #: The end at which Hugging Face's classes of the family want padding.
+    padding_side: ClassVar[str] = "right"
 
     def __post_init__(self):
         check_fields(self)
@@ -68,6 +70,11 @@ class ModelConfig:
                 "masked_lm hides tokens, and this model reads the characters of words; set "
                 "objective.name=bidirectional_lm, or another model.family"
             )
+
+    @property
+    def reads_segments(self):
+        """Whether a model of these settings tells segments apart."""
+        return getattr(self, "num_segments", 0) > 1
 
     @property
     def max_positions(self):

@@ -36,6 +36,8 @@ class XLNetConfig(EncoderConfig):
     """
 
     has_query_stream: ClassVar[bool] = True
+    reads_segments: ClassVar[bool] = True  # it compares them, without a table
+    padding_side: ClassVar[str] = "left"  # the heads of Hugging Face's classes read the last token
 
     clamp_length: Annotated[int | None, Range(at_least=1)] = None
 

@@ -92,16 +92,25 @@ def plain_characters():
     return dict.fromkeys(white_space(), " ")
 
 
+def ranges_of(characters):
+    """Characters as the inside of a class in a regular expression, of RE2 and of `tokenizers`.
+
+    Example:
+        ranges_of("abcx")  # '\\x{61}-\\x{63}\\x{78}-\\x{78}'
+    """
+    codes = sorted(map(ord, characters))
+    begins = [code for before, code in zip([None, *codes], codes) if before != code - 1]
+    ends = [code for code, after in zip(codes, [*codes[1:], None]) if after != code + 1]
+    return "".join(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in zip(begins, ends))
+
+
 @functools.lru_cache(maxsize=1)
 def word_characters():
-    r"""The characters that `\w` of the `tokenizers` package's `Whitespace` means, as (first, last) code points."""
+    r"""The characters that `\w` of the `tokenizers` package's `Whitespace` means, as a list."""
     others = [chr(c) for c in _TABLED if not chr(c).isspace()]
     pieces = Whitespace().pre_tokenize_str(" ".join(f"{_SEPARATOR}{c}" for c in others))
     # Beside a letter such a character is of its word, and another one a word of its own.
-    found = sorted(ord(piece[1]) for piece, _ in pieces if len(piece) == 2 and piece[0] == _SEPARATOR)
-    begins = [c for before, c in zip([None, *found], found) if before != c - 1]
-    ends = [c for c, after in zip(found, [*found[1:], None]) if after != c + 1]
-    return list(zip(begins, ends))
+    return [piece[1] for piece, _ in pieces if len(piece) == 2 and piece[0] == _SEPARATOR]
 
 
 def is_private(character):

@@ -101,7 +101,7 @@ def finetune_seeds(config, output, strategy, in_place, before=lambda: None, lear
     data, identities = learning.read(task), learning.identities()
     first = next(iter(data.values()))
     chosen = ", ".join(f"{role} {column!r}" for role, column in first.columns.items())
-    if chosen:  # found by their usual names, they may be other columns than the user means
+    if chosen and writes:  # found by their usual names, they may be other columns than the user means
         print(f"columns of {first.path}: {chosen}", file=sys.stderr, flush=True)
     inputs.check(folder.path, identities)
 

@@ -222,9 +222,9 @@ def check_fit(config, model_config, reader, tokenizer):
         raise ConfigError(
             f"the tokenizer has {vocabulary} tokens, model.vocabulary_size is {model_config.vocabulary_size}"
         )
-    segments, layout = getattr(model_config, "num_segments", 0), tokenizer.layout
+    segments, layout = getattr(model_config, "num_segments", None), tokenizer.layout
     used = 1 + max(layout.second_segment, layout.end_segment if layout.at_end else 0)
-    if 1 < segments < used:  # with one segment or none, the model does not read them
+    if segments is not None and model_config.reads_segments and segments < used:
         raise ConfigError(
             f"the layout '{tokenizer.layout_name}' of the tokenizer has {used} segments, model.num_segments is {segments}; "
             f"set model.num_segments={used}"

@@ -10,6 +10,7 @@ from sample_corpus import addresses, vocabulary_of, write_corpus
 from bert_tf import config, load, save
 from bert_tf.errors import ConfigError
 from bert_tf.objectives import CausalLM, PermutationLM, ReplacedTokenDetection
+from bert_tf.tokenizers import train_unigram
 from bert_tf.training.loading import load_encoder
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from tfrecords.writing.writer import ShardsConfig, write_shards
@@ -118,6 +119,17 @@ def test_pretraining_starts_from_published_formats(shards, trained, tmp_path, na
     loss = begun.metrics()[-1]["loss"]
     assert loss < first - 0.2
     assert loss == pytest.approx(last, rel=0.1)
+
+
+def test_shards_with_more_segments_than_the_model_are_refused(tmp_path):
+    texts = addresses(2, 5_000)
+    corpus, tokenizer = write_corpus(tmp_path / "corpus.jsonl", texts), train_unigram(texts, 300, family="xlnet")
+    write_shards([corpus], tmp_path / "shards", tokenizer, SHARDS["full_sentences"], progress=False)
+    given = {"model": {"family": "bert"} | POSITIONS, "data": {"shards": str(tmp_path / "shards")}}
+    message = "the layout 'xlnet' of the tokenizer has 3 segments, model.num_segments is 2; set model.num_segments=3"
+    with pytest.raises(ConfigError, match=message):  # <cls> has the segment 2
+        pretrain(config.build(PretrainConfig, given), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(("name", "override", "message"), [

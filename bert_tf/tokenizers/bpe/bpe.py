@@ -11,7 +11,7 @@ from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
 from bert_tf.tokenizers.bpe.merging import MergeTable, WordEncoder, check_merges
-from bert_tf.tokenizers.character_tables import plain_characters, spaced_words, word_characters
+from bert_tf.tokenizers.character_tables import plain_characters, ranges_of, spaced_words, word_characters
 from bert_tf.tokenizers.files import converting
 from bert_tf.tokenizers.files.writing import write_bpe, write_config
 from bert_tf.tokenizers.ops.character_map import build_character_map
@@ -172,7 +172,7 @@ class BPETokenizer(Tokenizer):
 
 def _split_words(text):
     """(words, starts, ends), ragged [N, None], of cleaned texts with the cleaning "words"."""
-    others = "[^ " + "".join(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in word_characters()) + "]+"
+    others = f"[^ {ranges_of(word_characters())}]+"
     # The operator takes a NUL for the end of the text: it is shown another character.
     shown = tf.strings.regex_replace(text, r"\x00", "\x01")
     _, starts, ends = tf_text.regex_split_with_offsets(shown, f" |{others}", others)

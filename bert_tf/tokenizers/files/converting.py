@@ -6,14 +6,14 @@
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from bert_tf.tokenizers.bpe.gpt2_words import byte_alphabet
-from bert_tf.tokenizers.character_tables import combining_characters, white_space_of_python
+from bert_tf.tokenizers.character_tables import combining_characters, ranges_of, white_space_of_python
 from bert_tf.tokenizers.sentencepiece.families import FAMILIES
 from bert_tf.tokenizers.sentencepiece.model_file import SPACE, byte_pieces, parse_model
 
 
 def byte_level_bpe(tokenizer):
     """The `tokenizers.Tokenizer` of a `ByteLevelBPETokenizer`; see above."""
-    whole = Tokenizer(models.BPE(_ids(tokenizer), list(tokenizer.merges)))
+    whole = Tokenizer(models.BPE(ids_of(tokenizer), list(tokenizer.merges)))
     if tokenizer.normalization is not None:
         whole.normalizer = getattr(normalizers, tokenizer.normalization)()
     return _of_bytes(whole, tokenizer.add_prefix_space)
@@ -38,7 +38,7 @@ def bpe(tokenizer):
     suffix = tokenizer.end_of_word
     settings = {"end_of_word_suffix": suffix} if suffix else {}
     unknown = tokenizer.role_tokens["unk"]
-    whole = Tokenizer(models.BPE(_ids(tokenizer), list(tokenizer.merges), unk_token=unknown, **settings))
+    whole = Tokenizer(models.BPE(ids_of(tokenizer), list(tokenizer.merges), unk_token=unknown, **settings))
     if tokenizer.cleaning == "gpt1":
         whole.normalizer = normalizers.BertNormalizer(lowercase=True)
         whole.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -53,7 +53,7 @@ def bpe(tokenizer):
 def wordpiece(tokenizer):
     """The `tokenizers.Tokenizer` of a `WordPieceTokenizer`; see above."""
     settings = {"continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
-    whole = Tokenizer(models.WordPiece(_ids(tokenizer), unk_token=tokenizer.role_tokens["unk"], **settings))
+    whole = Tokenizer(models.WordPiece(ids_of(tokenizer), unk_token=tokenizer.role_tokens["unk"], **settings))
     cleaning = normalizers.BertNormalizer(
         handle_chinese_chars=tokenizer.tokenize_chinese_chars,
         strip_accents=tokenizer.strip_accents,
@@ -115,17 +115,10 @@ def _white_space(tokenizer):
     return [] if steps is None else [*steps, normalizers.Replace(Regex(" {2,}"), " ")]
 
 
-def _ids(tokenizer):
+def ids_of(tokenizer):
+    """Token -> id of a whole vocabulary."""
     return {token: i for i, token in enumerate(tokenizer.vocabulary)}
 
 
-def _class_of(characters):
-    """A class of characters as a pattern of the package."""
-    codes = sorted(map(ord, characters))
-    begins = [code for before, code in zip([None, *codes], codes) if before != code - 1]
-    ends = [code for code, after in zip(codes, [*codes[1:], None]) if after != code + 1]
-    return "[" + "".join(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in zip(begins, ends)) + "]"
-
-
 #: What is a space to ALBERT's and XLNet's authors, and what they drop: see `sentencepiece_characters`.
-WHITE_SPACE, COMBINING = _class_of(white_space_of_python()), _class_of(combining_characters())
+WHITE_SPACE, COMBINING = f"[{ranges_of(white_space_of_python())}]", f"[{ranges_of(combining_characters())}]"

@@ -12,6 +12,7 @@ from tokenizers import AddedToken, processors
 
 from bert_tf.errors import DataError
 from bert_tf.files import atomic_write
+from bert_tf.tokenizers.files.converting import ids_of
 from bert_tf.tokenizers.files.tokenizer_config import CHECKSUM, CONFIG, WHOLE
 from bert_tf.tokenizers.layout import START_TOKEN, WITH_SEGMENTS, build_layout
 
@@ -30,7 +31,7 @@ def write_vocabulary(tokenizer, folder):
 def write_bpe(tokenizer, folder):
     """Writes vocab.json and merges.txt."""
     with atomic_write(Path(folder) / "vocab.json") as file:
-        json.dump(_ids(tokenizer), file, ensure_ascii=False)
+        json.dump(ids_of(tokenizer), file, ensure_ascii=False)
     with atomic_write(Path(folder) / "merges.txt") as file:
         file.write("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in tokenizer.merges))
 
@@ -77,10 +78,6 @@ def write_config(tokenizer, folder, settings, whole=None):
 def model_inputs(segments):
     """`model_input_names` of tokenizer_config.json; `segments`: whether the model reads them."""
     return [name for name in INPUTS if segments or name != "token_type_ids"]
-
-
-def _ids(tokenizer):
-    return {token: i for i, token in enumerate(tokenizer.vocabulary)}
 
 
 def _complete(whole, tokenizer):
