@@ -1,12 +1,13 @@
 """The layers that the model families are built from. Pure Keras 3.
 
-None has a `get_config`: Keras keeps the arguments of a constructor where all are numbers, strings or None.
+Where all arguments of a constructor are numbers, strings or None, Keras keeps them, and there is no `get_config`.
 """
 
 from bert_tf.layers.activations import activation
 from bert_tf.layers.attention import Attention
 from bert_tf.layers.attention_mask import AttentionMask
 from bert_tf.layers.bilstm import BiLstm, EndsOfDirections, bilstms
+from bert_tf.layers.block_settings import AttentionSettings, BlockSettings, FeedForwardSettings, NormSettings
 from bert_tf.layers.character_embeddings import CharacterEmbeddings
 from bert_tf.layers.dense import range_of
 from bert_tf.layers.embeddings import Embeddings
@@ -15,10 +16,10 @@ from bert_tf.layers.lstm import LSTM
 from bert_tf.layers.output_layer import OutputLayer
 from bert_tf.layers.pretraining_heads import DiscriminatorHead, LMHead, MaskedLMHead, SpanBoundaryHead
 from bert_tf.layers.relative_attention import RelativeAttention, RelativePositions
-from bert_tf.layers.relative_block import RelativeBlock
+from bert_tf.layers.relative_block import RelativeBlock, RelativeContext
 from bert_tf.layers.relative_position_bias import RelativePositionBias
 from bert_tf.layers.rotary import RotaryPositions
 from bert_tf.layers.scalar_mix import ScalarMix
 from bert_tf.layers.sinusoidal_positions import SinusoidalPositions
 from bert_tf.layers.streams import SegmentMemory, SegmentsDiffer, StreamEmbeddings, StreamMask
-from bert_tf.layers.transformer_block import TransformerBlock
+from bert_tf.layers.transformer_block import BlockContext, TransformerBlock

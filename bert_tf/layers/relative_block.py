@@ -1,10 +1,36 @@
 """One layer of XLNet, for one stream or two."""
 
+from typing import Any, NamedTuple
+
 import keras
 
 from bert_tf.backend import Dense, Dropout, LayerNormalization, recomputed
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.relative_attention import RelativeAttention
+
+
+class RelativeContext(NamedTuple):
+    """What a `RelativeBlock` reads beside its input: tensors, or None for what there is not.
+
+    Args:
+        positions, mask, differs, backward: of `RelativeAttention`.
+        memory: float [B, L, M, H], of all layers.
+        query_positions, query_mask, query_differs: the same for the query stream, with `query_positions` int [B, P].
+
+    Example:
+        tokens = np.zeros((2, 5), "int32")
+        positions = RelativePositions(8, clamp_length=None, dropout=0.0)(tokens)
+        RelativeContext(positions, StreamMask()(tokens), SegmentsDiffer()(tokens))
+    """
+
+    positions: Any
+    mask: Any
+    differs: Any
+    memory: Any = None
+    backward: Any = None
+    query_positions: Any = None
+    query_mask: Any = None
+    query_differs: Any = None
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -25,8 +51,15 @@ class RelativeBlock(keras.layers.Layer):
         layer_norm_epsilon: added to the variance.
         initializer_range: standard deviation of the normal that fills kernels.
 
-    Call arguments and results: as `RelativeAttention`, except that `memory` [B, L, M, H] is that
-    of all layers; content and query are the layer's outputs.
+    Call arguments:
+        x: float [B, S, H], the content stream; or a dict of it as "content" and of the query stream as "query",
+            [B, P, H].
+        context: a `RelativeContext`.
+        return_attention_scores: whether the probabilities of the content stream are returned too.
+        training: whether dropout is active.
+
+    Returns:
+        As `x`; with `return_attention_scores` a tuple of that and float32 [B, n, S, M + S].
 
     Raises:
         ConfigError: unknown activation, or H is not a multiple of `num_heads`.
@@ -35,7 +68,8 @@ class RelativeBlock(keras.layers.Layer):
         tokens, x = np.zeros((2, 5), "int32"), np.ones((2, 5, 8), "float32")
         positions = RelativePositions(8, clamp_length=None, dropout=0.0)(tokens)
         block = RelativeBlock(0, 2, 32, "gelu_tanh", 0.1, 0.1, layer_norm_epsilon=1e-12, initializer_range=0.02)
-        block(x, positions, StreamMask()(tokens), SegmentsDiffer()(tokens))["content"]  # [2, 5, 8]
+        context = RelativeContext(positions, StreamMask()(tokens), SegmentsDiffer()(tokens))
+        block(x, context)  # [2, 5, 8]
     """
 
     def __init__(
@@ -97,34 +131,40 @@ class RelativeBlock(keras.layers.Layer):
         self.output_dense = dense(hidden_size, self.intermediate_size, None, "output")
         self.output_layer_norm = layer_norm("output_layer_norm")
 
-    def call(
-        self,
-        content,
-        positions,
-        mask,
-        differs,
-        memory=None,
-        backward=None,
-        query=None,
-        return_attention_scores=False,
-        training=False,
-    ):
-        context = {
-            "memory": None if memory is None else memory[:, self.index],
-            "backward": backward,
-            "return_attention_scores": return_attention_scores,
-            "training": training,
-        }
+    def call(self, x, context, return_attention_scores=False, training=False):
+        streams = x if isinstance(x, dict) else {"content": x}
 
-        def compute(content, states=None):
-            asking = None if query is None else {**query, "states": states}
-            outputs = self.attention(content, positions, mask, differs, query=asking, **context)
-            streams = {"content": content} if query is None else {"content": content, "query": states}
-            for name, x in streams.items():
-                outputs[name] = self._after_attention(x, outputs[name], self.dropouts[name], training)
+        def compute(*tensors):
+            given = dict(zip(streams, tensors))
+            outputs = self.attention(
+                given["content"],
+                context.positions,
+                context.mask,
+                context.differs,
+                memory=None if context.memory is None else context.memory[:, self.index],
+                backward=context.backward,
+                query=self._query(given, context),
+                return_attention_scores=return_attention_scores,
+                training=training,
+            )
+            for name, stream in given.items():
+                outputs[name] = self._after_attention(stream, outputs[name], self.dropouts[name], training)
             return outputs
 
-        return recomputed(compute)(content) if query is None else recomputed(compute)(content, query["states"])
+        outputs = recomputed(compute)(*streams.values())
+        result = {name: outputs[name] for name in streams} if isinstance(x, dict) else outputs["content"]
+        return (result, outputs["attention_scores"]) if return_attention_scores else result
+
+    def _query(self, streams, context):
+        """What `RelativeAttention` takes of the query stream."""
+        if "query" not in streams:
+            return None
+        return {
+            "states": streams["query"],
+            "positions": context.query_positions,
+            "mask": context.query_mask,
+            "differs": context.query_differs,
+        }
 
     def _after_attention(self, x, attended, dropouts, training):
         x = self.attention_layer_norm(x + dropouts[0](attended, training=training))
@@ -132,10 +172,9 @@ class RelativeBlock(keras.layers.Layer):
         transformed = dropouts[2](self.output_dense(transformed), training=training)
         return self.output_layer_norm(x + transformed)
 
-    def compute_output_spec(self, content, *args, return_attention_scores=False, **kwargs):
-        batch, length, _ = content.shape
-        outputs = {"content": keras.KerasTensor(content.shape, dtype=self.compute_dtype)}
-        if return_attention_scores:
-            shape = (batch, self.num_heads, length, None)
-            outputs["attention_scores"] = keras.KerasTensor(shape, dtype="float32")
-        return outputs
+    def compute_output_spec(self, x, context, return_attention_scores=False, training=False):
+        outputs = keras.tree.map_structure(lambda stream: keras.KerasTensor(stream.shape, self.compute_dtype), x)
+        if not return_attention_scores:
+            return outputs
+        batch, length, _ = (x["content"] if isinstance(x, dict) else x).shape
+        return outputs, keras.KerasTensor((batch, self.num_heads, length, None), dtype="float32")

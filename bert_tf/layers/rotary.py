@@ -49,19 +49,25 @@ class RotaryPositions(keras.layers.Layer):
         return keras.KerasTensor((2, batch, token_ids.shape[1], 1, self.head_size // 2), dtype="float32")
 
 
-def rotate(x, rotation):
-    """Turns the pairs (x[i], x[i + d/2]) by their angles; that is how GPT-NeoX and its heirs pair.
+def rotate(x, rotation, pairs="halves"):
+    """Turns pairs of numbers by their angles.
 
     Args:
         x: [B, S, n, d].
         rotation: the result of `RotaryPositions`.
+        pairs: "halves", x[i] and x[i + d/2], as in GPT-NeoX and Llama; "interleaved", x[2 i] and x[2 i + 1], as in the
+            paper and in GPT-J.
 
     Returns:
         [B, S, n, d].
     """
     cos, sin = rotation[0], rotation[1]
-    first, second = ops.split(x, 2, axis=-1)
-    return ops.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
+    if pairs == "halves":
+        first, second = ops.split(x, 2, axis=-1)
+        return ops.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
+    first, second = x[..., ::2], x[..., 1::2]
+    turned = ops.stack([first * cos - second * sin, second * cos + first * sin], axis=-1)
+    return ops.reshape(turned, ops.shape(x))
 
 
 def check_even(head_size):

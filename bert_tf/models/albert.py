@@ -7,13 +7,14 @@ is in the paper's table 4 and was never released.
 import keras
 
 from bert_tf.errors import ConfigError
+from bert_tf.layers import TransformerBlock
 from bert_tf.models import bert
 from bert_tf.models.albert_config import AlbertConfig
-from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap
 from bert_tf.models.family import Maps
+from bert_tf.models.stack import block_settings
 from bert_tf.models.task_heads import classes
-from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, transformer_block, transformer_layers
+from bert_tf.models.transformer_encoder import TransformerEncoder, encoder_stack
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 
@@ -21,12 +22,8 @@ from bert_tf.models.weights import TF1_IGNORED, WeightMap
 class AlbertEncoder(TransformerEncoder):
     """The bidirectional encoder: embeddings, their projection, shared layers, and a pooler.
 
-    Args:
-        config: an `AlbertConfig`.
-        pooler: whether there is a `pooled_output`.
-        output_hidden_states: whether the result holds the projected embeddings and the outputs of
-            all num_layers * inner_groups blocks.
-        others, call arguments, results, errors: as `BertEncoder`.
+    Args, call arguments, results, errors: as `TransformerEncoder`, with an `AlbertConfig`. The `hidden_states` are the
+    projected embeddings and the outputs of all num_layers * inner_groups blocks.
 
     Example:
         config = AlbertConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32, embedding_size=8)
@@ -35,20 +32,16 @@ class AlbertEncoder(TransformerEncoder):
 
     config_class = AlbertConfig
 
-    def __init__(self, config, pooler=True, dtype=None, name="albert", **options):
-        # === Layers ===
-        dtype = policy(dtype)
-        layers = transformer_layers(
+    @staticmethod
+    def make_stack(config, dtype):
+        return encoder_stack(
             config,
             dtype,
-            pooler=bert_pooler if pooler else None,
             num_segments=config.num_segments,
             embedding_size=config.embedding_size,
             projection=keras.initializers.TruncatedNormal(stddev=config.initializer_range),
-            blocks=_shared_blocks,
+            blocks=_shared_blocks(config, dtype),
         )
-        # === Functional model, configuration ===
-        super().__init__(config, layers, dtype, name, **options)
 
 
 def _shared_blocks(config, dtype):
@@ -57,7 +50,7 @@ def _shared_blocks(config, dtype):
     A block that is shared as a whole is in the list several times. If only a part is shared, each layer has
     blocks of its own, numbered as groups of one, which use that part of their group's first block.
     """
-    blocks, first = [], {}
+    settings, blocks, first = block_settings(config), [], {}
     for layer in range(config.num_layers):
         group = layer * config.num_groups // config.num_layers
         for inner in range(config.inner_groups):
@@ -66,7 +59,7 @@ def _shared_blocks(config, dtype):
                 blocks.append(original)
                 continue
             number = group if config.share == "all" else layer
-            block = transformer_block(config, dtype, f"transformer_group_{number}_layer_{inner}")
+            block = TransformerBlock(settings, dtype=dtype, name=f"transformer_group_{number}_layer_{inner}")
             if original is not None and config.share == "attention":
                 block.share_attention(original)
             if original is not None and config.share == "feed_forward":

@@ -5,12 +5,13 @@ import numpy as np
 
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import DataError
+from bert_tf.models.families import FAMILIES
 
 
 class Backbone(keras.Model):
     """A functional model from a dict of tensors to a dict of tensors, built from a configuration.
 
-    A family's class sets `config_class`, makes its layers, calls them on symbolic inputs, and hands inputs and
+    A class sets `config_class`, makes its layers, calls them on symbolic inputs, and hands inputs and
     outputs to this constructor. The symbolic inputs declare what the model reads: a name, a shape, a dtype, and
     whether it may be left out (`optional=True`).
 
@@ -19,8 +20,8 @@ class Backbone(keras.Model):
         inputs: dict from name to `keras.Input` of the same name.
         outputs: dict from name to symbolic tensor, or list of them.
         dtype: the dtype policy of the layers.
-        name: of the model.
-        arguments: the other arguments of the family's constructor, such as `pooler`; each becomes
+        name: of the model; None for that of its family.
+        arguments: the other arguments of the class's constructor, such as `pooler`; each becomes
             an attribute and part of the serialized configuration.
 
     Raises:
@@ -31,7 +32,7 @@ class Backbone(keras.Model):
         class WordVectors(Backbone):
             config_class = ModelConfig
 
-            def __init__(self, config, dtype=None, name="word_vectors", **kwargs):
+            def __init__(self, config, dtype=None, name=None, **kwargs):
                 dtype = policy(dtype)
                 inputs = {"token_ids": keras.Input((None,), dtype="int32", name="token_ids")}
                 table = keras.layers.Embedding(config.vocabulary_size, config.hidden_size, dtype=dtype)
@@ -45,10 +46,9 @@ class Backbone(keras.Model):
     config_class = None
     #: "encoder" or "decoder": what objectives ask for. The same as in the family's record.
     kind = None
-    #: Whether it is a decoder that was trained with a prefix, whose tokens see each other in both directions.
-    prefix = False
 
     def __init__(self, config, inputs, outputs, dtype, name, trainable=True, **arguments):
+        name = name or next((family.name for family in FAMILIES.values() if family.config is type(config)), None)
         super().__init__(inputs=inputs, outputs=outputs, name=name, trainable=trainable)
         self.dtype_policy = dtype
         self.config = config
@@ -58,6 +58,11 @@ class Backbone(keras.Model):
         self._arguments = arguments
         for key, value in arguments.items():
             setattr(self, key, value)
+
+    @property
+    def prefix(self):
+        """Whether it is a decoder that was trained with a prefix, whose tokens see each other in both directions."""
+        return getattr(self.config, "prefix", False)
 
     def __call__(self, inputs, *args, **kwargs):
         return super().__call__(self.complete(inputs), *args, **kwargs)

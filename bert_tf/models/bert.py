@@ -2,12 +2,11 @@
 
 import keras
 
-from bert_tf.models.backbone import policy
 from bert_tf.models.bert_config import BertConfig
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import classes
-from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, transformer_layers
+from bert_tf.models.transformer_encoder import TransformerEncoder, encoder_stack
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 
@@ -15,30 +14,7 @@ from bert_tf.models.weights import TF1_IGNORED, WeightMap
 class BertEncoder(TransformerEncoder):
     """The bidirectional encoder: embeddings, transformer layers, and a pooler.
 
-    Args:
-        config: a `BertConfig`.
-        pooler: whether there is a `pooled_output`.
-        output_hidden_states: whether the result holds all layers' outputs.
-        output_attention_scores: whether the result holds all layers' attention probabilities.
-        embeddings: another encoder's embeddings layer of the same sizes, whose variables this one shares; None
-            for new ones. Not kept when the encoder is saved alone.
-        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None for the global one.
-
-    Call arguments:
-        inputs: dict of [B, S] tensors: `token_ids` int32, and optionally `segment_ids` int32 (default: zeros),
-            `padding_mask` bool (all real), `sequence_ids` int32 of packed texts (one text each) and
-            `position_ids` int32 (0..S-1).
-        training: whether dropout is active.
-
-    Returns:
-        dict: `sequence_output` [B, S, H]; `pooled_output` [B, H]; on request `hidden_states`, a
-        list of num_layers + 1 [B, S, H] with the embeddings first, and `attention_scores`, a
-        list of num_layers float32 [B, n, S, S] (probabilities, before dropout). All others are in
-        the compute dtype. Values at padding have no meaning and no effect.
-
-    Raises:
-        ConfigError: S is above `max_positions` while there are no `position_ids`.
-        DataError: `token_ids` are missing, or there is an input of another name.
+    Args, call arguments, results, errors: as `TransformerEncoder`, with a `BertConfig`.
 
     Example:
         encoder = BertEncoder(BertConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32))
@@ -47,18 +23,9 @@ class BertEncoder(TransformerEncoder):
 
     config_class = BertConfig
 
-    def __init__(self, config, pooler=True, embeddings=None, dtype=None, name="bert", **options):
-        # === Layers ===
-        dtype = policy(dtype)
-        layers = transformer_layers(
-            config,
-            dtype,
-            pooler=bert_pooler if pooler else None,
-            num_segments=config.num_segments,
-            embeddings=embeddings,
-        )
-        # === Functional model, configuration ===
-        super().__init__(config, layers, dtype, name, **options)
+    @staticmethod
+    def make_stack(config, dtype):
+        return encoder_stack(config, dtype, num_segments=config.num_segments)
 
 
 # The names in a Hugging Face checkpoint (BertModel, BertForMaskedLM, BertForPreTraining) and the

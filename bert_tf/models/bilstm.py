@@ -22,7 +22,7 @@ class BiLstmEncoder(Encoder):
         pooler: whether there is a `pooled_output`: what each direction computed last, at the last and at the first
             real token. It has no weights.
         dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None for the global one.
-        name: of the model.
+        name: of the model; None for that of its family.
 
     Call arguments, results: see `Encoder`. Only `token_ids` and `padding_mask` are read: the texts of a packed sequence
     are not separated.
@@ -37,7 +37,7 @@ class BiLstmEncoder(Encoder):
 
     config_class = BiLstmConfig
 
-    def __init__(self, config, pooler=False, dtype=None, name="bilstm", **options):
+    def __init__(self, config, pooler=False, dtype=None, name=None, **options):
         # === Layers ===
         dtype = policy(dtype)
         embeddings = Embeddings(

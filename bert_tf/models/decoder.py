@@ -1,35 +1,34 @@
 """What every decoder has: six named inputs, a cache for generation, and what tasks and objectives ask of it."""
 
-import dataclasses
-
 import keras
 from keras import ops
 
-from bert_tf.backend import product_with_transposed
 from bert_tf.layers import AttentionMask, Embeddings, LastToken
 from bert_tf.layers.embeddings import check_length
 from bert_tf.layers.heads import last_positions
-from bert_tf.models.backbone import Backbone, as_tensor
+from bert_tf.models.backbone import Backbone, as_tensor, policy
 from bert_tf.models.encoder import encoder_inputs
-from bert_tf.models.transformer_encoder import run_blocks, transformer_block
+from bert_tf.models.stack import ContextLayers, Stack, block_settings, transformer_blocks
+from bert_tf.models.token_output import TokenOutput
 
 #: The features a decoder reads; all but the first may be left out. Tasks hand over `segment_ids` to every backbone;
 #: decoders have no segments and do not read them.
 DECODER_INPUTS = ("token_ids", "segment_ids", "padding_mask", "sequence_ids", "position_ids", "prefix_mask")
 
 
-class Decoder(Backbone):
+class Decoder(TokenOutput, Backbone):
     """The base of a causal language model: a `Backbone` in which each token sees itself and the tokens before it.
+
+    A family says with `make_stack` what it consists of, and with `make_output` whether it has an output layer of its own.
 
     Args:
         config: an instance of `config_class`, with `max_positions` and `skipped_id`.
-        layers: a `DecoderLayers`.
-        dtype: the dtype policy of the layers.
-        name: of the model.
         pooler: whether there is a `pooled_output`: the vector of the last real token, without a dense layer; with a
             `config.skipped_id` of the last token that is another.
         output_hidden_states: whether the result holds all layers' outputs.
         output_attention_scores: whether the result holds all layers' attention probabilities.
+        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None for the global one.
+        name: of the model; None for that of its family.
 
     Call arguments:
         inputs: dict of [B, S] tensors: `token_ids`, and where they are not the default `padding_mask` (all real;
@@ -60,29 +59,42 @@ class Decoder(Backbone):
 
     kind = "decoder"
 
+    @staticmethod
+    def make_stack(config, dtype):
+        """The `Stack` of a configuration; a family defines it."""
+        raise NotImplementedError("a Decoder must define make_stack(config, dtype)")
+
+    @staticmethod
+    def make_output(config, dtype):
+        """The `OutputLayer` of a configuration; None for the token table."""
+        return None
+
     def __init__(
         self,
         config,
-        layers,
-        dtype,
-        name,
         pooler=True,
         output_hidden_states=False,
         output_attention_scores=False,
+        dtype=None,
+        name=None,
         **arguments,
     ):
+        # === Layers ===
+        dtype = policy(dtype)
+        stack, output = self.make_stack(config, dtype), self.make_output(config, dtype)
+        last = LastToken(config.skipped_id, dtype=dtype, name="last_token")
+
         # === Functional model ===
         inputs = decoder_inputs()
-        hidden_states, attention_scores = layers.encode(inputs, return_attention_scores=output_attention_scores)
-        outputs = {"sequence_output": hidden_states[-1]}
-        last = LastToken(config.skipped_id, dtype=dtype, name="last_token")
+        found = stack(inputs, return_attention_scores=output_attention_scores)
+        outputs = {"sequence_output": found.last}
         if pooler:
             read = {name: inputs[name] for name in ("padding_mask", "token_ids")}
-            outputs["pooled_output"] = last(hidden_states[-1], **read)
+            outputs["pooled_output"] = last(found.last, **read)
         if output_hidden_states:
-            outputs["hidden_states"] = hidden_states
+            outputs["hidden_states"] = found.hidden_states
         if output_attention_scores:
-            outputs["attention_scores"] = attention_scores
+            outputs["attention_scores"] = found.attention_scores
 
         # === Configuration ===
         super().__init__(
@@ -96,13 +108,10 @@ class Decoder(Backbone):
             output_attention_scores=output_attention_scores,
             **arguments,
         )
-        self._decoder_layers = layers  # not a Keras layer, which would be counted a second time
+        self._stack = stack  # not a Keras layer, which would be counted a second time
         self._is_read = last.mask
-
-    @property
-    def head_size(self):
-        """d, the width of a head's keys and values."""
-        return self.config.hidden_size // self.config.num_heads
+        if output is not None:
+            self.output_layer = output
 
     def complete(self, inputs):
         inputs = super().complete(inputs)
@@ -112,39 +121,12 @@ class Decoder(Backbone):
 
     def blocks(self):
         """The transformer layers, bottom first."""
-        return list(self._decoder_layers.blocks)
+        return list(self._stack.blocks)
 
     @property
     def embedding_table(self):
         """The token table, a variable [V, H], to which the output layer is tied."""
-        return self._decoder_layers.embeddings.token_table
-
-    @property
-    def output_table(self):
-        """The table of the output layer, a variable [V, H]: the token table."""
-        return self.embedding_table
-
-    @property
-    def output_bias(self):
-        """The bias of the output layer, a variable [V]; None for none."""
-        return None
-
-    def output_logits(self, x):
-        """The logits of the next token: float [..., H] -> float32 [..., V]."""
-        x, table = ops.cast(x, self.compute_dtype), ops.cast(self.output_table, self.compute_dtype)
-        logits = ops.cast(product_with_transposed(x, table), "float32")
-        return logits if self.output_bias is None else logits + ops.cast(self.output_bias, "float32")
-
-    def output_factors(self, x):
-        """A pair of the compute dtype, whose product, with the second transposed, is logits.
-
-        Args: float [..., H]. Returns: float [..., H], float [V, H]; with a bias [..., H + 1] and [V, H + 1].
-        """
-        x, table = ops.cast(x, self.compute_dtype), ops.cast(self.output_table, self.compute_dtype)
-        if self.output_bias is None:
-            return x, table
-        bias = ops.cast(self.output_bias, self.compute_dtype)[:, None]
-        return ops.concatenate([x, ops.ones_like(x[..., :1])], axis=-1), ops.concatenate([table, bias], axis=-1)
+        return self._stack.embeddings.token_table
 
     def outputs_at(self, inputs, positions, training=False):
         """The outputs at some positions only, as heads read them; the last layer is evaluated only there.
@@ -158,23 +140,24 @@ class Decoder(Backbone):
             dict: `sequence_output` float [B, P, H], the vectors at these positions; `pooled_output` [B, H] where
             the decoder has a pooler.
         """
-        layers, inputs, positions = self._decoder_layers, self.complete(inputs), as_tensor(positions)
+        inputs, positions = self.complete(inputs), as_tensor(positions)
         if not self.pooler:
-            return {"sequence_output": layers.encode(inputs, positions, training=training)[0][-1]}
+            return {"sequence_output": self._stack(inputs, positions, training=training).last}
         mask = self._is_read(inputs["padding_mask"], inputs["token_ids"])
         last = last_positions(ops.ones_like(inputs["token_ids"]) if mask is None else mask)
-        x = layers.encode(inputs, ops.concatenate([last, positions], axis=1), training=training)[0][-1]
+        x = self._stack(inputs, ops.concatenate([last, positions], axis=1), training=training).last
         return {"sequence_output": x[:, 1:], "pooled_output": x[:, 0]}
 
     def empty_cache(self, batch, length):
-        """A cache for `decode`: a pair (keys, values) for each layer, each zeros [batch, n, length, d].
+        """A cache for `decode`: a pair (keys, values) for each layer, each zeros [batch, h, length, d].
+
+        h is the number of the heads of keys and values.
 
         Args:
             batch: B, an int or an int scalar tensor.
             length: the tokens that it has room for, an int or an int scalar tensor.
         """
-        zeros = ops.zeros((batch, self.config.num_heads, length, self.head_size), dtype=self.compute_dtype)
-        return [(zeros, zeros) for _ in self.blocks()]
+        return self._stack.empty_cache(batch, length)
 
     def decode(self, token_ids, cache, cache_position, padding_mask=None, position_ids=None):
         """Computes the next tokens of texts whose earlier tokens are in a cache; without dropout.
@@ -204,84 +187,25 @@ class Decoder(Backbone):
             # The tokens of this call; those before them are seen anyway, so that later calls are not changed.
             columns = ops.arange(ops.shape(cache[0][0])[2], dtype="int32")[None] - cache_position
             prefix_mask = ops.logical_and(columns >= 0, columns < ops.shape(token_ids)[1])
-        return self._decoder_layers.decode(token_ids, cache, cache_position, padding_mask, position_ids, prefix_mask)
+        given = {"padding_mask": padding_mask, "position_ids": position_ids, "prefix_mask": prefix_mask}
+        found = self._stack({"token_ids": token_ids} | given, cache=cache, cache_position=cache_position)
+        return found.last, found.cache
 
 
-@dataclasses.dataclass(frozen=True)
-class DecoderLayers:
-    """The layers of a decoder, in the order of their calls.
-
-    Args:
-        mask: a causal `AttentionMask`.
-        embeddings: from ids [B, S] to [B, S, H].
-        blocks: `TransformerBlock`s, bottom first.
-        final_norm: the normalization of the last layer's output; None for none.
-        bias: a `RelativePositionBias` for all blocks; None for none.
-        output_dropout: after the last normalization; None for none.
-    """
-
-    mask: keras.Layer
-    embeddings: keras.Layer
-    blocks: list
-    final_norm: keras.Layer | None
-    bias: keras.Layer | None = None
-    output_dropout: keras.Layer | None = None
-
-    def encode(self, inputs, positions=None, return_attention_scores=False, training=None):
-        """Calls the layers on symbolic inputs or on tensors; see `TransformerLayers.encode`.
-
-        The last of the hidden states is normalized by `final_norm`.
-        """
-        token_ids = inputs["token_ids"]
-        seen = {name: inputs[name] for name in ("padding_mask", "sequence_ids", "prefix_mask")}
-        mask = self.mask(token_ids, **seen)
-        x = self.embeddings(token_ids, position_ids=inputs["position_ids"], training=training)
-        bias = None if self.bias is None else self.bias(token_ids)
-        contexts = [(mask, None, bias) for _ in self.blocks]
-        hidden_states, scores = run_blocks(self.blocks, x, contexts, positions, return_attention_scores, training)
-        last = self._normalized(hidden_states[-1])
-        if self.output_dropout is not None:
-            last = self.output_dropout(last, training=training)
-        return [*hidden_states[:-1], last], scores
-
-    def decode(self, token_ids, cache, cache_position, padding_mask, position_ids, prefix_mask=None):
-        """See `Decoder.decode`."""
-        length = ops.shape(cache[0][0])[2]
-        place = {"cache_position": cache_position, "cache_length": length}
-        mask = self.mask(token_ids, padding_mask=padding_mask, prefix_mask=prefix_mask, **place)
-        bias = None if self.bias is None else self.bias(token_ids, **place)
-        x = self.embeddings(token_ids, position_ids=position_ids)
-        written = []
-        for block, pair in zip(self.blocks, cache, strict=True):
-            x, pair = block(x, mask, bias=bias, cache=pair, cache_position=cache_position)
-            written.append(pair)
-        return self._normalized(x), written
-
-    def _normalized(self, x):
-        return x if self.final_norm is None else self.final_norm(x)
-
-
-def decoder_layers(
-    config, dtype, norm, final_norm=None, output_initializer_range=None, position_initializer_range=None
-):
-    """Makes the layers of GPT-1 or GPT-2.
+def decoder_stack(config, dtype, settings=None, final_norm=None, position_initializer_range=None):
+    """The `Stack` of GPT-1, or of a family that differs from it in these arguments.
 
     Args:
         config: the configuration.
         dtype: the dtype policy.
-        norm: "post" or "pre", where the normalizations of a layer are.
-        final_norm, output_initializer_range, position_initializer_range: of `DecoderLayers`, `TransformerBlock`
-            and `Embeddings`.
+        settings: the `BlockSettings` of all blocks; None for BERT's.
+        final_norm: of `Stack`.
+        position_initializer_range: of `Embeddings`.
     """
-    return DecoderLayers(
-        mask=AttentionMask(causal=True, dtype=dtype, name="attention_mask"),
+    return Stack(
         embeddings=decoder_embeddings(config, config.hidden_size, dtype, position_initializer_range),
-        blocks=[
-            transformer_block(
-                config, dtype, f"transformer_layer_{i}", norm=norm, output_initializer_range=output_initializer_range
-            )
-            for i in range(config.num_layers)
-        ],
+        blocks=transformer_blocks(settings or block_settings(config), config.num_layers, dtype),
+        contexts=ContextLayers(AttentionMask(causal=True, dtype=dtype, name="attention_mask")),
         final_norm=final_norm,
     )
 

@@ -6,12 +6,11 @@ Hugging Face's `modeling_distilbert.py`. The published model was distilled from 
 
 import keras
 
-from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, ConfigMap
 from bert_tf.models.distilbert_config import DistilBertConfig
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import classes
-from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, transformer_layers
+from bert_tf.models.transformer_encoder import TransformerEncoder, encoder_stack
 from bert_tf.models.weights import WeightMap
 
 
@@ -19,12 +18,8 @@ from bert_tf.models.weights import WeightMap
 class DistilBertEncoder(TransformerEncoder):
     """The bidirectional encoder: embeddings and transformer layers.
 
-    Args:
-        config: a `DistilBertConfig`.
-        pooler: whether there is a `pooled_output`; no published model has one.
-        others: as `BertEncoder`.
-
-    Call arguments, results and errors: as `BertEncoder`, but `segment_ids` are not read.
+    Args, call arguments, results, errors: as `TransformerEncoder`, with a `DistilBertConfig`; `segment_ids` are not read.
+    No published model has a pooler.
 
     Example:
         encoder = DistilBertEncoder(DistilBertConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32))
@@ -33,12 +28,11 @@ class DistilBertEncoder(TransformerEncoder):
 
     config_class = DistilBertConfig
 
-    def __init__(self, config, pooler=False, dtype=None, name="distilbert", **options):
-        # === Layers ===
-        dtype = policy(dtype)
-        layers = transformer_layers(config, dtype, pooler=bert_pooler if pooler else None)
-        # === Functional model, configuration ===
-        super().__init__(config, layers, dtype, name, **options)
+    published_pooler = False
+
+    @staticmethod
+    def make_stack(config, dtype):
+        return encoder_stack(config, dtype)
 
 
 # The names in a Hugging Face checkpoint (DistilBertModel, DistilBertForMaskedLM).

@@ -3,12 +3,11 @@
 import keras
 
 from bert_tf.models import bert
-from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import ConfigMap
 from bert_tf.models.electra_config import ElectraConfig, check_position_table
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import TaskHead, classes
-from bert_tf.models.transformer_encoder import TransformerEncoder, transformer_layers
+from bert_tf.models.transformer_encoder import TransformerEncoder, encoder_stack
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 
@@ -16,12 +15,9 @@ from bert_tf.models.weights import TF1_IGNORED, WeightMap
 class ElectraEncoder(TransformerEncoder):
     """The encoder of a discriminator or of a generator.
 
-    Args:
-        config: an `ElectraConfig`.
-        pooler: whether there is a `pooled_output`. ELECTRA's is the first token's vector as it
-            is: there is no pooling layer.
-        others, call arguments, results, errors: as `BertEncoder`. The first of the `hidden_states`
-            is what enters the first layer: [B, S, H], after the linear layer.
+    Args, call arguments, results, errors: as `TransformerEncoder`, with an `ElectraConfig`. The pooled output is the
+    first token's vector as it is: there is no pooling layer. The first of the `hidden_states` is what enters the first
+    layer: [B, S, H], after the linear layer.
 
     Example:
         config = ElectraConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32, embedding_size=8)
@@ -30,25 +26,20 @@ class ElectraEncoder(TransformerEncoder):
 
     config_class = ElectraConfig
 
-    def __init__(self, config, pooler=True, embeddings=None, dtype=None, name="electra", **options):
-        # === Layers ===
-        dtype = policy(dtype)
-        layers = transformer_layers(
+    @staticmethod
+    def make_stack(config, dtype):
+        return encoder_stack(
             config,
             dtype,
-            pooler=_first_vector if pooler else None,
             num_segments=config.num_segments,
             embedding_size=config.embedding_size,
             # Glorot: TensorFlow's default, which the original does not change here.
             projection="glorot_uniform" if config.embedding_size != config.hidden_size else None,
-            embeddings=embeddings,
         )
-        # === Functional model, configuration ===
-        super().__init__(config, layers, dtype, name, **options)
 
-
-def _first_vector(config, dtype):
-    return lambda sequence_output: sequence_output[:, 0]
+    @staticmethod
+    def make_pooler(config, dtype):
+        return lambda sequence_output: sequence_output[:, 0]
 
 
 GENERATOR = "generator/"

@@ -34,7 +34,7 @@ class Elmo(Encoder):
         pooler: is not used: there is no pooled output.
         output_hidden_states: whether the result holds all layers' outputs.
         dtype: a Keras dtype policy; None for the global one.
-        name: of the model.
+        name: of the model; None for that of its family.
 
     Call arguments:
         inputs: dict of `token_ids` int [B, S, max_characters], and where they are not the default `padding_mask` bool
@@ -52,7 +52,7 @@ class Elmo(Encoder):
 
     config_class = ElmoConfig
 
-    def __init__(self, config, pooler=False, output_hidden_states=False, dtype=None, name="elmo", **kwargs):
+    def __init__(self, config, pooler=False, output_hidden_states=False, dtype=None, name=None, **kwargs):
         dtype = policy(dtype)
 
         # === Layers ===

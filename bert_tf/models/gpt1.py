@@ -3,9 +3,8 @@ openai/finetune-transformer-lm `train.py` has it."""
 
 import keras
 
-from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_TIED, REQUIRED, ConfigMap, number
-from bert_tf.models.decoder import Decoder, decoder_layers
+from bert_tf.models.decoder import Decoder, decoder_stack
 from bert_tf.models.family import Maps
 from bert_tf.models.gpt1_config import GPT1Config
 from bert_tf.models.gpt2 import HF_SUMMARY, kernels, norms, read_dropout, read_skipped_id, write_width
@@ -22,17 +21,7 @@ class GPT1Decoder(Decoder):
     whole table, the same for all texts of a batch on a GPU; here each text's vectors have a mask of their own. Its kernels
     come from normals that are not truncated: 0.02 there is 0.0176 here.
 
-    Args:
-        config: a `GPT1Config`.
-        pooler, output_hidden_states, output_attention_scores: see `Decoder`.
-        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None for the global one.
-        name: of the model.
-
-    Call arguments, results, `decode`: see `Decoder`.
-
-    Raises:
-        ConfigError: when called: more tokens than `config.max_positions`, without `position_ids`.
-        DataError: when called: see `Backbone`.
+    Args, call arguments, results, errors, `decode`: see `Decoder`, with a `GPT1Config`.
 
     Example:
         decoder = GPT1Decoder(GPT1Config(40_478, hidden_size=64, num_layers=2, num_heads=2, intermediate_size=256))
@@ -41,13 +30,9 @@ class GPT1Decoder(Decoder):
 
     config_class = GPT1Config
 
-    def __init__(self, config, dtype=None, name="gpt1", **options):
-        dtype = policy(dtype)
-        super().__init__(config, decoder_layers(config, dtype, norm="post"), dtype, name, **options)
-
-    @property
-    def prefix(self):
-        return self.config.prefix
+    @staticmethod
+    def make_stack(config, dtype):
+        return decoder_stack(config, dtype)
 
 
 _BLOCK = "transformer_layer_{layer}"

@@ -4,11 +4,11 @@ import keras
 
 from bert_tf.backend import LayerNormalization
 from bert_tf.errors import ConfigError
-from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_TIED, REQUIRED, ConfigMap, number
-from bert_tf.models.decoder import Decoder, decoder_layers
+from bert_tf.models.decoder import Decoder, decoder_stack
 from bert_tf.models.family import Maps
 from bert_tf.models.gpt2_config import GPT2Config
+from bert_tf.models.stack import block_settings
 from bert_tf.models.task_heads import classes
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
@@ -19,17 +19,7 @@ class GPT2Decoder(Decoder):
 
     The released models fill their kernels from normals that are not truncated: 0.02 there is 0.0176 here.
 
-    Args:
-        config: a `GPT2Config`.
-        pooler, output_hidden_states, output_attention_scores: see `Decoder`.
-        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None for the global one.
-        name: of the model.
-
-    Call arguments, results, `decode`: see `Decoder`.
-
-    Raises:
-        ConfigError: when called: more tokens than `config.max_positions`, without `position_ids`.
-        DataError: when called: see `Backbone`.
+    Args, call arguments, results, errors, `decode`: see `Decoder`, with a `GPT2Config`.
 
     Example:
         decoder = GPT2Decoder(GPT2Config(50_257, hidden_size=64, num_layers=2, num_heads=2, intermediate_size=256))
@@ -39,17 +29,16 @@ class GPT2Decoder(Decoder):
 
     config_class = GPT2Config
 
-    def __init__(self, config, dtype=None, name="gpt2", **options):
-        dtype = policy(dtype)
-        layers = decoder_layers(
+    @staticmethod
+    def make_stack(config, dtype):
+        added = {"output_initializer_range": config.output_initializer_range}
+        return decoder_stack(
             config,
             dtype,
-            norm="pre",
+            block_settings(config, norm={"position": "pre"}, attention=added, feed_forward=added),
             final_norm=LayerNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="final_layer_norm"),
-            output_initializer_range=config.output_initializer_range,
             position_initializer_range=config.position_initializer_range,
         )
-        super().__init__(config, layers, dtype, name, **options)
 
 
 _BLOCK = "transformer_layer_{layer}"

@@ -9,9 +9,9 @@ from bert_tf.backend import Dropout
 from bert_tf.errors import ConfigError
 from bert_tf.layers import LSTM, Embeddings, OutputLayer
 from bert_tf.layers.gather import gather_positions
-from bert_tf.models.backbone import policy
 from bert_tf.models.decoder import Decoder
 from bert_tf.models.lstm_lm_config import LstmLMConfig
+from bert_tf.models.stack import StackOutputs
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -22,15 +22,8 @@ class LstmLM(Decoder):
     each segment of 400 tokens to the next, in a later update; here the segments stand in one row, which `config.unroll`
     cuts. There is no projection, and cells are not clipped.
 
-    Args:
-        config: an `LstmLMConfig`.
-        pooler: see `Decoder`.
-        output_hidden_states: whether the result holds all layers' outputs. Embeddings narrower than H are followed by
-            zeros there, which change no cosine and no linear probe.
-        dtype: a Keras dtype policy; None for the global one.
-        name: of the model.
-
-    Call arguments, results: see `Decoder`; `prefix_mask` and `position_ids` are not read.
+    Args, call arguments, results: see `Decoder`, with an `LstmLMConfig`; `prefix_mask` and `position_ids` are not read.
+    Embeddings narrower than H are followed by zeros in the `hidden_states`, which change no cosine and no linear probe.
 
     Raises:
         ConfigError: attention scores are asked for, or hidden states where the embeddings are wider than H.
@@ -50,10 +43,7 @@ class LstmLM(Decoder):
 
     config_class = LstmLMConfig
 
-    def __init__(
-        self, config, dtype=None, name="lstm_lm", output_hidden_states=False, output_attention_scores=False, **options
-    ):
-        dtype = policy(dtype)
+    def __init__(self, config, output_hidden_states=False, output_attention_scores=False, **arguments):
         if output_attention_scores:
             raise ConfigError("an LSTM has no attention; leave out output_attention_scores")
         if output_hidden_states and config.embedding_size > config.hidden_size:
@@ -61,40 +51,33 @@ class LstmLM(Decoder):
                 f"task.features and the probes read hidden states, and the embeddings, embedding_size={config.embedding_size}, "
                 f"do not fit into states of hidden_size={config.hidden_size}; use a model whose embeddings are not wider"
             )
-        embeddings = Embeddings(
-            vocabulary_size=config.vocabulary_size,
-            size=config.embedding_size,
-            max_positions=None,
-            num_segments=0,
-            dropout=0.0,
-            layer_norm_epsilon=None,
-            initializer_range=config.embedding_initializer_range,
-            dtype=dtype,
-            name="embeddings",
-        )
+        super().__init__(config, output_hidden_states=output_hidden_states, **arguments)
+
+    @staticmethod
+    def make_stack(config, dtype):
         settings = {"forget_bias": config.forget_bias, "unroll": config.unroll, "dtype": dtype}
-        blocks = [LSTM(config.hidden_size, **settings, name=f"lstm_layer_{i}") for i in range(config.num_layers)]
-        dropouts = [Dropout(config.dropout, dtype=dtype, name=f"lstm_dropout_{i}") for i in range(config.num_layers)]
-        row_dropout = RowDropout(config.embedding_dropout, dtype=dtype, name="row_dropout")
-        layers = LstmLayers(embeddings, row_dropout, blocks, dropouts)
-        super().__init__(config, layers, dtype, name, output_hidden_states=output_hidden_states, **options)
-        self.output_layer = None
-        if not config.tied:
-            sizes = config.vocabulary_size, config.hidden_size
-            self.output_layer = OutputLayer(*sizes, config.output_bias, dtype=dtype, name="output")
+        return LstmStack(
+            embeddings=Embeddings(
+                vocabulary_size=config.vocabulary_size,
+                size=config.embedding_size,
+                max_positions=None,
+                num_segments=0,
+                dropout=0.0,
+                layer_norm_epsilon=None,
+                initializer_range=config.embedding_initializer_range,
+                dtype=dtype,
+                name="embeddings",
+            ),
+            row_dropout=RowDropout(config.embedding_dropout, dtype=dtype, name="row_dropout"),
+            blocks=[LSTM(config.hidden_size, **settings, name=f"lstm_layer_{i}") for i in range(config.num_layers)],
+            dropouts=[Dropout(config.dropout, dtype=dtype, name=f"lstm_dropout_{i}") for i in range(config.num_layers)],
+        )
 
-    @property
-    def output_table(self):
-        return super().output_table if self.output_layer is None else self.output_layer.kernel
-
-    @property
-    def output_bias(self):
-        return None if self.output_layer is None else self.output_layer.bias
-
-    def empty_cache(self, batch, length):
-        """The state of the LSTMs before the first token: a pair (c, h) of zeros [batch, H] for each; see `Decoder.decode`."""
-        zeros = ops.zeros((batch, self.config.hidden_size), dtype=self.compute_dtype)
-        return [(zeros, zeros) for _ in self.blocks()]
+    @staticmethod
+    def make_output(config, dtype):
+        if config.tied:
+            return None
+        return OutputLayer(config.vocabulary_size, config.hidden_size, config.output_bias, dtype=dtype, name="output")
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -121,8 +104,10 @@ class RowDropout(keras.layers.Layer):
 
 
 @dataclasses.dataclass(frozen=True)
-class LstmLayers:
-    """The layers of an LSTM language model, in the order of their calls; as `DecoderLayers`.
+class LstmStack:
+    """The layers of an LSTM language model, in the order of their calls; arguments and results as of `Stack`.
+
+    Its cache is the state (c, h) of each LSTM, [B, H], whatever the length.
 
     Args:
         embeddings: from ids [B, S] to [B, S, E].
@@ -136,27 +121,26 @@ class LstmLayers:
     blocks: list
     dropouts: list
 
-    def encode(self, inputs, positions=None, return_attention_scores=False, training=None):
-        """See `DecoderLayers.encode`."""
+    def __call__(
+        self, inputs, positions=None, cache=None, cache_position=None, return_attention_scores=False, training=None
+    ):
         x = self.row_dropout(self.embeddings(inputs["token_ids"], training=training), training=training)
         missing = self.blocks[-1].width - x.shape[-1]
-        hidden_states = [ops.pad(x, [[0, 0], [0, 0], [0, missing]]) if missing > 0 else x]
-        where = {"padding_mask": inputs["padding_mask"], "sequence_ids": inputs["sequence_ids"]}
-        for block, dropout in zip(self.blocks, self.dropouts, strict=True):
-            x, _ = block(x, **where)
+        hidden_states, states = [ops.pad(x, [[0, 0], [0, 0], [0, missing]]) if missing > 0 else x], []
+        where = {name: inputs.get(name) for name in ("padding_mask", "sequence_ids")}
+        if cache is not None and where["padding_mask"] is not None:  # it has all columns
+            columns = ops.arange(ops.shape(inputs["token_ids"])[1], dtype="int32") + cache_position
+            where["padding_mask"] = ops.take(where["padding_mask"], columns, axis=1)
+        for block, dropout, state in zip(self.blocks, self.dropouts, cache or [None] * len(self.blocks), strict=True):
+            x, state = block(x, **where, state=state)
             x = dropout(x, training=training)
+            states.append(state)
             hidden_states.append(x)
         if positions is not None:
             hidden_states[-1] = gather_positions(hidden_states[-1], positions)
-        return hidden_states, []
+        return StackOutputs(hidden_states, [], states)
 
-    def decode(self, token_ids, cache, cache_position, padding_mask, position_ids, prefix_mask=None):
-        """See `Decoder.decode`; the cache is the state of each LSTM."""
-        if padding_mask is not None:
-            columns = ops.arange(ops.shape(token_ids)[1], dtype="int32") + cache_position
-            padding_mask = ops.take(padding_mask, columns, axis=1)
-        x, states = self.embeddings(token_ids), []
-        for block, state in zip(self.blocks, cache, strict=True):
-            x, state = block(x, padding_mask=padding_mask, state=state)
-            states.append(state)
-        return x, states
+    def empty_cache(self, batch, length):
+        """The states before the first token: a pair of zeros [batch, H] for each LSTM."""
+        zeros = [ops.zeros((batch, block.width), dtype=block.compute_dtype) for block in self.blocks]
+        return [(x, x) for x in zeros]

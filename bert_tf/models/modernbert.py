@@ -4,19 +4,17 @@ normalization before each part, and layers that see near tokens between layers t
 The variant is Hugging Face's `modeling_modernbert.py`, which the published checkpoints are for.
 """
 
-import dataclasses
-
 import keras
 
 from bert_tf.backend import LayerNormalization
 from bert_tf.errors import ConfigError
 from bert_tf.layers import AttentionMask, Embeddings, RotaryPositions, TransformerBlock
-from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.modernbert_config import ModernBertConfig
+from bert_tf.models.stack import ContextLayers, Stack, block_settings
 from bert_tf.models.task_heads import classes
-from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, run_blocks
+from bert_tf.models.transformer_encoder import TransformerEncoder
 from bert_tf.models.weights import WeightMap
 from bert_tf.parsing import brief
 
@@ -28,13 +26,9 @@ class ModernBertEncoder(TransformerEncoder):
     Local layers compute all scores and mask the far ones, like Hugging Face's model without
     FlashAttention: their memory grows with the square of the length.
 
-    Args:
-        config: a `ModernBertConfig`.
-        pooler: whether there is a `pooled_output`; no published model has one.
-        output_hidden_states: whether the result holds all layers' outputs. The last of them is
-            normalized: it is the `sequence_output`.
-        others, call arguments, results, errors: as `BertEncoder`, but `segment_ids` are not read, and no
-            length is refused.
+    Args, call arguments, results, errors: as `TransformerEncoder`, with a `ModernBertConfig`; `segment_ids` are not read,
+    and no length is refused. No published model has a pooler. The last of the `hidden_states` is normalized: it is the
+    `sequence_output`.
 
     Example:
         encoder = ModernBertEncoder(ModernBertConfig(100, 16, num_layers=3, num_heads=2, intermediate_size=32))
@@ -43,16 +37,21 @@ class ModernBertEncoder(TransformerEncoder):
 
     config_class = ModernBertConfig
 
-    def __init__(self, config, pooler=False, dtype=None, name="modernbert", **options):
-        # === Layers ===
-        dtype = policy(dtype)
-        head_size, window = config.hidden_size // config.num_heads, config.local_attention // 2
-        layers = ModernBertLayers(
-            global_every=config.global_attention_every,
-            global_mask=AttentionMask(dtype=dtype, name="global_attention_mask"),
-            global_positions=RotaryPositions(config.global_theta, head_size, dtype=dtype, name="global_positions"),
-            local_mask=AttentionMask(window=window, dtype=dtype, name="local_attention_mask"),
-            local_positions=RotaryPositions(config.local_theta, head_size, dtype=dtype, name="local_positions"),
+    published_pooler = False
+
+    @staticmethod
+    def make_stack(config, dtype):
+        near = AttentionMask(window=config.local_attention // 2, dtype=dtype, name="local_attention_mask")
+        everywhere = AttentionMask(dtype=dtype, name="global_attention_mask")
+        head_size = config.hidden_size // config.num_heads
+        contexts = [
+            ContextLayers(mask, RotaryPositions(theta, head_size, dtype=dtype, name=name))
+            for mask, theta, name in (
+                (everywhere, config.global_theta, "global_positions"),
+                (near, config.local_theta, "local_positions"),
+            )
+        ]
+        return Stack(
             embeddings=Embeddings(
                 vocabulary_size=config.vocabulary_size,
                 size=config.hidden_size,
@@ -66,68 +65,29 @@ class ModernBertEncoder(TransformerEncoder):
                 name="embeddings",
             ),
             blocks=[
-                TransformerBlock(
-                    num_heads=config.num_heads,
-                    intermediate_size=config.intermediate_size,
-                    activation=config.activation,
-                    dropout=0.0,
-                    inner_dropout=config.dropout,
-                    attention_dropout=config.attention_dropout,
-                    attention_output_dropout=config.attention_dropout,
-                    layer_norm_epsilon=config.layer_norm_epsilon,
-                    initializer_range=config.initializer_range,
-                    output_initializer_range=config.output_initializer_range,
-                    norm="pre",
-                    norm_offset=False,
-                    attention_norm=i > 0,  # the embeddings are normalized
-                    use_bias=False,
-                    gated=True,
-                    fused=True,
-                    dtype=dtype,
-                    name=f"transformer_layer_{i}",
-                )
+                TransformerBlock(_block(config, i), dtype=dtype, name=f"transformer_layer_{i}")
                 for i in range(config.num_layers)
             ],
+            # Layers 0, n, 2 n, ... see all tokens.
+            contexts=[contexts[i % config.global_attention_every > 0] for i in range(config.num_layers)],
             final_norm=LayerNormalization(
                 epsilon=config.layer_norm_epsilon, center=False, dtype=dtype, name="final_layer_norm"
             ),
-            pooler=bert_pooler(config, dtype) if pooler else None,
         )
-        # === Functional model, configuration ===
-        super().__init__(config, layers, dtype, name, **options)
 
     def make_masked_lm_head(self, name="masked_lm_head"):
         """Without biases but the decoder's."""
         return super().make_masked_lm_head(name, use_bias=False, initializer_range=self.config.output_initializer_range)
 
 
-@dataclasses.dataclass(frozen=True)
-class ModernBertLayers:
-    """The layers of a ModernBERT: masks and rotations of global and of local layers, and what follows them."""
-
-    global_every: int
-    global_mask: keras.Layer
-    global_positions: keras.Layer
-    local_mask: keras.Layer
-    local_positions: keras.Layer
-    embeddings: keras.Layer
-    blocks: list
-    final_norm: keras.Layer
-    pooler: keras.Layer | None
-
-    def encode(self, inputs, positions=None, return_attention_scores=False, training=None):
-        """Calls the layers, but for the pooler; see `TransformerLayers.encode`.
-
-        Layers 0, n, 2 n, ... of n = `global_every` see all tokens.
-        """
-        token_ids, position_ids = inputs["token_ids"], inputs["position_ids"]
-        seen = {"padding_mask": inputs["padding_mask"], "sequence_ids": inputs["sequence_ids"]}
-        everywhere = self.global_mask(token_ids, **seen), self.global_positions(token_ids, position_ids=position_ids)
-        nearby = self.local_mask(token_ids, **seen), self.local_positions(token_ids, position_ids=position_ids)
-        contexts = [nearby if i % self.global_every else everywhere for i in range(len(self.blocks))]
-        x = self.embeddings(token_ids, segment_ids=inputs["segment_ids"], training=training)
-        hidden_states, scores = run_blocks(self.blocks, x, contexts, positions, return_attention_scores, training)
-        return [*hidden_states[:-1], self.final_norm(hidden_states[-1])], scores
+def _block(config, layer):
+    residual = {"use_bias": False, "packed": True, "output_initializer_range": config.output_initializer_range}
+    return block_settings(
+        config,
+        norm={"position": "pre", "offset": False, "of_attention": layer > 0},  # the embeddings are normalized
+        attention=residual | {"output_dropout": config.attention_dropout},
+        feed_forward=residual | {"gated": True, "inner_dropout": config.dropout, "output_dropout": 0.0},
+    )
 
 
 # The names in a Hugging Face checkpoint (ModernBertModel, ModernBertForMaskedLM).

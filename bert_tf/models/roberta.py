@@ -6,12 +6,11 @@ import keras
 
 from bert_tf.errors import ConfigError
 from bert_tf.models import bert
-from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.roberta_config import RobertaConfig
 from bert_tf.models.task_heads import TaskHead, classes
-from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, transformer_layers
+from bert_tf.models.transformer_encoder import TransformerEncoder, encoder_stack
 from bert_tf.models.weights import WeightMap
 
 
@@ -21,12 +20,8 @@ class RobertaEncoder(TransformerEncoder):
 
     RoBERTa itself was trained without the pooler; its published checkpoints carry one for tasks.
 
-    Args:
-        config: a `RobertaConfig`.
-        others: as `BertEncoder`.
-
-    Call arguments, results and errors: as `BertEncoder`, but `segment_ids` are not read. `position_ids`
-    count from 0 here too. Without them the tokens that are not `padding_id` are numbered, whatever
+    Args, call arguments, results, errors: as `TransformerEncoder`, with a `RobertaConfig`; `segment_ids` are not read.
+    `position_ids` count from 0 here too. Without them the tokens that are not `padding_id` are numbered, whatever
     the `padding_mask` says, as in the original.
 
     Example:
@@ -36,18 +31,9 @@ class RobertaEncoder(TransformerEncoder):
 
     config_class = RobertaConfig
 
-    def __init__(self, config, pooler=True, dtype=None, name="roberta", **options):
-        # === Layers ===
-        dtype = policy(dtype)
-        layers = transformer_layers(
-            config,
-            dtype,
-            pooler=bert_pooler if pooler else None,
-            num_segments=config.num_segments,
-            padding_id=config.padding_id,
-        )
-        # === Functional model, configuration ===
-        super().__init__(config, layers, dtype, name, **options)
+    @staticmethod
+    def make_stack(config, dtype):
+        return encoder_stack(config, dtype, num_segments=config.num_segments, padding_id=config.padding_id)
 
     def make_masked_lm_head(self, name="masked_lm_head"):
         return super().make_masked_lm_head(name, activation="gelu_erf")

@@ -21,9 +21,6 @@ class SpanBertEncoder(BertEncoder):
 
     config_class = SpanBertConfig
 
-    def __init__(self, config, pooler=True, name="spanbert", **arguments):
-        super().__init__(config, pooler, name=name, **arguments)
-
 
 # The checkpoints were published in the format of Hugging Face's BertModel.
 HF_WEIGHTS = bert.HF_WEIGHTS

@@ -14,11 +14,21 @@ import numpy as np
 from bert_tf.backend import Dropout, RMSNormalization
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
-from bert_tf.layers import AttentionMask, Embeddings, OutputLayer, RelativePositionBias, TransformerBlock, range_of
-from bert_tf.models.backbone import policy
+from bert_tf.layers import (
+    AttentionMask,
+    AttentionSettings,
+    BlockSettings,
+    Embeddings,
+    FeedForwardSettings,
+    NormSettings,
+    OutputLayer,
+    RelativePositionBias,
+    range_of,
+)
 from bert_tf.models.config_map import HF_ACTIVATIONS, REQUIRED, ConfigMap
-from bert_tf.models.encoder_decoder import EncoderDecoder, EncoderDecoderLayers
+from bert_tf.models.encoder_decoder import EncoderDecoder
 from bert_tf.models.family import Maps
+from bert_tf.models.stack import ContextLayers, Stack, transformer_blocks
 from bert_tf.models.t5_config import T5Config
 from bert_tf.models.weights import WeightMap
 from bert_tf.parsing import brief
@@ -32,13 +42,8 @@ class T5(EncoderDecoder):
     positions of one table serve all layers of the encoder, those of another all of the decoder; the attention to the
     encoder has none.
 
-    Args:
-        config: a `T5Config`.
-        output_hidden_states: see `EncoderDecoder`.
-        dtype: a Keras dtype policy; None for the global one. In float16 the published models overflow.
-        name: of the model.
-
-    Call arguments, results, `decode`: see `EncoderDecoder`.
+    Args, call arguments, results, `decode`: see `EncoderDecoder`, with a `T5Config`. In float16 the published models
+    overflow.
 
     Example:
         model = T5(T5Config(100, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=32))
@@ -48,36 +53,54 @@ class T5(EncoderDecoder):
 
     config_class = T5Config
 
-    def __init__(self, config, dtype=None, name="t5", **options):
-        dtype = policy(dtype)
-        # === Layers ===
-        encoder = [t5_block(config, dtype, f"encoder_layer_{i}", decoder=False) for i in range(config.num_layers)]
-        decoder = [
-            t5_block(config, dtype, f"decoder_layer_{i}", decoder=True) for i in range(config.num_decoder_layers)
-        ]
-        if config.share_layers:
-            for theirs, block in zip(encoder, decoder):
-                theirs.build((None, None, config.hidden_size))
-                block.share_attention(theirs)
-                block.share_feed_forward(theirs)
-        layers = EncoderDecoderLayers(
-            embeddings=t5_embeddings(config, dtype),
-            encoder_mask=AttentionMask(dtype=dtype, name="encoder_mask"),
-            decoder_mask=AttentionMask(causal=True, dtype=dtype, name="decoder_mask"),
-            cross_mask=AttentionMask(dtype=dtype, name="cross_mask"),
-            encoder_bias=relative_positions(config, dtype, "encoder_bias", bidirectional=True),
-            decoder_bias=relative_positions(config, dtype, "decoder_bias", bidirectional=False),
-            encoder_blocks=encoder,
-            decoder_blocks=decoder,
-            encoder_norm=RMSNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="encoder_layer_norm"),
-            decoder_norm=RMSNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="decoder_layer_norm"),
-            output_dropout=Dropout(config.dropout, dtype=dtype, name="output_dropout"),
-            output=None if config.tied else _output_layer(config, dtype),
-            output_scale=config.hidden_size**-0.5 if config.scale_outputs else 1.0,
+    @staticmethod
+    def make_stacks(config, dtype):
+        embeddings = t5_embeddings(config, dtype)
+        encoder = t5_encoder_stack(config, dtype, embeddings)
+        decoder = Stack(
+            embeddings=embeddings,
+            blocks=transformer_blocks(
+                t5_block(config, cross_attention=True), config.num_decoder_layers, dtype, "decoder_layer"
+            ),
+            contexts=ContextLayers(
+                AttentionMask(causal=True, dtype=dtype, name="decoder_mask"),
+                bias=relative_positions(config, dtype, "decoder_bias", bidirectional=False),
+                memory_mask=AttentionMask(dtype=dtype, name="cross_mask"),
+            ),
+            final_norm=RMSNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="decoder_layer_norm"),
+            output_dropout=encoder.output_dropout,
         )
-        # === Functional model, configuration ===
-        super().__init__(config, layers, dtype, name, **options)
-        self.output_layer = layers.output
+        if config.share_layers:
+            for shared, block in zip(encoder.blocks, decoder.blocks):
+                shared.build((None, None, config.hidden_size))
+                block.share_attention(shared)
+                block.share_feed_forward(shared)
+        return encoder, decoder
+
+    @staticmethod
+    def make_output(config, dtype):
+        if config.tied:
+            return None
+        sizes, deviation = (config.vocabulary_size, config.hidden_size), config.initializer_range
+        return OutputLayer(*sizes, use_bias=False, initializer_range=deviation, dtype=dtype, name="output")
+
+    @property
+    def output_scale(self):
+        return self.config.hidden_size**-0.5 if self.config.scale_outputs else 1.0
+
+
+def t5_encoder_stack(config, dtype, embeddings):
+    """The `Stack` of a T5's encoder."""
+    return Stack(
+        embeddings=embeddings,
+        blocks=transformer_blocks(t5_block(config), config.num_layers, dtype, "encoder_layer"),
+        contexts=ContextLayers(
+            AttentionMask(dtype=dtype, name="encoder_mask"),
+            bias=relative_positions(config, dtype, "encoder_bias", bidirectional=True),
+        ),
+        final_norm=RMSNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="encoder_layer_norm"),
+        output_dropout=Dropout(config.dropout, dtype=dtype, name="output_dropout"),
+    )
 
 
 def t5_embeddings(config, dtype):
@@ -95,36 +118,35 @@ def t5_embeddings(config, dtype):
     )
 
 
-def t5_block(config, dtype, name, decoder):
-    """One layer; a decoder's also attends to the encoder's output."""
+def t5_block(config, cross_attention=False):
+    """The settings of one layer; a decoder's also attends to the encoder's output."""
     heads = config.num_heads * config.head_size
-    return TransformerBlock(
-        num_heads=config.num_heads,
-        head_size=config.head_size,
-        intermediate_size=config.intermediate_size,
-        activation=config.activation,
-        gated=config.gated,
-        dropout=config.dropout,
-        attention_dropout=config.dropout,
-        inner_dropout=config.dropout,
-        layer_norm_epsilon=config.layer_norm_epsilon,
-        initializer_range=range_of(config.initializer_range),
-        query_initializer_range=range_of((config.hidden_size * config.head_size) ** -0.5),
-        attention_output_initializer_range=range_of(heads**-0.5),
-        output_initializer_range=range_of(config.intermediate_size**-0.5),
-        norm="pre",
-        rms_norm=True,
-        use_bias=False,
-        scale=False,
-        cross_attention=decoder,
-        dtype=dtype,
-        name=name,
+    common = {
+        "use_bias": False,
+        "output_dropout": config.dropout,
+        "initializer_range": range_of(config.initializer_range),
+    }
+    return BlockSettings(
+        AttentionSettings(
+            num_heads=config.num_heads,
+            head_size=config.head_size,
+            dropout=config.dropout,
+            scale=False,
+            query_initializer_range=range_of((config.hidden_size * config.head_size) ** -0.5),
+            output_initializer_range=range_of(heads**-0.5),
+            **common,
+        ),
+        FeedForwardSettings(
+            size=config.intermediate_size,
+            activation=config.activation,
+            gated=config.gated,
+            inner_dropout=config.dropout,
+            output_initializer_range=range_of(config.intermediate_size**-0.5),
+            **common,
+        ),
+        NormSettings("pre", config.layer_norm_epsilon, rms=True),
+        cross_attention=cross_attention,
     )
-
-
-def _output_layer(config, dtype):
-    sizes = config.vocabulary_size, config.hidden_size
-    return OutputLayer(*sizes, use_bias=False, initializer_range=config.initializer_range, dtype=dtype, name="output")
 
 
 def relative_positions(config, dtype, name, bidirectional):

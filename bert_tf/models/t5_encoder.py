@@ -1,18 +1,13 @@
 """T5's encoder without its decoder, for tasks that write no text, for probes and features."""
 
-import dataclasses
-
 import keras
 
-from bert_tf.backend import Dropout, RMSNormalization
-from bert_tf.layers import AttentionMask, RelativePositionBias
-from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import ConfigMap
 from bert_tf.models.family import Maps
-from bert_tf.models.t5 import HF_CONFIG, HF_WEIGHTS, read_form, relative_positions, t5_block, t5_embeddings, write_form
+from bert_tf.models.t5 import HF_CONFIG, HF_WEIGHTS, read_form, t5_embeddings, t5_encoder_stack, write_form
 from bert_tf.models.t5_encoder_config import T5EncoderConfig
 from bert_tf.models.task_heads import PublishedHead
-from bert_tf.models.transformer_encoder import TransformerEncoder, bert_pooler, run_blocks
+from bert_tf.models.transformer_encoder import TransformerEncoder
 from bert_tf.models.weights import WeightMap
 
 
@@ -24,13 +19,9 @@ class T5Encoder(TransformerEncoder):
     fine-tuned on it, with `init_from` a T5 (as EncT5, Liu et al. 2021, and Hugging Face's T5EncoderModel and
     T5ForTokenClassification).
 
-    Args:
-        config: a `T5EncoderConfig`.
-        pooler: whether there is a `pooled_output`; no published model has one.
-        output_hidden_states: whether the result holds all layers' outputs. The last of them is normalized: it is the
-            `sequence_output`.
-        others, call arguments, results, errors: as `BertEncoder`, but `segment_ids` and `position_ids` are not read,
-            and no length is refused.
+    Args, call arguments, results, errors: as `TransformerEncoder`, with a `T5EncoderConfig`; `segment_ids` and
+    `position_ids` are not read, and no length is refused. No published model has a pooler. The last of the
+    `hidden_states` is normalized: it is the `sequence_output`.
 
     Raises:
         ConfigError: a masked LM head is asked for.
@@ -42,43 +33,11 @@ class T5Encoder(TransformerEncoder):
 
     config_class = T5EncoderConfig
 
-    def __init__(self, config, pooler=False, dtype=None, name="t5_encoder", **options):
-        # === Layers ===
-        dtype = policy(dtype)
-        layers = T5EncoderLayers(
-            mask=AttentionMask(dtype=dtype, name="encoder_mask"),
-            bias=relative_positions(config, dtype, "encoder_bias", bidirectional=True),
-            embeddings=t5_embeddings(config, dtype),
-            blocks=[t5_block(config, dtype, f"encoder_layer_{i}", decoder=False) for i in range(config.num_layers)],
-            final_norm=RMSNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="encoder_layer_norm"),
-            output_dropout=Dropout(config.dropout, dtype=dtype, name="output_dropout"),
-            pooler=bert_pooler(config, dtype) if pooler else None,
-        )
-        # === Functional model, configuration ===
-        super().__init__(config, layers, dtype, name, **options)
+    published_pooler = False
 
-
-@dataclasses.dataclass(frozen=True)
-class T5EncoderLayers:
-    """The layers of a `T5Encoder`, in the order of their calls."""
-
-    mask: keras.Layer
-    bias: RelativePositionBias
-    embeddings: keras.Layer
-    blocks: list
-    final_norm: keras.Layer
-    output_dropout: keras.Layer
-    pooler: keras.Layer | None
-
-    def encode(self, inputs, positions=None, return_attention_scores=False, training=None):
-        """Calls the layers, but for the pooler; see `TransformerLayers.encode`."""
-        token_ids = inputs["token_ids"]
-        mask = self.mask(token_ids, padding_mask=inputs["padding_mask"], sequence_ids=inputs["sequence_ids"])
-        contexts = [(mask, None, self.bias(token_ids))] * len(self.blocks)
-        x = self.embeddings(token_ids, training=training)
-        hidden_states, scores = run_blocks(self.blocks, x, contexts, positions, return_attention_scores, training)
-        last = self.output_dropout(self.final_norm(hidden_states[-1]), training=training)
-        return [*hidden_states[:-1], last], scores
+    @staticmethod
+    def make_stack(config, dtype):
+        return t5_encoder_stack(config, dtype, t5_embeddings(config, dtype))
 
 
 # The names in a Hugging Face checkpoint: T5EncoderModel, T5ForTokenClassification ("transformer." before them), and any

@@ -1,11 +1,13 @@
 """The Transformer (Vaswani et al. 2017, "Attention Is All You Need"), post-norm and pre-norm."""
 
+import dataclasses
+
 import keras
 
 from bert_tf.backend import LayerNormalization
-from bert_tf.layers import AttentionMask, Embeddings, TransformerBlock, range_of
-from bert_tf.models.backbone import policy
-from bert_tf.models.encoder_decoder import EncoderDecoder, EncoderDecoderLayers
+from bert_tf.layers import AttentionMask, Embeddings, range_of
+from bert_tf.models.encoder_decoder import EncoderDecoder
+from bert_tf.models.stack import ContextLayers, Stack, block_settings, transformer_blocks
 from bert_tf.models.transformer_config import TransformerConfig
 
 
@@ -18,13 +20,7 @@ class Transformer(EncoderDecoder):
     Glorot-uniform, as tensor2tensor has them; the paper does not say. The written text begins with the embedding of a
     start token, as in fairseq and T5, where tensor2tensor has a vector of zeros.
 
-    Args:
-        config: a `TransformerConfig`.
-        output_hidden_states: see `EncoderDecoder`.
-        dtype: a Keras dtype policy; None for the global one.
-        name: of the model.
-
-    Call arguments, results, `decode`: see `EncoderDecoder`.
+    Args, call arguments, results, `decode`: see `EncoderDecoder`, with a `TransformerConfig`.
 
     Example:
         model = Transformer(TransformerConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32))
@@ -34,58 +30,50 @@ class Transformer(EncoderDecoder):
 
     config_class = TransformerConfig
 
-    def __init__(self, config, dtype=None, name="transformer", **options):
-        dtype = policy(dtype)
-        # === Layers ===
-        layers = EncoderDecoderLayers(
-            embeddings=Embeddings(
-                vocabulary_size=config.vocabulary_size,
-                size=config.hidden_size,
-                max_positions=None,
-                num_segments=0,
-                dropout=config.dropout,
-                layer_norm_epsilon=None,
-                initializer_range=range_of(config.initializer_range),
-                scale=config.hidden_size**0.5,
-                sinusoids=config.positions,
-                dtype=dtype,
-                name="embeddings",
-            ),
-            encoder_mask=AttentionMask(dtype=dtype, name="encoder_mask"),
-            decoder_mask=AttentionMask(causal=True, dtype=dtype, name="decoder_mask"),
-            cross_mask=AttentionMask(dtype=dtype, name="cross_mask"),
-            encoder_bias=None,
-            decoder_bias=None,
-            encoder_blocks=_blocks(config, dtype, "encoder_layer", config.num_layers),
-            decoder_blocks=_blocks(config, dtype, "decoder_layer", config.num_decoder_layers, cross_attention=True),
-            encoder_norm=_final_norm(config, dtype, "encoder_layer_norm"),
-            decoder_norm=_final_norm(config, dtype, "decoder_layer_norm"),
-            output_dropout=None,
-            output=None,
-        )
-        # === Functional model, configuration ===
-        super().__init__(config, layers, dtype, name, **options)
-
-
-def _blocks(config, dtype, name, count, cross_attention=False):
-    return [
-        TransformerBlock(
-            num_heads=config.num_heads,
-            intermediate_size=config.intermediate_size,
-            activation=config.activation,
+    @staticmethod
+    def make_stacks(config, dtype):
+        embeddings = Embeddings(
+            vocabulary_size=config.vocabulary_size,
+            size=config.hidden_size,
+            max_positions=None,
+            num_segments=0,
             dropout=config.dropout,
-            attention_dropout=config.attention_dropout,
-            inner_dropout=config.inner_dropout,
-            layer_norm_epsilon=config.layer_norm_epsilon,
-            initializer_range="glorot_uniform",
-            norm=config.norm,
-            attention_bias=config.attention_bias,
-            cross_attention=cross_attention,
+            layer_norm_epsilon=None,
+            initializer_range=range_of(config.initializer_range),
+            scale=config.hidden_size**0.5,
+            sinusoids=config.positions,
             dtype=dtype,
-            name=f"{name}_{i}",
+            name="embeddings",
         )
-        for i in range(count)
-    ]
+        encoder = Stack(
+            embeddings=embeddings,
+            blocks=transformer_blocks(_block(config), config.num_layers, dtype, "encoder_layer"),
+            contexts=ContextLayers(AttentionMask(dtype=dtype, name="encoder_mask")),
+            final_norm=_final_norm(config, dtype, "encoder_layer_norm"),
+        )
+        decoder = Stack(
+            embeddings=embeddings,
+            blocks=transformer_blocks(
+                _block(config, cross_attention=True), config.num_decoder_layers, dtype, "decoder_layer"
+            ),
+            contexts=ContextLayers(
+                AttentionMask(causal=True, dtype=dtype, name="decoder_mask"),
+                memory_mask=AttentionMask(dtype=dtype, name="cross_mask"),
+            ),
+            final_norm=_final_norm(config, dtype, "decoder_layer_norm"),
+        )
+        return encoder, decoder
+
+
+def _block(config, cross_attention=False):
+    glorot = {"initializer_range": "glorot_uniform"}
+    settings = block_settings(
+        config,
+        norm={"position": config.norm},
+        attention=glorot | {"use_bias": config.attention_bias},
+        feed_forward=glorot | {"inner_dropout": config.inner_dropout},
+    )
+    return dataclasses.replace(settings, cross_attention=cross_attention)
 
 
 def _final_norm(config, dtype, name):

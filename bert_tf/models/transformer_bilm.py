@@ -1,8 +1,6 @@
 """Two one-directional transformers, concatenated: the transformer biLM of Peters et al. 2018 ("Dissecting Contextual
 Word Embeddings: Architecture and Representation", arXiv:1808.08949)."""
 
-import dataclasses
-
 import keras
 from keras import ops
 
@@ -10,8 +8,8 @@ from bert_tf.layers import AttentionMask, EndsOfDirections
 from bert_tf.models.backbone import policy
 from bert_tf.models.decoder import decoder_embeddings
 from bert_tf.models.encoder import Encoder, encoder_inputs
+from bert_tf.models.stack import ContextLayers, Stack, block_settings, transformer_blocks
 from bert_tf.models.transformer_bilm_config import TransformerBiLMConfig
-from bert_tf.models.transformer_encoder import run_blocks, transformer_block
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -28,7 +26,7 @@ class TransformerBiLM(Encoder):
             first one. It has no weights.
         output_hidden_states: whether the result holds all layers' outputs.
         dtype: a Keras dtype policy; None for the global one.
-        name: of the model.
+        name: of the model; None for that of its family.
 
     Call arguments, results: see `Encoder`. `segment_ids` are not read; `hidden_states` begin with the embeddings, twice
     side by side.
@@ -44,25 +42,25 @@ class TransformerBiLM(Encoder):
 
     config_class = TransformerBiLMConfig
 
-    def __init__(self, config, pooler=True, output_hidden_states=False, dtype=None, name="transformer_bilm", **kwargs):
+    def __init__(self, config, pooler=True, output_hidden_states=False, dtype=None, name=None, **kwargs):
         dtype = policy(dtype)
 
         # === Layers ===
-        layers = BiLMLayers(
-            embeddings=decoder_embeddings(config, config.direction_size, dtype),
-            masks=[
-                AttentionMask(causal=True, backwards=backwards, dtype=dtype, name=f"{direction}_mask")
-                for direction, backwards in (("forward", False), ("backward", True))
-            ],
-            blocks=[
-                [transformer_block(config, dtype, f"{direction}_layer_{i}") for i in range(config.num_layers)]
-                for direction in ("forward", "backward")
-            ],
-        )
+        embeddings, settings = decoder_embeddings(config, config.direction_size, dtype), block_settings(config)
+        stacks = [
+            Stack(
+                embeddings=embeddings,
+                blocks=transformer_blocks(settings, config.num_layers, dtype, f"{direction}_layer"),
+                contexts=ContextLayers(
+                    AttentionMask(causal=True, backwards=backwards, dtype=dtype, name=f"{direction}_mask")
+                ),
+            )
+            for direction, backwards in (("forward", False), ("backward", True))
+        ]
 
         # === Functional model ===
         inputs = encoder_inputs()
-        hidden_states, _ = layers.encode(inputs)
+        hidden_states = _hidden_states(stacks, inputs)
         outputs = {"sequence_output": hidden_states[-1]}
         if pooler:
             ends = EndsOfDirections(dtype=dtype, name="pooler")
@@ -73,10 +71,10 @@ class TransformerBiLM(Encoder):
         # === Configuration ===
         arguments = {"pooler": pooler, "output_hidden_states": output_hidden_states}
         super().__init__(config, inputs, outputs, dtype, name, longest=config.max_positions, **arguments, **kwargs)
-        self._bilm_layers = layers  # not a Keras layer, which would be counted a second time
+        self._directions = stacks
 
     def blocks(self):
-        return [block for pair in zip(*self._bilm_layers.blocks) for block in pair]
+        return [block for pair in zip(*(stack.blocks for stack in self._directions)) for block in pair]
 
     def outputs_of_layers(self, inputs, training=False):
         """The outputs of all layers, as of `Elmo`, and None, because there is no state.
@@ -84,30 +82,10 @@ class TransformerBiLM(Encoder):
         Example:
             hidden_states, _ = model.outputs_of_layers({"token_ids": np.array([[5, 6, 7]])})
         """
-        return self._bilm_layers.encode(self.complete(inputs), training=training)
+        return _hidden_states(self._directions, self.complete(inputs), training), None
 
 
-@dataclasses.dataclass(frozen=True)
-class BiLMLayers:
-    """The layers of a `TransformerBiLM`, in the order of their calls.
-
-    Args:
-        embeddings: from ids [B, S] to [B, S, H / 2].
-        masks: the `AttentionMask` of each direction, forward first.
-        blocks: the `TransformerBlock`s of each direction, bottom first.
-    """
-
-    embeddings: keras.Layer
-    masks: list
-    blocks: list
-
-    def encode(self, inputs, training=None):
-        """See `TransformerBiLM.outputs_of_layers`."""
-        token_ids = inputs["token_ids"]
-        x = self.embeddings(token_ids, position_ids=inputs["position_ids"], training=training)
-        seen = {name: inputs[name] for name in ("padding_mask", "sequence_ids")}
-        directions = []
-        for mask, blocks in zip(self.masks, self.blocks, strict=True):
-            contexts = [(mask(token_ids, **seen),)] * len(blocks)
-            directions.append(run_blocks(blocks, x, contexts, None, False, training)[0])
-        return [ops.concatenate(pair, axis=-1) for pair in zip(*directions)], None
+def _hidden_states(stacks, inputs, training=None):
+    x = stacks[0].embed(inputs, training)
+    directions = [stack.run(x, inputs, training=training).hidden_states for stack in stacks]
+    return [ops.concatenate(pair, axis=-1) for pair in zip(*directions)]

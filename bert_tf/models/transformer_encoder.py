@@ -1,48 +1,95 @@
-"""The encoder that BERT, RoBERTa, ALBERT, ELECTRA, SpanBERT and DistilBERT build with arguments of their own.
-
-`transformer_layers` makes the layers, `TransformerLayers.encode` calls them, `TransformerEncoder` is the model.
-"""
+"""The encoder of a transformer: a `Stack`, called on the inputs of an encoder, and a pooler."""
 
 import dataclasses
-from collections.abc import Callable
 
-import keras
 from keras import ops
 
 from bert_tf.backend import Dense
 from bert_tf.errors import ConfigError
-from bert_tf.layers import AttentionMask, Embeddings, Pooler, TransformerBlock
+from bert_tf.layers import AttentionMask, Embeddings, Pooler
 from bert_tf.layers.internals import is_recording
-from bert_tf.models.backbone import as_tensor
+from bert_tf.models.backbone import as_tensor, policy
 from bert_tf.models.encoder import Encoder, encoder_inputs
+from bert_tf.models.stack import ContextLayers, Stack, block_settings, transformer_blocks
 
 
 class TransformerEncoder(Encoder):
-    """A model of embeddings, layers that are called one after the other, and a pooler.
+    """The base of a bidirectional transformer. A family says with `make_stack` what it consists of.
 
     Args:
-        config: an instance of the family's configuration.
-        layers: a `TransformerLayers`, or another with its method `encode` and its attributes `embeddings`, `blocks`
-            and `pooler`.
-        dtype: the dtype policy of the layers.
-        name: of the model.
+        config: an instance of `config_class`.
+        pooler: whether there is a `pooled_output`; None for what the published models have.
         output_hidden_states: whether the result holds all layers' outputs.
         output_attention_scores: whether the result holds all layers' attention probabilities.
+        embeddings: another encoder's embeddings layer of the same sizes, whose variables this one shares; None
+            for new ones. Not kept when the encoder is saved alone.
+        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None for the global one.
+        name: of the model; None for that of its family.
+
+    Call arguments:
+        inputs: dict of [B, S] tensors: `token_ids` int32, and optionally `segment_ids` int32 (default: zeros),
+            `padding_mask` bool (all real), `sequence_ids` int32 of packed texts (one text each) and
+            `position_ids` int32 (0..S-1).
+        training: whether dropout is active.
+
+    Returns:
+        dict: `sequence_output` [B, S, H]; `pooled_output` [B, H]; on request `hidden_states`, a
+        list of num_layers + 1 [B, S, H] with the embeddings first, and `attention_scores`, a
+        list of num_layers float32 [B, n, S, S] (probabilities, before dropout). All others are in
+        the compute dtype. Values at padding have no meaning and no effect.
+
+    Raises:
+        ConfigError: S is above `max_positions` while there are no `position_ids`; `embeddings` of other sizes.
+        DataError: `token_ids` are missing, or there is an input of another name.
+
+    Example:
+        encoder = BertEncoder(BertConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32))
+        encoder({"token_ids": np.array([[5, 6, 7]])})["pooled_output"]  # [1, 16]
     """
 
+    #: Whether the published models have a `pooled_output`.
+    published_pooler = True
+
+    @staticmethod
+    def make_stack(config, dtype):
+        """The `Stack` of a configuration; a family defines it."""
+        raise NotImplementedError("a TransformerEncoder must define make_stack(config, dtype)")
+
+    @staticmethod
+    def make_pooler(config, dtype):
+        """What makes the pooled output [B, H] of the sequence output: by default BERT's tanh layer on the first vector."""
+        return Pooler(config.hidden_size, "tanh", config.initializer_range, dtype=dtype, name="pooler")
+
     def __init__(
-        self, config, layers, dtype, name, output_hidden_states=False, output_attention_scores=False, **arguments
+        self,
+        config,
+        pooler=None,
+        output_hidden_states=False,
+        output_attention_scores=False,
+        embeddings=None,
+        dtype=None,
+        name=None,
+        **arguments,
     ):
+        # === Layers ===
+        dtype = policy(dtype)
+        stack = self.make_stack(config, dtype)
+        if embeddings is not None:
+            _check_shared(embeddings, stack.embeddings)
+            stack = dataclasses.replace(stack, embeddings=embeddings)
+        pooler = self.published_pooler if pooler is None else pooler
+        pool = self.make_pooler(config, dtype) if pooler else None
+
         # === Functional model ===
         inputs = encoder_inputs()
-        hidden_states, attention_scores = layers.encode(inputs, return_attention_scores=output_attention_scores)
-        outputs = {"sequence_output": hidden_states[-1]}
-        if layers.pooler is not None:
-            outputs["pooled_output"] = layers.pooler(hidden_states[-1])
+        found = stack(inputs, return_attention_scores=output_attention_scores)
+        outputs = {"sequence_output": found.last}
+        if pooler:
+            outputs["pooled_output"] = pool(found.last)
         if output_hidden_states:
-            outputs["hidden_states"] = hidden_states
+            outputs["hidden_states"] = found.hidden_states
         if output_attention_scores:
-            outputs["attention_scores"] = attention_scores
+            outputs["attention_scores"] = found.attention_scores
 
         # === Configuration ===
         super().__init__(
@@ -51,20 +98,21 @@ class TransformerEncoder(Encoder):
             outputs,
             dtype=dtype,
             name=name,
-            longest=layers.embeddings.max_positions,
-            pooler=layers.pooler is not None,
+            longest=stack.embeddings.max_positions,
+            pooler=pooler,
             output_hidden_states=output_hidden_states,
             output_attention_scores=output_attention_scores,
             **arguments,
         )
-        self._transformer_layers = layers  # not a Keras layer, which would be counted a second time
+        # Neither is a Keras layer, which would be counted a second time.
+        self._stack, self._pooled = stack, lambda x: pool(x)
 
     def blocks(self):
-        return list(self._transformer_layers.blocks)
+        return list(self._stack.blocks)
 
     @property
     def shared_embeddings(self):
-        embeddings = self._transformer_layers.embeddings
+        embeddings = self._stack.embeddings
         return None if embeddings.max_positions is None else embeddings
 
     def outputs_at(self, inputs, positions, training=False):
@@ -76,153 +124,50 @@ class TransformerEncoder(Encoder):
         """
         if is_recording():
             return super().outputs_at(inputs, positions, training)
-        layers, inputs, positions = self._transformer_layers, self.complete(inputs), as_tensor(positions)
+        inputs, positions = self.complete(inputs), as_tensor(positions)
         if not self.pooler:
-            return {"sequence_output": layers.encode(inputs, positions, training=training)[0][-1]}
+            return {"sequence_output": self._stack(inputs, positions, training=training).last}
         positions = ops.pad(positions, [(0, 0), (1, 0)])  # the pooler reads the first vector
-        x = layers.encode(inputs, positions, training=training)[0][-1]
-        return {"sequence_output": x[:, 1:], "pooled_output": layers.pooler(x)}
+        x = self._stack(inputs, positions, training=training).last
+        return {"sequence_output": x[:, 1:], "pooled_output": self._pooled(x)}
 
 
-@dataclasses.dataclass(frozen=True)
-class TransformerLayers:
-    """The layers of BERT, in the order of their calls; see `transformer_layers`.
-
-    Args:
-        mask: from token ids, padding mask and sequence ids to the attention mask.
-        embeddings: from ids [B, S] to [B, S, E].
-        projection: from [B, S, E] to [B, S, H]; None where E is H.
-        blocks: from ([B, S, H], attention mask) to [B, S, H], bottom first. One that is in the list several
-            times shares its weights. The last also takes `positions`.
-        pooler: from [B, S, H] to [B, H]; None for none.
-    """
-
-    mask: keras.Layer
-    embeddings: keras.Layer
-    projection: keras.Layer | None
-    blocks: list
-    pooler: Callable | None
-
-    def encode(self, inputs, positions=None, return_attention_scores=False, training=None):
-        """Calls the layers, but for the pooler, on symbolic inputs or on tensors.
-
-        Args:
-            inputs: dict of all inputs of the encoder, None for absent ones.
-            positions: int [B, P], where the last layer is computed; None for everywhere.
-            return_attention_scores: whether the second result is wanted.
-            training: whether dropout is active.
-
-        Returns:
-            A pair: list of the [B, S, H] that enters the first block and that leaves each, the last [B, P, H]
-            with `positions`; list of the blocks' attention probabilities, empty where they are not wanted.
-        """
-        token_ids = inputs["token_ids"]
-        mask = self.mask(token_ids, padding_mask=inputs["padding_mask"], sequence_ids=inputs["sequence_ids"])
-        numbers = {"segment_ids": inputs["segment_ids"], "position_ids": inputs["position_ids"]}
-        x = self.embeddings(token_ids, **numbers, training=training)
-        if self.projection is not None:
-            x = self.projection(x)
-        contexts = [(mask,) for _ in self.blocks]
-        return run_blocks(self.blocks, x, contexts, positions, return_attention_scores, training)
-
-
-def run_blocks(blocks, x, contexts, positions, return_attention_scores, training):
-    """Calls the blocks one after the other, each with its own further inputs, the last at `positions`.
-
-    Arguments and results are those of `TransformerLayers.encode`; `contexts` is a list of tuples, one a block.
-    """
-    hidden_states, attention_scores = [x], []
-    options = {"return_attention_scores": return_attention_scores, "training": training}
-    for i, (block, context) in enumerate(zip(blocks, contexts)):
-        if positions is not None and i == len(blocks) - 1:
-            options["positions"] = positions
-        x = block(x, *context, **options)
-        if return_attention_scores:
-            x, scores = x
-            attention_scores.append(scores)
-        hidden_states.append(x)
-    return hidden_states, attention_scores
-
-
-def transformer_layers(
-    config,
-    dtype,
-    pooler,
-    num_segments=0,
-    padding_id=None,
-    embedding_size=None,
-    projection=None,
-    blocks=None,
-    embeddings=None,
-):
-    """Makes the layers of BERT or of a family that differs from it in these arguments.
+def encoder_stack(config, dtype, num_segments=0, padding_id=None, embedding_size=None, projection=None, blocks=None):
+    """The `Stack` of BERT or of a family that differs from it in these arguments.
 
     Args:
         config: the configuration.
         dtype: the dtype policy.
-        pooler: None, or a function from (config, dtype) to what makes [B, H] of [B, S, H]: `bert_pooler`.
         num_segments: rows of the segment table; 0 for no table.
         padding_id: positions are counted from the row after it, as RoBERTa does; None for counting from 0.
         embedding_size: E, the width of the tables; None for H.
         projection: None, or the initializer of the kernel of a linear layer "embedding_projection" from E to H
             (Lan et al. 2019, section 3.1).
-        blocks: function from (config, dtype) to the list of blocks; None for one `transformer_block` a layer.
-        embeddings: another encoder's embeddings, of the same sizes, in place of new ones.
-
-    Raises:
-        ConfigError: `embeddings` of other sizes.
+        blocks: list of blocks; None for one of BERT's a layer.
     """
-    own = Embeddings(
-        vocabulary_size=config.vocabulary_size,
-        size=embedding_size or config.hidden_size,
-        max_positions=config.max_positions,
-        num_segments=num_segments,
-        dropout=config.dropout,
-        layer_norm_epsilon=config.layer_norm_epsilon,
-        initializer_range=config.initializer_range,
-        padding_id=padding_id,
-        dtype=dtype,
-        name="embeddings",
-    )
-    if embeddings is not None:
-        _check_shared(embeddings, own)
-    return TransformerLayers(
-        mask=AttentionMask(dtype=dtype, name="attention_mask"),
-        embeddings=embeddings or own,
+    return Stack(
+        embeddings=Embeddings(
+            vocabulary_size=config.vocabulary_size,
+            size=embedding_size or config.hidden_size,
+            max_positions=config.max_positions,
+            num_segments=num_segments,
+            dropout=config.dropout,
+            layer_norm_epsilon=config.layer_norm_epsilon,
+            initializer_range=config.initializer_range,
+            padding_id=padding_id,
+            dtype=dtype,
+            name="embeddings",
+        ),
         projection=projection
         and Dense(config.hidden_size, kernel_initializer=projection, dtype=dtype, name="embedding_projection"),
-        blocks=(blocks or transformer_blocks)(config, dtype),
-        pooler=pooler and pooler(config, dtype),
+        blocks=blocks or transformer_blocks(block_settings(config), config.num_layers, dtype),
+        contexts=ContextLayers(AttentionMask(dtype=dtype, name="attention_mask")),
     )
 
 
 def _check_shared(embeddings, own):
     for name in ("vocabulary_size", "size", "max_positions", "num_segments"):
-        theirs, ours = getattr(embeddings, name), getattr(own, name)
-        if theirs != ours:
+        shared, configured = getattr(embeddings, name), getattr(own, name)
+        if shared != configured:
             name = "embedding_size" if name == "size" else name
-            raise ConfigError(f"the shared embeddings have {name}={theirs}, the configuration says {ours}")
-
-
-def transformer_block(config, dtype, name, **others):
-    """BERT's transformer layer, or another one by further arguments of `TransformerBlock`, which come first."""
-    arguments = {
-        "num_heads": config.num_heads,
-        "intermediate_size": config.intermediate_size,
-        "activation": config.activation,
-        "dropout": config.dropout,
-        "attention_dropout": config.attention_dropout,
-        "layer_norm_epsilon": config.layer_norm_epsilon,
-        "initializer_range": config.initializer_range,
-    }
-    return TransformerBlock(**arguments | others, dtype=dtype, name=name)
-
-
-def transformer_blocks(config, dtype):
-    """One `transformer_block` for each layer, bottom first."""
-    return [transformer_block(config, dtype, f"transformer_layer_{i}") for i in range(config.num_layers)]
-
-
-def bert_pooler(config, dtype):
-    """BERT's pooler: a tanh layer on the first vector."""
-    return Pooler(config.hidden_size, "tanh", config.initializer_range, dtype=dtype, name="pooler")
+            raise ConfigError(f"the shared embeddings have {name}={shared}, the configuration says {configured}")

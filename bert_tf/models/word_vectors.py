@@ -21,7 +21,7 @@ class WordVectorsEncoder(Encoder):
         config: a `WordVectorsConfig`.
         pooler: whether there is a `pooled_output`, the mean of the vectors of the real tokens. It has no weights.
         dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None for the global one.
-        name: of the model.
+        name: of the model; None for that of its family.
 
     Call arguments, results: see `Encoder`. Only `token_ids` and `padding_mask` are read.
 
@@ -35,7 +35,7 @@ class WordVectorsEncoder(Encoder):
 
     config_class = WordVectorsConfig
 
-    def __init__(self, config, pooler=False, dtype=None, name="word_vectors", **options):
+    def __init__(self, config, pooler=False, dtype=None, name=None, **options):
         # === Layers ===
         dtype = policy(dtype)
         embeddings = Embeddings(

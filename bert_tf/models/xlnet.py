@@ -1,5 +1,7 @@
 """XLNet (Yang et al. 2019, arXiv:1906.08237), as zihangdai/xlnet `modeling.py` has it."""
 
+import dataclasses
+
 import keras
 
 from bert_tf.backend import Dropout
@@ -7,6 +9,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import (
     LastTokenPooler,
     RelativeBlock,
+    RelativeContext,
     RelativePositions,
     SegmentMemory,
     SegmentsDiffer,
@@ -17,6 +20,7 @@ from bert_tf.models.backbone import policy
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap, number
 from bert_tf.models.encoder import Encoder, encoder_inputs
 from bert_tf.models.family import Maps
+from bert_tf.models.stack import Stack
 from bert_tf.models.task_heads import PublishedHead, classes
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 from bert_tf.models.xlnet_config import XLNetConfig
@@ -30,7 +34,7 @@ class XLNetEncoder(Encoder):
         config: an `XLNetConfig`.
         pooler: whether there is a `pooled_output`: a tanh layer on the last real token, which in
             XLNet's layout is <cls>.
-        output_hidden_states, output_attention_scores, dtype: as in `BertEncoder`.
+        output_hidden_states, output_attention_scores, dtype: as in `TransformerEncoder`.
         memory_length: M, how many positions of the text before are kept; with 0 there is neither
             an input nor an output of memory.
         reuse_length: only the first so many positions of a segment enter the memory; None for all.
@@ -65,12 +69,12 @@ class XLNetEncoder(Encoder):
         memory_length=0,
         reuse_length=None,
         dtype=None,
-        name="xlnet",
+        name=None,
         **kwargs,
     ):
         # === Layers ===
         dtype = policy(dtype)
-        layers = XLNetLayers(config, dtype)
+        stack = _stack(config, dtype)
         memory_layer = SegmentMemory(memory_length, reuse_length, dtype=dtype, name="memory_update")
         pooler_layer = LastTokenPooler(config.hidden_size, "tanh", config.initializer_range, dtype=dtype, name="pooler")
 
@@ -79,17 +83,16 @@ class XLNetEncoder(Encoder):
         if memory_length:
             shape = (config.num_layers, None, config.hidden_size)
             inputs["memory"] = keras.Input(shape, dtype=dtype.compute_dtype, optional=True, name="memory")
-        memory = inputs.get("memory")
-        encoded = layers(inputs, memory=memory, return_attention_scores=output_attention_scores)
-        outputs = {"sequence_output": encoded["sequence_output"]}
+        found = stack(inputs, return_attention_scores=output_attention_scores)
+        outputs = {"sequence_output": found.last}
         if pooler:
-            outputs["pooled_output"] = pooler_layer(encoded["sequence_output"], padding_mask=inputs["padding_mask"])
+            outputs["pooled_output"] = pooler_layer(found.last, padding_mask=inputs["padding_mask"])
         if output_hidden_states:
-            outputs["hidden_states"] = encoded["hidden_states"]
+            outputs["hidden_states"] = found.hidden_states
         if output_attention_scores:
-            outputs["attention_scores"] = encoded["attention_scores"]
+            outputs["attention_scores"] = found.attention_scores
         if memory_length:
-            outputs["memory"] = memory_layer(encoded["hidden_states"][:-1], memory=memory)
+            outputs["memory"] = memory_layer(found.hidden_states[:-1], memory=inputs["memory"])
 
         # === Configuration ===
         super().__init__(
@@ -105,17 +108,17 @@ class XLNetEncoder(Encoder):
             reuse_length=reuse_length,
             **kwargs,
         )
-        self._xlnet_layers = layers  # not a Keras layer, which would be counted a second time
+        self._stack = stack  # not a Keras layer, which would be counted a second time
 
     def blocks(self):
-        return list(self._xlnet_layers.blocks)
+        return list(self._stack.blocks)
 
     def __call__(self, inputs, *args, **kwargs):
         if isinstance(inputs, dict):
             _check_memory(inputs, inputs.get("memory"))
         return super().__call__(inputs, *args, **kwargs)
 
-    def encode(self, inputs, memory=None, **streams):
+    def encode(self, inputs, memory=None, permutation_order=None, mask_positions=None, backward=None, training=None):
         """Both streams, in a factorization order, with memory: what pretraining runs.
 
         Args:
@@ -139,31 +142,81 @@ class XLNetEncoder(Encoder):
             DataError: memory is given to a packed sequence.
         """
         _check_memory(inputs, memory)
-        return self._xlnet_layers(inputs, memory=memory, **streams)
+        streams = {"permutation_order": permutation_order, "mask_positions": mask_positions, "backward": backward}
+        found = self._stack(inputs | {"memory": memory} | streams, training=training)
+        if mask_positions is None:
+            return {"sequence_output": found.last, "hidden_states": found.hidden_states}
+        return {
+            "sequence_output": found.last["content"],
+            "hidden_states": [states["content"] for states in found.hidden_states],
+            "query_output": found.last["query"],
+            "query_hidden_states": [states["query"] for states in found.hidden_states],
+        }
 
 
-class XLNetLayers:
-    """The layers of an encoder and how they are joined, called on symbolic inputs and on tensors."""
+class XLNetStack(Stack):
+    """The layers of an XLNet: a `Stack` whose blocks compute one stream, or both of them, a dict.
 
-    def __init__(self, config, policy):
-        self.embeddings = StreamEmbeddings(
+    Its inputs are those of an encoder and of `XLNetEncoder.encode`.
+    """
+
+    def embed(self, inputs, training=None):
+        content = self.embeddings(inputs["token_ids"], training=training)
+        if inputs.get("mask_positions") is None:
+            return content
+        return {"content": content, "query": self.embeddings(inputs["mask_positions"], queries=True, training=training)}
+
+
+@dataclasses.dataclass(frozen=True)
+class RelativeContextLayers:
+    """The layers that make the `RelativeContext` of all blocks; as `ContextLayers`."""
+
+    positions: RelativePositions
+    mask: StreamMask
+    differs: SegmentsDiffer
+
+    def __call__(self, inputs, place, memory, training):
+        token_ids, memory = inputs["token_ids"], inputs.get("memory")
+        seen = {name: inputs.get(name) for name in ("padding_mask", "sequence_ids", "permutation_order")}
+        seen, segments = seen | {"memory": memory}, {"segment_ids": inputs.get("segment_ids"), "memory": memory}
+        context = RelativeContext(
+            positions=self.positions(token_ids, memory=memory, training=training),
+            mask=self.mask(token_ids, **seen),
+            differs=self.differs(token_ids, **segments),
+            memory=memory,
+            backward=inputs.get("backward"),
+        )
+        queries = inputs.get("mask_positions")
+        if queries is None:
+            return context
+        return context._replace(
+            query_positions=queries,
+            query_mask=self.mask(token_ids, query_positions=queries, **seen),
+            query_differs=self.differs(token_ids, query_positions=queries, **segments),
+        )
+
+
+def _stack(config, dtype):
+    dropouts = {
+        "content": Dropout(config.dropout, dtype=dtype, name="output_dropout"),
+        "query": Dropout(config.dropout, dtype=dtype, name="query_output_dropout"),
+    }
+
+    def output_dropout(x, training):
+        if not isinstance(x, dict):
+            return dropouts["content"](x, training=training)
+        return {name: dropouts[name](stream, training=training) for name, stream in x.items()}
+
+    return XLNetStack(
+        embeddings=StreamEmbeddings(
             vocabulary_size=config.vocabulary_size,
             size=config.hidden_size,
             dropout=config.dropout,
             initializer_range=config.initializer_range,
-            dtype=policy,
+            dtype=dtype,
             name="embeddings",
-        )
-        self.positions = RelativePositions(
-            size=config.hidden_size,
-            clamp_length=config.clamp_length,
-            dropout=config.dropout,
-            dtype=policy,
-            name="relative_positions",
-        )
-        self.mask = StreamMask(dtype=policy, name="stream_mask")
-        self.differs = SegmentsDiffer(dtype=policy, name="segments_differ")
-        self.blocks = [
+        ),
+        blocks=[
             RelativeBlock(
                 index=i,
                 num_heads=config.num_heads,
@@ -173,65 +226,24 @@ class XLNetLayers:
                 attention_dropout=config.attention_dropout,
                 layer_norm_epsilon=config.layer_norm_epsilon,
                 initializer_range=config.initializer_range,
-                dtype=policy,
+                dtype=dtype,
                 name=f"transformer_layer_{i}",
             )
             for i in range(config.num_layers)
-        ]
-        self.output_dropout = Dropout(config.dropout, dtype=policy, name="output_dropout")
-        self.query_output_dropout = Dropout(config.dropout, dtype=policy, name="query_output_dropout")
-
-    def __call__(
-        self,
-        inputs,
-        memory=None,
-        permutation_order=None,
-        mask_positions=None,
-        backward=None,
-        return_attention_scores=False,
-        training=None,
-    ):
-        """Arguments and results of `XLNetEncoder.encode`, and `attention_scores`."""
-        token_ids = inputs["token_ids"]
-        seen = {
-            "padding_mask": inputs.get("padding_mask"),
-            "sequence_ids": inputs.get("sequence_ids"),
-            "permutation_order": permutation_order,
-            "memory": memory,
-        }
-        segments = {"segment_ids": inputs.get("segment_ids"), "memory": memory}
-        mask, differs = self.mask(token_ids, **seen), self.differs(token_ids, **segments)
-        positions = self.positions(token_ids, memory=memory, training=training)
-        x = self.embeddings(token_ids, training=training)
-        hidden_states, query_states, scores, query = [x], [], [], None
-        if mask_positions is not None:
-            query = {
-                "states": self.embeddings(mask_positions, queries=True, training=training),
-                "positions": mask_positions,
-                "mask": self.mask(token_ids, query_positions=mask_positions, **seen),
-                "differs": self.differs(token_ids, query_positions=mask_positions, **segments),
-            }
-            query_states.append(query["states"])
-        options = {"return_attention_scores": True} if return_attention_scores else {}
-        for block in self.blocks:
-            outputs = block(
-                x, positions, mask, differs, memory=memory, backward=backward, query=query, training=training, **options
-            )
-            x = outputs["content"]
-            hidden_states.append(x)
-            scores.append(outputs.get("attention_scores"))
-            if query is not None:
-                query["states"] = outputs["query"]
-                query_states.append(outputs["query"])
-        result = {
-            "sequence_output": self.output_dropout(x, training=training),
-            "hidden_states": hidden_states,
-            "attention_scores": scores,
-        }
-        if query is not None:
-            result["query_output"] = self.query_output_dropout(query["states"], training=training)
-            result["query_hidden_states"] = query_states
-        return result
+        ],
+        contexts=RelativeContextLayers(
+            positions=RelativePositions(
+                size=config.hidden_size,
+                clamp_length=config.clamp_length,
+                dropout=config.dropout,
+                dtype=dtype,
+                name="relative_positions",
+            ),
+            mask=StreamMask(dtype=dtype, name="stream_mask"),
+            differs=SegmentsDiffer(dtype=dtype, name="segments_differ"),
+        ),
+        output_dropout=output_dropout,
+    )
 
 
 def _check_memory(inputs, memory):

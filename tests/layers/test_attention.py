@@ -3,14 +3,14 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import Attention, AttentionMask, RotaryPositions
+from bert_tf.layers import Attention, AttentionMask, AttentionSettings, RotaryPositions
 
 HEADS, SIZE = 2, 6
 
 
-def make(dropout=0.0, **kwargs):
+def make(dtype=None, **settings):
     keras.utils.set_random_seed(0)
-    layer = Attention(num_heads=HEADS, dropout=dropout, initializer_range=0.02, **kwargs)
+    layer = Attention(AttentionSettings(num_heads=HEADS, **settings), dtype=dtype)
     layer.build((None, None, SIZE))
     generator = np.random.default_rng(0)
     for weight in layer.weights:
@@ -25,14 +25,14 @@ def oracle(layer, x, mask, source=None, bias=None):
 
     def project(projection, x):
         y = x @ np.asarray(projection.kernel, "float64")
-        return y + np.asarray(projection.bias) if layer.use_bias else y
+        return y + np.asarray(projection.bias) if layer.settings.use_bias else y
 
     q, k, v = project(layer.query, x), project(layer.key, source), project(layer.value, source)
     contexts, probabilities = [], []
     d = q.shape[-1] // HEADS
     for head in range(HEADS):
         part = slice(head * d, (head + 1) * d)
-        scores = q[..., part] @ k[..., part].swapaxes(1, 2) / (np.sqrt(d) if layer.scale else 1) + mask[:, 0]
+        scores = q[..., part] @ k[..., part].swapaxes(1, 2) / (np.sqrt(d) if layer.settings.scale else 1) + mask[:, 0]
         if bias is not None:
             scores = scores + bias[:, head]
         e = np.exp(scores - scores.max(-1, keepdims=True))
@@ -69,12 +69,12 @@ def test_softmax_is_float32_under_mixed_precision():
 
 
 def test_config_round_trip():
-    config = make(dropout=0.3).get_config()
+    config = make(dropout=0.3, packed=True).get_config()
     assert Attention.from_config(config).get_config() == config
 
 
 def test_in_float16_a_query_that_sees_nothing_is_still_a_number():
-    layer = Attention(2, dropout=0.0, initializer_range=0.1, dtype="mixed_float16")
+    layer = Attention(AttentionSettings(2, initializer_range=0.1), dtype="mixed_float16")
     output = layer(np.ones((1, 3, 8), "float32"), np.full((1, 1, 3, 3), -1e9, "float32"))
     assert np.isfinite(np.asarray(output, "float32")).all()
 
@@ -90,14 +90,14 @@ def test_another_source_a_bias_and_a_head_size(options):
     expected, probabilities = oracle(layer, x, mask, source, bias)
     np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(scores, probabilities, rtol=1e-4, atol=1e-5)
-    assert len(layer.weights) == (8 if layer.use_bias else 4)
+    assert len(layer.weights) == (8 if layer.settings.use_bias else 4)
     complete = layer(x, mask, bias=bias, cache=layer.keys_and_values(source))
     np.testing.assert_allclose(complete, output, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("fused", "steps"), [(False, (1, 1, 1, 1, 1)), (True, (3, 2))])
-def test_tokens_after_one_another_are_all_at_once(fused, steps):
-    layer, (x, _) = make(fused=fused, head_size=4), inputs()
+@pytest.mark.parametrize(("packed", "steps"), [(False, (1, 1, 1, 1, 1)), (True, (3, 2))])
+def test_tokens_after_one_another_are_all_at_once(packed, steps):
+    layer, (x, _) = make(packed=packed, head_size=4), inputs()
     padding = np.array([[True] * 5, [False] * 2 + [True] * 3, [True] * 5])
     make_mask, rotary = AttentionMask(causal=True), RotaryPositions(50.0, 4)
     expected = layer(x, make_mask(padding, padding_mask=padding), rotation=rotary(padding))
@@ -117,6 +117,41 @@ def test_tokens_after_one_another_are_all_at_once(fused, steps):
 def test_what_cannot_be():
     x, _ = inputs()
     with pytest.raises(ConfigError, match="hidden_size=10 is not a multiple of num_heads=3"):
-        Attention(num_heads=3, dropout=0.0, initializer_range=0.02).build((None, None, 10))
+        Attention(AttentionSettings(num_heads=3)).build((None, None, 10))
+    with pytest.raises(ConfigError, match="num_heads=4 is not a multiple of num_key_value_heads=3"):
+        Attention(AttentionSettings(num_heads=4, num_key_value_heads=3))
     with pytest.raises(ConfigError, match="leave source out"):
-        make(fused=True)(x, source=x)
+        make(packed=True)(x, source=x)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_grouped_keys_and_values_are_those_of_repeated_heads(packed, groups):
+    keras.utils.set_random_seed(0)
+    heads, d = 4, 3
+    grouped = Attention(AttentionSettings(heads, groups, head_size=d, packed=packed, initializer_range=1.0))
+    whole = Attention(AttentionSettings(heads, head_size=d))
+    for layer in (grouped, whole):
+        layer.build((None, None, SIZE))
+    weights = {v.path.split("/", 1)[-1]: np.asarray(v) for v in grouped.weights}
+    for name in ("kernel", "bias"):
+        if packed:
+            parts = np.split(weights[f"query_key_value/{name}"], [heads * d, (heads + groups) * d], -1)
+        else:
+            parts = [weights[f"{part}/{name}"] for part in ("query", "key", "value")]
+        for part, values in zip(("query", "key", "value"), parts):
+            repeats = heads // (values.shape[-1] // d)
+            values = np.repeat(values.reshape(*values.shape[:-1], -1, d), repeats, -2)
+            getattr(getattr(whole, part), name).assign(values.reshape(*values.shape[:-2], heads * d))
+        getattr(whole.output_projection, name).assign(weights[f"output/{name}"])
+    x, _ = inputs()
+    mask = AttentionMask(causal=True)(x[..., 0])
+    expected, probabilities = whole(x, mask, return_attention_scores=True)
+    output, scores = grouped(x, mask, return_attention_scores=True)
+    np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(scores, probabilities, rtol=1e-5, atol=1e-6)
+    cache = grouped.empty_cache(3, 5)
+    assert cache[0].shape == (3, groups, 5, d)
+    for i in range(5):
+        output, cache = grouped(x[:, i : i + 1], mask[:, :, i : i + 1], cache=cache, cache_position=i)
+        np.testing.assert_allclose(output[:, 0], expected[:, i], rtol=1e-5, atol=1e-5)

@@ -5,19 +5,29 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import RotaryPositions, TransformerBlock
+from bert_tf.layers import (
+    AttentionSettings,
+    BlockContext,
+    BlockSettings,
+    FeedForwardSettings,
+    NormSettings,
+    RotaryPositions,
+    TransformerBlock,
+)
 from bert_tf.layers.rotary import rotate
 
 HEADS, SIZE, INNER, EPSILON, THETA = 3, 12, 20, 1e-3, 40.0
 
 
-def make(dropout=0.0, attention_dropout=0.0, attention_norm=True, **kwargs):
+def make(dropout=0.0, attention_dropout=0.0, attention_norm=True, dtype=None):
     keras.utils.set_random_seed(0)
-    block = TransformerBlock(
-        HEADS, INNER, "silu", 0.0, attention_dropout, EPSILON, 0.02, inner_dropout=dropout, norm="pre", norm_offset=False,
-        attention_output_dropout=attention_dropout, output_initializer_range=0.01, attention_norm=attention_norm,
-        use_bias=False, gated=True, fused=True, **kwargs,
-    )  # fmt: skip
+    common = {"packed": True, "use_bias": False, "output_initializer_range": 0.01}
+    settings = BlockSettings(
+        AttentionSettings(HEADS, dropout=attention_dropout, output_dropout=attention_dropout, **common),
+        FeedForwardSettings(INNER, "silu", gated=True, inner_dropout=dropout, **common),
+        NormSettings("pre", EPSILON, offset=False, of_attention=attention_norm),
+    )
+    block = TransformerBlock(settings, dtype=dtype)
     block.build((None, None, SIZE))
     generator = np.random.default_rng(0)
     for weight in block.weights:
@@ -43,7 +53,7 @@ def oracle(block, x, mask, positions):
         return x / np.sqrt((x**2).mean(-1, keepdims=True) + EPSILON) * w[f"{name}/gamma"]
 
     x = x.astype("float64")
-    h = norm("attention_layer_norm", x) if block.attention_norm else x
+    h = norm("attention_layer_norm", x) if block.settings.norm.of_attention else x
     b, s, d = *x.shape[:2], SIZE // HEADS
     q, k, v = np.split(h @ w["attention/query_key_value/kernel"], 3, -1)
     q, k = (turned(a.reshape(b, s, HEADS, d), positions) for a in (q, k))
@@ -69,7 +79,7 @@ def inputs():
 @pytest.mark.parametrize("attention_norm", [True, False])
 def test_against_float64(attention_norm):
     block, (x, mask, positions, rotation) = make(attention_norm=attention_norm), inputs()
-    output, scores = block(x, mask, rotation, return_attention_scores=True)
+    output, scores = block(x, BlockContext(mask, rotation), return_attention_scores=True)
     expected, probabilities = oracle(block, x, mask, positions)
     np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(scores, probabilities, rtol=1e-4, atol=1e-6)
@@ -92,6 +102,18 @@ def test_rotation_leaves_products_that_depend_on_the_distance_alone():
     assert abs(product(0, 5) - product(5, 0)) > 0.1  # the direction counts
 
 
+def test_interleaved_pairs_are_those_of_the_paper():
+    """Su et al. 2021, equation 15: numbers 2 i and 2 i + 1 of a vector are one complex number."""
+    generator = np.random.default_rng(3)
+    x, positions = generator.normal(size=(2, 5, 3, 8)), generator.integers(0, 50, (2, 5))
+    numbers = x[..., ::2] + 1j * x[..., 1::2]
+    numbers = numbers * np.exp(1j * positions[:, :, None, None] * THETA ** (-2 * np.arange(4) / 8))
+    expected = np.stack([numbers.real, numbers.imag], -1).reshape(x.shape)
+    rotation = RotaryPositions(THETA, 8)(positions, position_ids=positions)
+    turned = rotate(x.astype("float32"), rotation, "interleaved")
+    np.testing.assert_allclose(turned, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_positions_are_counted_when_not_given_and_in_float32():
     layer = RotaryPositions(100.0, 4, dtype="mixed_bfloat16")
     tokens = np.zeros((2, 700), "int32")
@@ -109,8 +131,8 @@ def test_dropout_of_the_gated_network():
     block.output_dense.kernel.assign(np.eye(INNER, SIZE))
     many = 3000
     x, mask = np.repeat(x[:1], many, 0), np.repeat(mask[:1], many, 0)
-    plain = np.asarray(block(x, mask, rotation[:, :1])) - x
-    dropped = np.asarray(block(x, mask, rotation[:, :1], training=True)) - x
+    plain = np.asarray(block(x, BlockContext(mask, rotation[:, :1]))) - x
+    dropped = np.asarray(block(x, BlockContext(mask, rotation[:, :1]), training=True)) - x
     kept = np.abs(dropped) > 1e-6
     assert abs(kept.mean() - 0.7) < 3 * (0.3 * 0.7 / kept.size) ** 0.5
     np.testing.assert_allclose(dropped[kept], plain[kept] / 0.7, rtol=2e-3, atol=1e-5)
@@ -125,7 +147,7 @@ def test_attention_dropout_on_probabilities_and_output():
     kernel[:, 2 * SIZE :] = 1 / SIZE
     block.attention.query_key_value.kernel.assign(kernel)
     ones, rotation = np.ones((2000, 7, SIZE), "float32"), inputs()[3][:, :1]
-    output = np.asarray(block(ones, np.zeros((1, 1, 1, 1), "float32"), rotation, training=True)) - 1
+    output = np.asarray(block(ones, BlockContext(rotation=rotation), training=True)) - 1
     # Zero where the output was dropped, or all of the 7 probabilities were.
     share = 0.3 + 0.7 * 0.3**7
     assert abs((output == 0).mean() - share) < 4 * (share * (1 - share) / output.size) ** 0.5 + 1e-4
@@ -134,7 +156,7 @@ def test_attention_dropout_on_probabilities_and_output():
 
 def test_mixed_bfloat16_is_close():
     block, (x, mask, positions, rotation) = make(dtype="mixed_bfloat16"), inputs()
-    output = block(x.astype("bfloat16"), mask, rotation)
+    output = block(x.astype("bfloat16"), BlockContext(mask, rotation))
     assert output.dtype == "bfloat16"
     expected = oracle(block, x, mask, positions)[0]
     error = np.asarray(output).astype("float64") - expected
@@ -145,8 +167,8 @@ def test_errors():
     with pytest.raises(ConfigError, match="even head size, got 5"):
         RotaryPositions(10.0, 5)
     with pytest.raises(ConfigError, match="even head size, got 3"):
-        block = TransformerBlock(2, 4, "silu", 0.0, 0.0, 1e-5, 0.02)
-        block(np.zeros((1, 5, 6)), rotation=np.zeros((2, 1, 5, 1, 2)))
+        block = TransformerBlock(BlockSettings(AttentionSettings(2), FeedForwardSettings(4)))
+        block(np.zeros((1, 5, 6)), BlockContext(rotation=np.zeros((2, 1, 5, 1, 2))))
 
 
 def test_config_round_trips():

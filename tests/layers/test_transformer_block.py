@@ -5,14 +5,29 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import TransformerBlock
+from bert_tf.layers import (
+    AttentionSettings,
+    BlockContext,
+    BlockSettings,
+    FeedForwardSettings,
+    NormSettings,
+    TransformerBlock,
+)
 
 HEADS, SIZE, INNER, EPSILON = 3, 12, 20, 1e-3
 
 
-def make(dropout=0.0, attention_dropout=0.0, **kwargs):
+def bert(dropout=0.0, attention_dropout=0.0):
+    return BlockSettings(
+        AttentionSettings(HEADS, dropout=attention_dropout, output_dropout=dropout),
+        FeedForwardSettings(INNER, "gelu_tanh", output_dropout=dropout),
+        NormSettings("post", EPSILON),
+    )
+
+
+def make(dropout=0.0, attention_dropout=0.0, dtype=None):
     keras.utils.set_random_seed(0)
-    block = TransformerBlock(HEADS, INNER, "gelu_tanh", dropout, attention_dropout, EPSILON, 0.02, **kwargs)
+    block = TransformerBlock(bert(dropout, attention_dropout), dtype=dtype)
     block.build((None, None, SIZE))
     generator = np.random.default_rng(0)
     for weight in block.weights:
@@ -53,7 +68,7 @@ def inputs():
 
 def test_against_float64():
     block, (x, mask) = make(dropout=0.5, attention_dropout=0.5), inputs()  # which is off at inference
-    output, scores = block(x, mask, return_attention_scores=True)
+    output, scores = block(x, BlockContext(mask), return_attention_scores=True)
     expected, probabilities = oracle(block, x, mask)
     np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(scores, probabilities, rtol=1e-4, atol=1e-6)
@@ -64,7 +79,7 @@ def test_at_some_positions(shape):
     block, (x, _) = make(), inputs()
     mask = np.random.default_rng(2).normal(size=shape).astype("float32")
     positions = np.array([[6, 0, 6], [3, 1, 2]], "int32")
-    output, scores = block(x, mask, positions=positions, return_attention_scores=True)
+    output, scores = block(x, BlockContext(mask, positions=positions), return_attention_scores=True)
     expected, probabilities = oracle(block, x, mask)
     rows = np.arange(2)[:, None]
     np.testing.assert_allclose(output, expected[rows, positions], rtol=1e-4, atol=1e-5)
@@ -73,7 +88,7 @@ def test_at_some_positions(shape):
 
 def test_mixed_bfloat16_is_close():
     block, (x, mask) = make(dtype="mixed_bfloat16"), inputs()
-    output = block(x.astype("bfloat16"), mask)
+    output = block(x.astype("bfloat16"), BlockContext(mask))
     assert output.dtype == "bfloat16"
     error = np.asarray(output).astype("float64") - oracle(block, x, mask)[0]
     assert np.sqrt((error**2).mean()) < 0.03  # bfloat16 rounds by up to 2^-9; some ten roundings in a row
@@ -90,7 +105,7 @@ def test_dropout_on_both_branches(monkeypatch):
         layer.bias.assign(np.full(layer.bias.shape, constant))
     n = 40_000
     x = np.zeros((n // SIZE // 2, 2, SIZE), "float32")
-    output = np.asarray(block(x, np.zeros((1, 1, 1, 1), "float32"), training=True))
+    output = np.asarray(block(x, training=True))
     for value, share in ((0, rate**2), (1, rate * (1 - rate)), (10, rate * (1 - rate)), (11, (1 - rate) ** 2)):
         seen = np.isclose(output, value / (1 - rate), rtol=1e-3).mean()
         assert abs(seen - share) < 3 * (share * (1 - share) / output.size) ** 0.5
@@ -100,7 +115,7 @@ def test_shared_parts_are_the_other_blocks_own():
     original = make()
     x, mask = inputs()
     for part, weights in (("share_attention", 10), ("share_feed_forward", 6)):
-        block = TransformerBlock(HEADS, INNER, "gelu_tanh", 0.0, 0.0, EPSILON, 0.02)
+        block = TransformerBlock(bert())
         getattr(block, part)(original)
         block.build((None, None, SIZE))
         assert len(block.weights) == 16
@@ -109,13 +124,17 @@ def test_shared_parts_are_the_other_blocks_own():
         values = {v.path.split("/", 1)[-1]: np.asarray(v) for v in original.weights}
         for variable in block.weights:
             variable.assign(values[variable.path.split("/", 1)[-1]])
-        np.testing.assert_array_equal(block(x, mask), original(x, mask))
+        context = BlockContext(mask)
+        np.testing.assert_array_equal(block(x, context), original(x, context))
 
 
 def test_config_round_trip():
     config = make(dropout=0.3, attention_dropout=0.2).get_config()
     assert TransformerBlock.from_config(config).get_config() == config
-    assert (config["dropout"], config["attention_dropout"]) == (0.3, 0.2)
+    assert (config["settings"]["feed_forward"]["output_dropout"], config["settings"]["attention"]["dropout"]) == (
+        0.3,
+        0.2,
+    )
 
 
 def general_oracle(block, x, source, mask, bias, source_mask):
@@ -141,11 +160,14 @@ def general_oracle(block, x, source, mask, bias, source_mask):
     return x + (np.maximum(h @ w["gate/kernel"], 0) * (h @ w["linear/kernel"])) @ w["output/kernel"]
 
 
-def decoder_block(**kwargs):
-    block = TransformerBlock(
-        HEADS, INNER, "relu", 0.0, 0.0, EPSILON, 0.02, norm="pre", rms_norm=True, use_bias=False, gated=True,
-        scale=False, head_size=5, cross_attention=True, **kwargs,
-    )  # fmt: skip
+def decoder_block():
+    settings = BlockSettings(
+        AttentionSettings(HEADS, head_size=5, use_bias=False, scale=False),
+        FeedForwardSettings(INNER, "relu", gated=True, use_bias=False),
+        NormSettings("pre", EPSILON, rms=True),
+        cross_attention=True,
+    )
+    block = TransformerBlock(settings)
     block.build((None, None, SIZE))
     generator = np.random.default_rng(0)
     for weight in block.weights:
@@ -159,25 +181,24 @@ def test_a_decoder_block_against_float64():
     bias = generator.normal(size=(1, HEADS, 7, 7)).astype("float32")
     mask = np.where(np.tril(np.ones((7, 7))), 0, -1e9)[None, None].astype("float32")
     source_mask = np.array([0, 0, 0, -1e9], "float32")[None, None, None]
-    given = {"bias": bias, "source": source, "source_mask": source_mask}
+    context = BlockContext(mask, bias=bias, memory=source, memory_mask=source_mask)
     expected = general_oracle(block, x.astype("float64"), source.astype("float64"), mask, bias, source_mask)
-    np.testing.assert_allclose(block(x, mask, **given), expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(block(x, context), expected, rtol=1e-4, atol=1e-4)
     positions = np.array([[6, 0, 6], [3, 1, 2]], "int32")
-    some = block(x, mask, positions=positions, **given)
+    some = block(x, context._replace(positions=positions))
     np.testing.assert_allclose(some, expected[np.arange(2)[:, None], positions], rtol=1e-4, atol=1e-4)
-    cache = [np.zeros((2, HEADS, 7, 5), "float32")] * 2
-    keys_and_values = block.cross_attention.keys_and_values(source)
+    cache, memory = block.attention.empty_cache(2, 7), block.cross_attention.keys_and_values(source)
     for i in range(7):
         row = slice(i, i + 1)
-        output, cache = block(
-            x[:, row], mask[:, :, row], bias=bias[:, :, row], source_mask=source_mask, source_cache=keys_and_values,
-            cache=cache, cache_position=i,
-        )  # fmt: skip
+        here = context._replace(
+            mask=mask[:, :, row], bias=bias[:, :, row], memory=memory, cache=cache, cache_position=np.int32(i)
+        )
+        output, cache = block(x[:, row], here)
         np.testing.assert_allclose(output[:, 0], expected[:, i], rtol=1e-4, atol=1e-4)
 
 
 def test_unknown_names():
     with pytest.raises(ConfigError, match="did you mean 'relu'"):
-        TransformerBlock(1, 4, "rellu", 0.0, 0.0, 1e-12, 0.02)
+        TransformerBlock(BlockSettings(AttentionSettings(1), FeedForwardSettings(4, "rellu")))
     with pytest.raises(ConfigError, match="give 'post' or 'pre'"):
-        TransformerBlock(1, 4, "relu", 0.0, 0.0, 1e-12, 0.02, norm="between")
+        TransformerBlock(BlockSettings(AttentionSettings(1), FeedForwardSettings(4), NormSettings("between")))
