@@ -20,6 +20,8 @@ _NAMES = {
         "register_family",
     ],
     "family": ["Family", "Maps", "Preset"],
+    "stack": ["ContextLayers", "Memory", "Stack", "block_settings", "transformer_blocks"],
+    "transformer_encoder": ["TransformerEncoder"],
     "weights": ["WeightMap"],
 }  # fmt: skip
 for _record in FAMILIES.values():

@@ -41,8 +41,7 @@ class BiLstmEncoder(Encoder):
         # === Layers ===
         dtype = policy(dtype)
         embeddings = Embeddings(
-            vocabulary_size=config.vocabulary_size, size=config.embedding_size, max_positions=None, num_segments=0,
-            dropout=config.dropout, layer_norm_epsilon=None, initializer_range=config.initializer_range, dtype=dtype,
+            vocabulary_size=config.vocabulary_size, size=config.embedding_size, dropout=config.dropout, initializer_range=config.initializer_range, dtype=dtype,
             name="embeddings",
         )  # fmt: skip
         self._blocks = [_layer(config, dtype, f"lstm_{i}") for i in range(config.num_layers)]

@@ -218,7 +218,6 @@ def decoder_embeddings(config, size, dtype, position_initializer_range=None):
         max_positions=config.max_positions,
         num_segments=0,
         dropout=config.dropout,
-        layer_norm_epsilon=None,
         initializer_range=config.initializer_range,
         position_initializer_range=position_initializer_range,
         dtype=dtype,

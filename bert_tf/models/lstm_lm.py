@@ -60,10 +60,6 @@ class LstmLM(Decoder):
             embeddings=Embeddings(
                 vocabulary_size=config.vocabulary_size,
                 size=config.embedding_size,
-                max_positions=None,
-                num_segments=0,
-                dropout=0.0,
-                layer_norm_epsilon=None,
                 initializer_range=config.embedding_initializer_range,
                 dtype=dtype,
                 name="embeddings",

@@ -55,8 +55,6 @@ class ModernBertEncoder(TransformerEncoder):
             embeddings=Embeddings(
                 vocabulary_size=config.vocabulary_size,
                 size=config.hidden_size,
-                max_positions=None,
-                num_segments=0,
                 dropout=config.dropout,
                 layer_norm_epsilon=config.layer_norm_epsilon,
                 initializer_range=config.initializer_range,

@@ -108,10 +108,7 @@ def t5_embeddings(config, dtype):
     return Embeddings(
         vocabulary_size=config.vocabulary_size,
         size=config.hidden_size,
-        max_positions=None,
-        num_segments=0,
         dropout=config.dropout,
-        layer_norm_epsilon=None,
         initializer_range=range_of(1.0),
         dtype=dtype,
         name="embeddings",

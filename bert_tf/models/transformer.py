@@ -35,10 +35,7 @@ class Transformer(EncoderDecoder):
         embeddings = Embeddings(
             vocabulary_size=config.vocabulary_size,
             size=config.hidden_size,
-            max_positions=None,
-            num_segments=0,
             dropout=config.dropout,
-            layer_norm_epsilon=None,
             initializer_range=range_of(config.initializer_range),
             scale=config.hidden_size**0.5,
             sinusoids=config.positions,

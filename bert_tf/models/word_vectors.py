@@ -39,8 +39,7 @@ class WordVectorsEncoder(Encoder):
         # === Layers ===
         dtype = policy(dtype)
         embeddings = Embeddings(
-            vocabulary_size=config.vocabulary_size, size=config.hidden_size, max_positions=None, num_segments=0,
-            dropout=config.dropout, layer_norm_epsilon=None, initializer_range=config.initializer_range, dtype=dtype,
+            vocabulary_size=config.vocabulary_size, size=config.hidden_size, dropout=config.dropout, initializer_range=config.initializer_range, dtype=dtype,
             name="embeddings",
         )  # fmt: skip
         # === Functional model ===

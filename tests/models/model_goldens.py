@@ -50,12 +50,12 @@ def assert_gradients(model, loss, golden, weight_map, count, tolerance=1e-5, zer
         assert name.endswith(zeros) or relative_error(ours[name], gradient) < tolerance, name
 
 
-def assert_exported(model, golden, weight_map):
+def assert_exported(model, golden, weight_map, tolerance=0.0):
     """The weights go back under the names that they came from; returns them."""
     exported = export_weights(model, weight_map)
     for name, value in part(golden, "weights/").items():
         ours = exported[name if name in exported else weight_map.copies[name]]
-        np.testing.assert_array_equal(ours, value, err_msg=name)
+        np.testing.assert_allclose(ours, value, rtol=0, atol=tolerance, err_msg=name)
     return exported
 
 
