@@ -11,7 +11,7 @@ from bert_tf import config
 from bert_tf.distillation import DistillConfig, DistillPretrainConfig, read_terms
 from bert_tf.distillation.distill_config import check_distillation, check_distilled_pretraining
 from bert_tf.models import preset
-from bert_tf.models.electra_config import generator_config
+from bert_tf.models.electra.config import generator_config
 from bert_tf.models.families import FAMILIES, build_config, build_encoder
 from bert_tf.prompting import PromptingConfig, make_prompts
 from bert_tf.tasks import check_task

@@ -13,7 +13,7 @@ import numpy as np
 from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_told
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
-from bert_tf.models.gpt1 import NUMPY_LAYER
+from bert_tf.models.gpt1.checkpoints import NUMPY_LAYER
 from bert_tf.parsing import brief, read_json
 
 SHAPES = "params_shapes.json"

@@ -9,7 +9,7 @@ from bert_tf.checkpoints import bilm, gpt1_numpy, hugging_face, tensorflow1, wor
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.files import atomic_folder
-from bert_tf.models.electra import split_pair
+from bert_tf.models.electra.checkpoints import split_pair
 from bert_tf.models.encoder_config import DROPOUT_RATES
 from bert_tf.models.families import family_of, maps_of
 from bert_tf.models.weights import by_path, export_weights, part_of

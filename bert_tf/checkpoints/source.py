@@ -11,7 +11,7 @@ from bert_tf.checkpoints.model_garden import OTHER_HEADS, GardenArrays
 from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models.electra import split_pair
+from bert_tf.models.electra.checkpoints import split_pair
 from bert_tf.models.families import FAMILIES, maps_of
 from bert_tf.models.weights import WeightMap, by_path, load_weights, part_of
 from bert_tf.parsing import brief

@@ -17,7 +17,7 @@ import numpy as np
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write, explain_reading
 from bert_tf.models.weights import WeightMap
-from bert_tf.models.word_vectors_config import WordVectorsConfig
+from bert_tf.models.word_vectors.config import WordVectorsConfig
 from bert_tf.parsing import brief
 from bert_tf.tokenizers import whole_word_tokenizer
 from bert_tf.tokenizers.wordpiece.whole_words import SPECIAL_TOKENS

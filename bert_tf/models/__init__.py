@@ -4,29 +4,48 @@ Names are imported when they are first used (PEP 562): configurations and sizes 
 """
 
 from bert_tf.lazy import lazy_names
-from bert_tf.models.families import FAMILIES
 
-_NAMES = {
-    "electra": ["make_generator"],
-    "electra_config": ["generator_config"],
+__getattr__, __all__ = lazy_names(__name__, {
     "backbone": ["Backbone", "policy"],
     "config_map": ["REQUIRED", "ConfigMap"],
     "decoder": ["DECODER_INPUTS", "Decoder"],
     "encoder": ["ENCODER_INPUTS", "Encoder", "encoder_inputs"],
-    "encoder_decoder": ["ENCODER_DECODER_INPUTS", "EncoderDecoder"],
     "encoder_config": ["EncoderConfig", "ModelConfig"],
+    "encoder_decoder": ["ENCODER_DECODER_INPUTS", "EncoderDecoder"],
     "families": [
-        "FAMILIES", "PRESETS", "build_config", "build_encoder", "describe", "family_of", "preset",
-        "register_family",
+        "FAMILIES", "PRESETS", "build_config", "build_encoder", "describe", "family_of", "preset", "register_family",
     ],
     "family": ["Family", "Maps", "Preset"],
     "stack": ["ContextLayers", "Memory", "Stack", "block_settings", "transformer_blocks"],
     "transformer_encoder": ["TransformerEncoder"],
     "weights": ["WeightMap"],
-}  # fmt: skip
-for _record in FAMILIES.values():
-    for _path in (f"{_record.config.__module__}:{_record.config.__name__}", _record.model):
-        _module, _name = _path.removeprefix(f"{__name__}.").split(":")
-        _NAMES.setdefault(_module, []).append(_name)
-
-__getattr__, __all__ = lazy_names(__name__, _NAMES)
+    # The families.
+    "albert.config": ["AlbertConfig"],
+    "albert.model": ["AlbertEncoder"],
+    "bert.config": ["BertConfig", "SpanBertConfig"],
+    "bert.model": ["BertEncoder", "SpanBertEncoder"],
+    "distilbert.config": ["DistilBertConfig"],
+    "distilbert.model": ["DistilBertEncoder"],
+    "electra.config": ["ElectraConfig", "generator_config"],
+    "electra.model": ["ElectraEncoder", "make_generator"],
+    "elmo.config": ["ElmoConfig", "TransformerBiLMConfig"],
+    "elmo.model": ["Elmo", "TransformerBiLM"],
+    "gpt1.config": ["GPT1Config"],
+    "gpt1.model": ["GPT1Decoder"],
+    "gpt2.config": ["GPT2Config"],
+    "gpt2.model": ["GPT2Decoder"],
+    "lstm.config": ["BiLstmConfig", "LstmLMConfig"],
+    "lstm.model": ["BiLstmEncoder", "LstmLM"],
+    "modernbert.config": ["ModernBertConfig"],
+    "modernbert.model": ["ModernBertEncoder"],
+    "roberta.config": ["RobertaConfig"],
+    "roberta.model": ["RobertaEncoder"],
+    "t5.config": ["T5Config", "T5DecoderConfig", "T5EncoderConfig"],
+    "t5.model": ["T5", "T5Decoder", "T5Encoder"],
+    "transformer.config": ["TransformerConfig"],
+    "transformer.model": ["Transformer"],
+    "word_vectors.config": ["WordVectorsConfig"],
+    "word_vectors.model": ["WordVectorsEncoder"],
+    "xlnet.config": ["XLNetConfig"],
+    "xlnet.model": ["XLNetEncoder"],
+})  # fmt: skip

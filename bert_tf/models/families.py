@@ -8,26 +8,21 @@ import inspect
 
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError
-from bert_tf.models.albert_config import ALBERT
-from bert_tf.models.bert_config import BERT
-from bert_tf.models.bilstm_config import BILSTM
-from bert_tf.models.distilbert_config import DISTILBERT
-from bert_tf.models.electra_config import ELECTRA
-from bert_tf.models.elmo_config import ELMO
-from bert_tf.models.gpt1_config import GPT1
-from bert_tf.models.gpt2_config import GPT2
-from bert_tf.models.lstm_lm_config import LSTM_LM
-from bert_tf.models.modernbert_config import MODERNBERT
-from bert_tf.models.roberta_config import ROBERTA
-from bert_tf.models.spanbert_config import SPANBERT
-from bert_tf.models.t5_config import T5_FAMILY
-from bert_tf.models.t5_decoder_config import T5_DECODER
-from bert_tf.models.t5_encoder_config import T5_ENCODER
+from bert_tf.models.albert.config import ALBERT
+from bert_tf.models.bert.config import BERT, SPANBERT
+from bert_tf.models.distilbert.config import DISTILBERT
+from bert_tf.models.electra.config import ELECTRA
+from bert_tf.models.elmo.config import ELMO, TRANSFORMER_BILM
+from bert_tf.models.gpt1.config import GPT1
+from bert_tf.models.gpt2.config import GPT2
+from bert_tf.models.lstm.config import BILSTM, LSTM_LM
+from bert_tf.models.modernbert.config import MODERNBERT
+from bert_tf.models.roberta.config import ROBERTA
+from bert_tf.models.t5.config import T5_DECODER, T5_ENCODER, T5_FAMILY
 from bert_tf.models.task_heads import BERT_HEADS, TaskHead
-from bert_tf.models.transformer_bilm_config import TRANSFORMER_BILM
-from bert_tf.models.transformer_config import TRANSFORMER
-from bert_tf.models.word_vectors_config import WORD_VECTORS
-from bert_tf.models.xlnet_config import XLNET
+from bert_tf.models.transformer.config import TRANSFORMER
+from bert_tf.models.word_vectors.config import WORD_VECTORS
+from bert_tf.models.xlnet.config import XLNET
 from bert_tf.parsing import brief
 from bert_tf.registry import Registry
 

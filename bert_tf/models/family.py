@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Callable, Mapping
 
 from bert_tf.models.task_heads import PublishedHead
-from bert_tf.registry import resolve
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,15 +60,13 @@ class Maps:
 class Family:
     """One family of models: all that the rest of the library has to know of it.
 
-    `model` and the values of `checkpoints` may be strings "module:attribute", which are imported when they
-    are first used: settings are checked before Keras is imported.
-
     Args:
         name: what `model.family` says in a configuration.
         config: the dataclass of its settings.
-        model: the model class: called with a configuration and its own arguments, such as `pooler`.
+        model: the model class, which is called with a configuration and its own arguments, such as `pooler`; or a
+            function that imports and returns it, because settings are checked before Keras is imported.
         sizes: published name -> `Preset`.
-        checkpoints: format ("hf", "tf1", "garden", "numpy", "bilm") -> `Maps`.
+        checkpoints: format ("hf", "tf1", "garden", "numpy", "bilm") -> `Maps`; or a function that returns this.
         objective: the name of the objective that its published models were pretrained with.
         pair_task: the task of their pair head, as `objective.pair_task` names it; None for no such head.
         kind: "encoder", "decoder" or "encoder_decoder": see `bert_tf.models.decoder` and `encoder_decoder`.
@@ -91,9 +88,9 @@ class Family:
 
     name: str
     config: type
-    model: type | str
+    model: type | Callable
     sizes: Mapping[str, Preset] = dataclasses.field(default_factory=dict)
-    checkpoints: Mapping[str, Maps | str] = dataclasses.field(default_factory=dict)
+    checkpoints: Mapping[str, Maps] | Callable = dataclasses.field(default_factory=dict)
     objective: str = "masked_lm"
     pair_task: str | None = None
     kind: str = "encoder"
@@ -101,9 +98,13 @@ class Family:
     encoder_alone: Callable | None = None
 
     def model_class(self):
-        """The model class, imported."""
-        return resolve(self.model)
+        """The model class."""
+        return self.model if isinstance(self.model, type) else self.model()
 
     def maps(self, format):
         """The `Maps` of its checkpoints in `format`; None where it has none."""
-        return resolve(self.checkpoints.get(format))
+        return self.formats().get(format)
+
+    def formats(self):
+        """Format -> `Maps` of all its checkpoints."""
+        return self.checkpoints() if callable(self.checkpoints) else self.checkpoints

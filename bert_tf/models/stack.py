@@ -69,6 +69,9 @@ class Memory:
         vectors: float [B, T, H]; or a list of what `Attention.keys_and_values` makes of it in each block.
         padding_mask: bool [B, T], True at real tokens; None for all.
         sequence_ids: int [B, T] of packed texts; None for one text a row.
+
+    Example:
+        Memory(np.ones((2, 7, 8), "float32"), padding_mask=np.ones((2, 7), bool))
     """
 
     vectors: object

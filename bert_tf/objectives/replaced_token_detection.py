@@ -6,7 +6,8 @@ from keras import ops
 from bert_tf.errors import ConfigError
 from bert_tf.layers import DiscriminatorHead
 from bert_tf.models import ENCODER_INPUTS
-from bert_tf.models.electra import GENERATOR, make_generator
+from bert_tf.models.electra.checkpoints import GENERATOR
+from bert_tf.models.electra.model import make_generator
 from bert_tf.models.families import describe
 from bert_tf.objectives.losses import binary_cross_entropy_sum, cross_entropy_sums, feature
 from bert_tf.objectives.masked_lm import masked_logits

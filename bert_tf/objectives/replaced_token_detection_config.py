@@ -5,7 +5,7 @@ from typing import Annotated
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.electra_config import check_position_table, generator_config
+from bert_tf.models.electra.config import check_position_table, generator_config
 from bert_tf.models.families import build_config
 from bert_tf.objectives.masked_lm_config import refuse_other_formats
 from bert_tf.objectives.objective import Objective, ObjectiveConfig

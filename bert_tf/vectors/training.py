@@ -15,7 +15,7 @@ from bert_tf.backend import NonFiniteError
 from bert_tf.config import check
 from bert_tf.errors import DataError
 from bert_tf.models.families import describe
-from bert_tf.models.word_vectors_config import WordVectorsConfig
+from bert_tf.models.word_vectors.config import WordVectorsConfig
 from bert_tf.progress import Progress
 from bert_tf.remote import writes_to
 from bert_tf.tokenizers import load_tokenizer, train_words

@@ -10,15 +10,22 @@ import sys
 import keras
 import numpy as np
 
-from bert_tf.models.albert import AlbertConfig, AlbertEncoder
-from bert_tf.models.electra import ElectraConfig, ElectraEncoder, make_generator
-from bert_tf.models.electra_config import generator_config
-from bert_tf.models.elmo import Elmo, ElmoConfig
-from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig
-from bert_tf.models.modernbert import ModernBertConfig, ModernBertEncoder
-from bert_tf.models.roberta import RobertaConfig, RobertaEncoder
-from bert_tf.models.spanbert import SpanBertConfig, SpanBertEncoder
-from bert_tf.models.xlnet import XLNetConfig, XLNetEncoder
+from bert_tf.models.albert.config import AlbertConfig
+from bert_tf.models.albert.model import AlbertEncoder
+from bert_tf.models.bert.config import SpanBertConfig
+from bert_tf.models.bert.model import SpanBertEncoder
+from bert_tf.models.electra.config import ElectraConfig, generator_config
+from bert_tf.models.electra.model import ElectraEncoder, make_generator
+from bert_tf.models.elmo.config import ElmoConfig
+from bert_tf.models.elmo.model import Elmo
+from bert_tf.models.lstm.config import LstmLMConfig
+from bert_tf.models.lstm.model import LstmLM
+from bert_tf.models.modernbert.config import ModernBertConfig
+from bert_tf.models.modernbert.model import ModernBertEncoder
+from bert_tf.models.roberta.config import RobertaConfig
+from bert_tf.models.roberta.model import RobertaEncoder
+from bert_tf.models.xlnet.config import XLNetConfig
+from bert_tf.models.xlnet.model import XLNetEncoder
 from bert_tf.objectives import BidirectionalLM, CausalLM, MaskedLM, PermutationLM, ReplacedTokenDetection
 from bert_tf.objectives.bidirectional_lm_config import WordsConfig
 

@@ -9,10 +9,14 @@ import tensorflow as tf
 from one_step import BATCH, SIZES, TWO_LAYERS, features
 
 from bert_tf.backend import loops
-from bert_tf.models.albert import AlbertConfig, AlbertEncoder
-from bert_tf.models.bert import BertConfig, BertEncoder
-from bert_tf.models.modernbert import ModernBertConfig, ModernBertEncoder
-from bert_tf.models.xlnet import XLNetConfig, XLNetEncoder
+from bert_tf.models.albert.config import AlbertConfig
+from bert_tf.models.albert.model import AlbertEncoder
+from bert_tf.models.bert.config import BertConfig
+from bert_tf.models.bert.model import BertEncoder
+from bert_tf.models.modernbert.config import ModernBertConfig
+from bert_tf.models.modernbert.model import ModernBertEncoder
+from bert_tf.models.xlnet.config import XLNetConfig
+from bert_tf.models.xlnet.model import XLNetEncoder
 from bert_tf.objectives import MaskedLM, PermutationLM
 from bert_tf.training.strategies import make_strategy
 

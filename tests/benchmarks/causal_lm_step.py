@@ -27,7 +27,8 @@ def bert_tf(policy):
         import tensorflow as tf
 
         from bert_tf.backend import AdamW
-        from bert_tf.models.gpt2 import GPT2Config, GPT2Decoder
+        from bert_tf.models.gpt2.config import GPT2Config
+        from bert_tf.models.gpt2.model import GPT2Decoder
         from bert_tf.objectives import CausalLM
 
         config = GPT2Config(VOCABULARY, a.hidden_size, a.layers, a.heads, 4 * a.hidden_size)

@@ -87,7 +87,8 @@ def measure(a, folder):
 
 def new_model(a, tokenizer):
     from bert_tf.backend import AdamW
-    from bert_tf.models.bert import BertConfig, BertEncoder
+    from bert_tf.models.bert.config import BertConfig
+    from bert_tf.models.bert.model import BertEncoder
     from bert_tf.objectives import MaskedLM
 
     config = BertConfig(tokenizer.vocabulary_size, a.hidden_size, a.layers, a.heads, 4 * a.hidden_size)

@@ -35,7 +35,8 @@ def trained_vocabulary(documents):
 def bert_tf(policy):
     def setup(a):
         from bert_tf.backend import AdamW
-        from bert_tf.models.bert import BertConfig, BertEncoder
+        from bert_tf.models.bert.config import BertConfig
+        from bert_tf.models.bert.model import BertEncoder
         from bert_tf.objectives import MaskedLM
         from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
         from tfrecords.reading.reader import ShardReader

@@ -59,11 +59,13 @@ def tensorflow(a):
 def our_model(a):
     size = SIZES[a.model]
     if a.model == "gpt2":
-        from bert_tf.models.gpt2 import GPT2Config, GPT2Decoder
+        from bert_tf.models.gpt2.config import GPT2Config
+        from bert_tf.models.gpt2.model import GPT2Decoder
 
         config = GPT2Config(size.vocabulary, size.hidden, size.layers, size.heads, size.intermediate)
         return GPT2Decoder(config)
-    from bert_tf.models.t5 import T5, T5Config
+    from bert_tf.models.t5.config import T5Config
+    from bert_tf.models.t5.model import T5
 
     return T5(
         T5Config(

@@ -20,7 +20,8 @@ ROWS = 32
 def encoder_and_tokenizer(a):
     import keras
 
-    from bert_tf.models.bert import BertConfig, BertEncoder
+    from bert_tf.models.bert.config import BertConfig
+    from bert_tf.models.bert.model import BertEncoder
     from bert_tf.tokenizers import train_wordpiece
     from bert_tf.training.loading import load_encoder
 

@@ -25,7 +25,8 @@ def measure(a):
     import tensorflow as tf
 
     from bert_tf.backend import AdamW
-    from bert_tf.models.bert import BertConfig, BertEncoder
+    from bert_tf.models.bert.config import BertConfig
+    from bert_tf.models.bert.model import BertEncoder
     from bert_tf.objectives import MaskedLM
 
     keras.utils.set_random_seed(0)

@@ -62,7 +62,8 @@ def bert_tf(precision):
 
         from bert_tf.export.classification import ServedClassifier
         from bert_tf.export.saved_model import write_saved_model
-        from bert_tf.models.bert import BertConfig, BertEncoder
+        from bert_tf.models.bert.config import BertConfig
+        from bert_tf.models.bert.model import BertEncoder
         from bert_tf.tasks.heads import Classifier
         from bert_tf.tokenizers import load_tokenizer
 

@@ -26,7 +26,8 @@ VOCABULARY, SENTINELS = 8000, 100
 def bert_tf(policy):
     def setup(a):
         from bert_tf.backend import AdamW
-        from bert_tf.models.t5 import T5, T5Config
+        from bert_tf.models.t5.config import T5Config
+        from bert_tf.models.t5.model import T5
         from bert_tf.objectives import Denoising
         from bert_tf.tokenizers import train_unigram
         from tfrecords.corruption.denoising import DenoisingCorruption

@@ -40,7 +40,8 @@ def bert_tf(policy):
         import tensorflow as tf
 
         from bert_tf.backend import AdamW
-        from bert_tf.models.bert import BertConfig, BertEncoder
+        from bert_tf.models.bert.config import BertConfig
+        from bert_tf.models.bert.model import BertEncoder
         from bert_tf.objectives import MaskedLM
 
         config = BertConfig(VOCABULARY, a.hidden_size, a.layers, a.heads, 4 * a.hidden_size)

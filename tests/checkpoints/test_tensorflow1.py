@@ -12,9 +12,12 @@ from published_models import assert_same_weights, write_tensorflow1
 import bert_tf
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertConfig, BertEncoder
-from bert_tf.models.albert import AlbertConfig, AlbertEncoder
-from bert_tf.models.electra import ElectraConfig, ElectraEncoder, make_generator
-from bert_tf.models.xlnet import XLNetConfig, XLNetEncoder
+from bert_tf.models.albert.config import AlbertConfig
+from bert_tf.models.albert.model import AlbertEncoder
+from bert_tf.models.electra.config import ElectraConfig
+from bert_tf.models.electra.model import ElectraEncoder, make_generator
+from bert_tf.models.xlnet.config import XLNetConfig
+from bert_tf.models.xlnet.model import XLNetEncoder
 from bert_tf.objectives import MaskedLM
 from bert_tf.objectives.permutation_lm import PermutationLM
 from bert_tf.objectives.replaced_token_detection import ReplacedTokenDetection

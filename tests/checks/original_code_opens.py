@@ -22,9 +22,12 @@ import tensorflow
 
 import bert_tf
 from bert_tf.models import BertConfig, BertEncoder
-from bert_tf.models.albert import AlbertConfig, AlbertEncoder
-from bert_tf.models.electra import ElectraConfig, ElectraEncoder
-from bert_tf.models.xlnet import XLNetConfig, XLNetEncoder
+from bert_tf.models.albert.config import AlbertConfig
+from bert_tf.models.albert.model import AlbertEncoder
+from bert_tf.models.electra.config import ElectraConfig
+from bert_tf.models.electra.model import ElectraEncoder
+from bert_tf.models.xlnet.config import XLNetConfig
+from bert_tf.models.xlnet.model import XLNetEncoder
 
 v1 = tensorflow.compat.v1
 IDS = np.array([[5, 6, 7, 8, 9, 10, 11], [12, 13, 14, 15, 0, 0, 0]], "int32")

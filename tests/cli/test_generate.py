@@ -11,7 +11,8 @@ import bert_tf
 from bert_tf.cli.main import main
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from bert_tf.models import describe
-from bert_tf.models.t5 import T5, T5Config
+from bert_tf.models.t5.config import T5Config
+from bert_tf.models.t5.model import T5
 from bert_tf.objectives import Denoising
 from bert_tf.tokenizers import Frame, train_unigram
 from bert_tf.training import loading

@@ -12,7 +12,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import ServedGeneration
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from bert_tf.models import T5Config, T5Decoder, T5DecoderConfig
-from bert_tf.models.t5 import T5
+from bert_tf.models.t5.model import T5
 from bert_tf.objectives.denoising import Denoising
 from bert_tf.objectives.text_to_text import TextToText
 from bert_tf.tokenizers import train_bpe, train_unigram

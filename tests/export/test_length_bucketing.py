@@ -9,7 +9,8 @@ from exports import bert
 from bert_tf.export import ServedClassifier, ServedEmbedding
 from bert_tf.export.length_bucketing import apply_in_buckets
 from bert_tf.export.storage import cast_once
-from bert_tf.models.bert import BertConfig, BertEncoder
+from bert_tf.models.bert.config import BertConfig
+from bert_tf.models.bert.model import BertEncoder
 from bert_tf.tasks.heads import Classifier
 
 

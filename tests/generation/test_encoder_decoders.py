@@ -9,8 +9,10 @@ import pytest
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import GenerationConfig, PromptTokenizer, TextGenerator, TextScorer
-from bert_tf.models import BertConfig, BertEncoder, t5
-from bert_tf.models.t5 import T5, T5Config
+from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.models.t5 import checkpoints as t5
+from bert_tf.models.t5.config import T5Config
+from bert_tf.models.t5.model import T5
 from bert_tf.models.weights import load_weights
 from bert_tf.tokenizers import WordPieceTokenizer, train_unigram
 from bert_tf.tokenizers.layout import build_layout

@@ -10,7 +10,8 @@ import tensorflow as tf
 import bert_tf
 from bert_tf.export import ServedGeneration
 from bert_tf.generation import GenerationConfig, TextGenerator
-from bert_tf.models.t5 import T5, T5Config
+from bert_tf.models.t5.config import T5Config
+from bert_tf.models.t5.model import T5
 from bert_tf.objectives import Denoising
 from bert_tf.tokenizers import ByteTokenizer
 

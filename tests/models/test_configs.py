@@ -12,7 +12,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.layers.activations import ACTIVATIONS
 from bert_tf.models.encoder_config import Activation
 from bert_tf.models.families import FAMILIES, build_config, maps_of
-from bert_tf.models.t5_encoder_config import T5EncoderConfig
+from bert_tf.models.t5.config import T5EncoderConfig
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 
 SIZES = {"vocabulary_size": 50, "hidden_size": 24, "num_layers": 2, "num_heads": 3, "intermediate_size": 40}

@@ -4,8 +4,8 @@ import pytest
 
 from bert_tf.errors import ConfigError
 from bert_tf.models import preset
-from bert_tf.models.electra import ElectraConfig, ElectraEncoder
-from bert_tf.models.electra_config import generator_config
+from bert_tf.models.electra.config import ElectraConfig, generator_config
+from bert_tf.models.electra.model import ElectraEncoder
 from bert_tf.objectives import ReplacedTokenDetection
 
 SMALL = ElectraConfig(

@@ -5,7 +5,9 @@ import pytest
 import tensorflow as tf
 from model_goldens import assert_states, integers, load, mean_loss, part, relative_error
 
-from bert_tf.models.electra import HF_CONFIG, HF_WEIGHTS, ElectraConfig, ElectraEncoder, make_generator
+from bert_tf.models.electra.checkpoints import HF_CONFIG, HF_WEIGHTS
+from bert_tf.models.electra.config import ElectraConfig
+from bert_tf.models.electra.model import ElectraEncoder, make_generator
 from bert_tf.models.weights import load_weights
 from bert_tf.objectives import MaskedLM, ReplacedTokenDetection, replaced_token_detection
 

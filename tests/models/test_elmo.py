@@ -14,8 +14,8 @@ from bert_tf.checkpoints.source import open_checkpoint
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import LSTM, CharacterEmbeddings, ScalarMix
 from bert_tf.models import build_encoder
-from bert_tf.models.elmo import BidirectionalLayer, Elmo
-from bert_tf.models.elmo_config import ElmoConfig
+from bert_tf.models.elmo.config import ElmoConfig
+from bert_tf.models.elmo.model import BidirectionalLayer, Elmo
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "elmo"
 TINY = dict(hidden_size=12, num_layers=2, units=10, character_size=4, filters=((1, 6), (3, 6)), highways=1, dropout=0.0)

@@ -12,7 +12,8 @@ from bert_tf.generation.search import find_texts
 from bert_tf.generation.steps import DecoderSteps
 from bert_tf.models import PRESETS, build_encoder
 from bert_tf.models.families import task_head
-from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig, RowDropout
+from bert_tf.models.lstm.config import LstmLMConfig
+from bert_tf.models.lstm.model import LstmLM, RowDropout
 from bert_tf.objectives import CausalLM
 from bert_tf.tasks.features import with_hidden_states
 from bert_tf.tasks.heads import Classifier

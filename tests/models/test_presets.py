@@ -7,8 +7,8 @@ import pytest
 
 from bert_tf.errors import ConfigError
 from bert_tf.models import PRESETS, build_encoder, preset
-from bert_tf.models.electra import make_generator
-from bert_tf.models.electra_config import generator_config
+from bert_tf.models.electra.config import generator_config
+from bert_tf.models.electra.model import make_generator
 from bert_tf.models.families import encoder_alone, family_of
 from bert_tf.objectives import CausalLM, MaskedLM, PermutationLM, ReplacedTokenDetection
 

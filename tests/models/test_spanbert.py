@@ -1,7 +1,8 @@
 import numpy as np
 
 from bert_tf.models import BertEncoder, preset
-from bert_tf.models.spanbert import SpanBertConfig, SpanBertEncoder
+from bert_tf.models.bert.config import SpanBertConfig
+from bert_tf.models.bert.model import SpanBertEncoder
 
 SIZES = dict(vocabulary_size=50, hidden_size=24, num_layers=1, num_heads=2, intermediate_size=40)
 

@@ -17,8 +17,9 @@ from bert_tf.checkpoints import open_checkpoint
 from bert_tf.checkpoints.hugging_face import recognize, recognize_family
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import EncoderDecoderSteps, GenerationConfig, Restrictions, beam_search, generate_tokens
-from bert_tf.models import t5
-from bert_tf.models.t5 import T5, T5Config
+from bert_tf.models.t5 import checkpoints as t5
+from bert_tf.models.t5.config import T5Config
+from bert_tf.models.t5.model import T5
 from bert_tf.models.weights import export_weights, load_weights
 from bert_tf.objectives import Denoising
 from bert_tf.tokenizers import train_unigram

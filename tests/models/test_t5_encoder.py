@@ -16,7 +16,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.export import export_run
 from bert_tf.models import T5, T5Config, T5Encoder, T5EncoderConfig, Transformer, TransformerConfig
 from bert_tf.models.families import encoder_alone
-from bert_tf.models.t5_encoder import HF
+from bert_tf.models.t5.checkpoints import ENCODER_HF as HF
 from bert_tf.models.weights import load_weights
 from bert_tf.objectives import Denoising, MaskedLM
 from bert_tf.tasks import build_task

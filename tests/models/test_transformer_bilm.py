@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.gpt1 import GPT1Config, GPT1Decoder
-from bert_tf.models.transformer_bilm import TransformerBiLM, TransformerBiLMConfig
+from bert_tf.models.elmo.config import TransformerBiLMConfig
+from bert_tf.models.elmo.model import TransformerBiLM
+from bert_tf.models.gpt1.config import GPT1Config
+from bert_tf.models.gpt1.model import GPT1Decoder
 from bert_tf.objectives import BidirectionalLM, CausalLM
 from tfrecords import WordsConfig
 

@@ -4,7 +4,7 @@ import pytest
 
 from bert_tf.errors import DataError
 from bert_tf.models import BertConfig, BertEncoder
-from bert_tf.models.bert import HF_WEIGHTS
+from bert_tf.models.bert.checkpoints import HF_WEIGHTS
 from bert_tf.models.weights import WeightMap, export_weights, load_weights
 from bert_tf.objectives import MaskedLM
 

@@ -7,7 +7,9 @@ from model_goldens import assert_exported, assert_gradients, assert_states, inte
 
 from bert_tf.layers import SegmentMemory
 from bert_tf.models.weights import load_weights
-from bert_tf.models.xlnet import HF_CONFIG, HF_WEIGHTS, XLNetConfig, XLNetEncoder
+from bert_tf.models.xlnet.checkpoints import HF_CONFIG, HF_WEIGHTS
+from bert_tf.models.xlnet.config import XLNetConfig
+from bert_tf.models.xlnet.model import XLNetEncoder
 from bert_tf.objectives.permutation_lm import PermutationLM
 
 OF_THE_SCRIPT = ("batch", "length", "lengths", "bi_data")

@@ -5,7 +5,8 @@ import pytest
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertConfig, BertEncoder
-from bert_tf.models.gpt2 import GPT2Config, GPT2Decoder
+from bert_tf.models.gpt2.config import GPT2Config
+from bert_tf.models.gpt2.model import GPT2Decoder
 from bert_tf.objectives import CausalLM, CausalLMConfig, MaskedLM
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 

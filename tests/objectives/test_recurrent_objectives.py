@@ -7,9 +7,12 @@ import tensorflow as tf
 
 from bert_tf import config
 from bert_tf.errors import ConfigError
-from bert_tf.models.bert import BertConfig, BertEncoder
-from bert_tf.models.elmo import Elmo, ElmoConfig
-from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig
+from bert_tf.models.bert.config import BertConfig
+from bert_tf.models.bert.model import BertEncoder
+from bert_tf.models.elmo.config import ElmoConfig
+from bert_tf.models.elmo.model import Elmo
+from bert_tf.models.lstm.config import LstmLMConfig
+from bert_tf.models.lstm.model import LstmLM
 from bert_tf.objectives import BidirectionalLM, SequenceAutoencoder
 from bert_tf.objectives.bidirectional_lm import reading_characters
 from bert_tf.objectives.bidirectional_lm_config import BidirectionalLMConfig

@@ -8,13 +8,13 @@ import tensorflow as tf
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertEncoder
-from bert_tf.models.albert import AlbertEncoder
-from bert_tf.models.distilbert import DistilBertEncoder
-from bert_tf.models.electra import ElectraConfig, ElectraEncoder, make_generator
-from bert_tf.models.electra_config import generator_config
-from bert_tf.models.modernbert import ModernBertEncoder
-from bert_tf.models.roberta import RobertaEncoder
-from bert_tf.models.xlnet import XLNetEncoder
+from bert_tf.models.albert.model import AlbertEncoder
+from bert_tf.models.distilbert.model import DistilBertEncoder
+from bert_tf.models.electra.config import ElectraConfig, generator_config
+from bert_tf.models.electra.model import ElectraEncoder, make_generator
+from bert_tf.models.modernbert.model import ModernBertEncoder
+from bert_tf.models.roberta.model import RobertaEncoder
+from bert_tf.models.xlnet.model import XLNetEncoder
 from bert_tf.objectives import ReplacedTokenDetection
 
 SIZES = dict(vocabulary_size=50, hidden_size=24, num_layers=2, num_heads=3, intermediate_size=40, max_positions=16)

@@ -7,7 +7,8 @@ import tensorflow as tf
 
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError
-from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig
+from bert_tf.models.lstm.config import LstmLMConfig
+from bert_tf.models.lstm.model import LstmLM
 from bert_tf.objectives import CausalLM, CausalLMConfig
 from bert_tf.objectives.sampled_softmax import log_uniform_candidates, sampled_softmax_sum
 

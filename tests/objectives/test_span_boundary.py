@@ -6,7 +6,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.errors import DataError
-from bert_tf.models.spanbert import SpanBertConfig, SpanBertEncoder
+from bert_tf.models.bert.config import SpanBertConfig
+from bert_tf.models.bert.model import SpanBertEncoder
 from bert_tf.objectives import MaskedLM
 from bert_tf.tokenizers.layout import Layout
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.t5 import T5, T5Config
+from bert_tf.models.t5.config import T5Config
+from bert_tf.models.t5.model import T5
 from bert_tf.probing import ClozeQuestion, GapScorer, run_cloze
 from bert_tf.tokenizers import WordPieceTokenizer
 

@@ -6,7 +6,8 @@ import pytest
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertConfig, BertEncoder, GPT2Config, GPT2Decoder, XLNetConfig, XLNetEncoder
-from bert_tf.models.electra import ElectraConfig, ElectraEncoder
+from bert_tf.models.electra.config import ElectraConfig
+from bert_tf.models.electra.model import ElectraEncoder
 from bert_tf.objectives import CausalLM, MaskedLM, PermutationLM, ReplacedTokenDetection
 from bert_tf.objectives.replaced_token_detection import make_generator
 from bert_tf.probing import HiddenTokenScorer, text_scorer

@@ -12,7 +12,8 @@ from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import PromptTokenizer, TextScorer
 from bert_tf.models import GPT2Config, GPT2Decoder
-from bert_tf.models.t5 import T5, T5Config
+from bert_tf.models.t5.config import T5Config
+from bert_tf.models.t5.model import T5
 from bert_tf.objectives import CausalLM
 from bert_tf.prompting import PromptingConfig, run_prompts
 from bert_tf.tokenizers import Frame, WordPieceTokenizer

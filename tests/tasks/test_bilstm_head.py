@@ -6,7 +6,8 @@ import tiny
 from test_features import directions, inputs_of, lstm
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig
+from bert_tf.models.lstm.config import LstmLMConfig
+from bert_tf.models.lstm.model import LstmLM
 from bert_tf.tasks import build_task
 from bert_tf.tasks.heads import Classifier
 from bert_tf.training.depth import depths

@@ -7,7 +7,8 @@ import pytest
 import tiny
 
 from bert_tf.backend import AdamW
-from bert_tf.models.lstm_lm import LstmLM, LstmLMConfig
+from bert_tf.models.lstm.config import LstmLMConfig
+from bert_tf.models.lstm.model import LstmLM
 from bert_tf.tasks import build_task
 from bert_tf.tasks.frozen_outputs import keep_frozen_outputs
 from bert_tf.training.finetune_config import FinetuneConfig

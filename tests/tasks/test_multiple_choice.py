@@ -16,7 +16,9 @@ from bert_tf import config as configuration
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import ServedMultipleChoice
-from bert_tf.models import BertConfig, BertEncoder, GPT1Config, GPT1Decoder, bert, gpt1
+from bert_tf.models import BertConfig, BertEncoder, GPT1Config, GPT1Decoder
+from bert_tf.models.bert import checkpoints as bert
+from bert_tf.models.gpt1 import checkpoints as gpt1
 from bert_tf.models.weights import load_weights
 from bert_tf.tasks import MultipleChoice, build_task, load_task
 from bert_tf.tasks.choices.option_rows import OptionRows

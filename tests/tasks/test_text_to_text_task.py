@@ -19,7 +19,8 @@ from bert_tf.export import run as export_run_module
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.models.families import describe
-from bert_tf.models.t5 import T5, T5Config
+from bert_tf.models.t5.config import T5Config
+from bert_tf.models.t5.model import T5
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.tasks import build_task, load_task
 from bert_tf.tasks.record import TASKS

@@ -3,7 +3,8 @@
 import keras
 import numpy as np
 
-from bert_tf.models.bert import BertConfig, BertEncoder
+from bert_tf.models.bert.config import BertConfig
+from bert_tf.models.bert.model import BertEncoder
 from bert_tf.tokenizers import WordPieceTokenizer
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -33,7 +33,7 @@ SENTENCE = "the people of the united states, and the government"
 def missing():
     own = {(model.family, model.format) for model in MODELS.values() if model.format}
     for name, record in FAMILIES.items():
-        for format in record.checkpoints:
+        for format in record.formats():
             if (name, format) not in own | WRITTEN.keys() | GARDEN:
                 yield f"format {format} of {name}"
 

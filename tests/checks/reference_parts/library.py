@@ -142,7 +142,7 @@ def published(source, arrays):
 
     What the format has no name for, such as a head, keeps its path.
     """
-    from bert_tf.models.electra import split_pair
+    from bert_tf.models.electra.checkpoints import split_pair
     from bert_tf.models.weights import export_weights
 
     if source is None:

@@ -1,0 +1,1 @@
+"""ALBERT: see README.md of `bert_tf/models`."""

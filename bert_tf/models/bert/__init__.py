@@ -1,0 +1,1 @@
+"""BERT and SpanBERT: see README.md of `bert_tf/models`."""

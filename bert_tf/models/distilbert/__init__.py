@@ -1,0 +1,1 @@
+"""DistilBERT: see README.md of `bert_tf/models`."""

@@ -1,0 +1,1 @@
+"""ELECTRA: see README.md of `bert_tf/models`."""

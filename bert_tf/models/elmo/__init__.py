@@ -1,0 +1,1 @@
+"""ELMo: see README.md of `bert_tf/models`."""

@@ -1,0 +1,1 @@
+"""GPT-1: see README.md of `bert_tf/models`."""

@@ -1,0 +1,1 @@
+"""GPT-2: see README.md of `bert_tf/models`."""

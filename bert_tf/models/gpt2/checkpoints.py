@@ -1,0 +1,194 @@
+"""How the published checkpoints of GPT-2 name settings and weights. No Keras is imported."""
+
+from bert_tf.errors import ConfigError
+from bert_tf.models.config_map import HF_TIED, REQUIRED, ConfigMap, number
+from bert_tf.models.family import Maps
+from bert_tf.models.task_heads import classes
+from bert_tf.models.weights import TF1_IGNORED, WeightMap
+
+_BLOCK = "transformer_layer_{layer}"
+QUERY_KEY_VALUE = [f"{_BLOCK}/attention/{name}" for name in ("query", "key", "value")]
+
+
+def kernels(layer, separator, kernel, bias):
+    """(`arrays`, `fused`) of a `WeightMap`: the kernels and biases of a GPT's layers.
+
+    Args:
+        layer: what their names begin with, with `{layer}` in it.
+        separator: between the words of a name.
+        kernel, bias: the last words of the names.
+    """
+    arrays = {}
+    for theirs, ours in (
+        (("attn", "c_proj"), "attention/output"),
+        (("mlp", "c_fc"), "intermediate"),
+        (("mlp", "c_proj"), "output"),
+    ):
+        arrays[separator.join([layer, *theirs, kernel])] = f"{_BLOCK}/{ours}/kernel"
+        arrays[separator.join([layer, *theirs, bias])] = f"{_BLOCK}/{ours}/bias"
+    fused = {
+        separator.join([layer, "attn", "c_attn", last]): [f"{path}/{ours}" for path in QUERY_KEY_VALUE]
+        for last, ours in ((kernel, "kernel"), (bias, "bias"))
+    }
+    return arrays, fused
+
+
+def norms(names):
+    """`arrays` of a `WeightMap`: OpenAI's name of a normalization -> ours, as those of its two arrays."""
+    arrays = {f"{theirs}/g": f"{ours}/gamma" for theirs, ours in names.items()}
+    return arrays | {f"{theirs}/b": f"{ours}/beta" for theirs, ours in names.items()}
+
+
+# The names in a Hugging Face checkpoint (GPT2Model, GPT2LMHeadModel). Kernels are [in, out] there as here; `attn.bias`
+# and `attn.masked_bias` are the causal mask.
+_HF_LAYER = "transformer.h.{layer}"
+_HF_KERNELS, _HF_FUSED = kernels(_HF_LAYER, ".", "weight", "bias")
+HF_WEIGHTS = WeightMap(
+    arrays={
+        "transformer.wte.weight": "embeddings/token_embeddings",
+        "transformer.wpe.weight": "embeddings/position_embeddings",
+        **_HF_KERNELS,
+    },
+    norms={
+        f"{_HF_LAYER}.ln_1": f"{_BLOCK}/attention_layer_norm",
+        f"{_HF_LAYER}.ln_2": f"{_BLOCK}/feed_forward_layer_norm",
+        "transformer.ln_f": "final_layer_norm",
+    },
+    fused=_HF_FUSED,
+    copies={"lm_head.weight": "transformer.wte.weight"},
+    ignored=("transformer.h.*.attn.bias", "transformer.h.*.attn.masked_bias"),
+    prefix="transformer.",
+)
+
+
+def read_dropout(theirs):
+    """The rate of embeddings and residual branches in a Hugging Face configuration, a dict of our setting.
+
+    Raises:
+        ConfigError: two rates.
+    """
+    rates = {key: number(theirs, key, 0.1, (int, float)) for key in ("embd_pdrop", "resid_pdrop")}
+    if len(set(rates.values())) > 1:
+        given = " and ".join(f"{key} is {rate}" for key, rate in rates.items())
+        raise ConfigError(f"{given}; they must be equal")
+    return {"dropout": float(rates["resid_pdrop"])}
+
+
+def read_skipped_id(theirs):
+    """What a classifier skips at the end of a text, a dict of our setting: its `pad_token_id`."""
+    names = theirs.get("architectures")
+    classifies = isinstance(names, list) and any(str(name).endswith("ForSequenceClassification") for name in names)
+    return {"skipped_id": number(theirs, "pad_token_id", None) if classifies else None}
+
+
+def _read_rest(theirs):
+    width = number(theirs, "n_inner", None)
+    width = 4 * number(theirs, "n_embd", 0) if width is None else width
+    return {"intermediate_size": width} | read_dropout(theirs) | read_skipped_id(theirs)
+
+
+def _write_rest(config):
+    plain = config.intermediate_size == 4 * config.hidden_size
+    return {
+        "n_inner": None if plain else config.intermediate_size,
+        "embd_pdrop": config.dropout,
+        "resid_pdrop": config.dropout,
+        "pad_token_id": config.skipped_id,
+    }
+
+
+#: What the Hugging Face configurations of GPT-1 and GPT-2 say of heads that are not read.
+HF_SUMMARY = ("n_ctx", "n_special", "predict_special_tokens", "summary_activation", "summary_first_dropout",
+              "summary_proj_to_labels", "summary_type", "summary_use_proj")  # fmt: skip
+HF_CONFIG = ConfigMap(
+    fields={
+        "vocab_size": ("vocabulary_size", REQUIRED),
+        "n_embd": ("hidden_size", REQUIRED),
+        "n_layer": ("num_layers", REQUIRED),
+        "n_head": ("num_heads", REQUIRED),
+        "n_positions": ("max_positions", 1024),
+        "activation_function": ("activation", "gelu_new"),
+        "attn_pdrop": ("attention_dropout", 0.1),
+        "layer_norm_epsilon": ("layer_norm_epsilon", 1e-5),
+        "initializer_range": ("initializer_range", 0.02),
+    },
+    fixed=HF_TIED,
+    checked={
+        "add_cross_attention": (False,),
+        "is_encoder_decoder": (False,),
+        "pruned_heads": ({}, None),
+        "scale_attn_by_inverse_layer_idx": (False,),
+        "scale_attn_weights": (True,),
+    },
+    ignored=("embd_pdrop", "n_inner", "reorder_and_upcast_attn", "resid_pdrop", *HF_SUMMARY),
+    derived=(_read_rest, _write_rest),
+    model_type="gpt2",
+    token_ids={"bos_token_id": "cls_id", "eos_token_id": "sep_id", "pad_token_id": "pad_id"},
+    # Any GPT has the output layer, which is its token table.
+    architectures={("embeddings",): "GPT2LMHeadModel", (): "GPT2Model"},
+)  # fmt: skip
+
+# The names in the checkpoints of openai/gpt-2 (`model.py`). Kernels are convolutions of width 1.
+_TF1_LAYER = "model/h{layer}"
+_TF1_KERNELS, _TF1_FUSED = kernels(_TF1_LAYER, "/", "w", "b")
+TF1_WEIGHTS = WeightMap(
+    arrays={
+        "model/wte": "embeddings/token_embeddings",
+        "model/wpe": "embeddings/position_embeddings",
+        **_TF1_KERNELS,
+        **norms(
+            {
+                f"{_TF1_LAYER}/ln_1": f"{_BLOCK}/attention_layer_norm",
+                f"{_TF1_LAYER}/ln_2": f"{_BLOCK}/feed_forward_layer_norm",
+                "model/ln_f": "final_layer_norm",
+            }
+        ),
+    },
+    fused=_TF1_FUSED,
+    convolutions=("model/h*/w",),
+    ignored=TF1_IGNORED,
+)
+
+
+def _read_width(theirs):
+    return {"intermediate_size": 4 * number(theirs, "n_embd", 0)}
+
+
+def write_width(config):
+    """No key: the feed-forward network is four times as wide in the original code.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    if config.intermediate_size != 4 * config.hidden_size:
+        raise ConfigError(
+            f"this format cannot say intermediate_size={config.intermediate_size}: the code it is for has "
+            f"4 * hidden_size = {4 * config.hidden_size}"
+        )
+    return {}
+
+
+TF1_CONFIG = ConfigMap(
+    fields={
+        "n_vocab": ("vocabulary_size", REQUIRED),
+        "n_ctx": ("max_positions", 1024),
+        "n_embd": ("hidden_size", REQUIRED),
+        "n_head": ("num_heads", REQUIRED),
+        "n_layer": ("num_layers", REQUIRED),
+    },
+    # The code samples only: it has no dropout.
+    assumed={"activation": "gelu_tanh", "layer_norm_epsilon": 1e-5},
+    derived=(_read_width, write_width),
+    file="hparams.json",
+)
+HF = Maps(
+    HF_CONFIG,
+    HF_WEIGHTS,
+    heads=classes(
+        "GPT2",
+        classification={"dense": {"score": "head/dense"}, "dropout": (), "default_dropout": 0.0},
+        tagging={"dropout": ("classifier_dropout", "hidden_dropout")},
+        choices=None,
+    ),
+)
+TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)

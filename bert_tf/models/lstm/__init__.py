@@ -1,0 +1,1 @@
+"""LSTMs: see README.md of `bert_tf/models`."""

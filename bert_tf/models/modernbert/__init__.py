@@ -1,0 +1,1 @@
+"""ModernBERT: see README.md of `bert_tf/models`."""

@@ -1,0 +1,1 @@
+"""RoBERTa: see README.md of `bert_tf/models`."""

@@ -1,0 +1,1 @@
+"""T5: see README.md of `bert_tf/models`."""

@@ -1,0 +1,1 @@
+"""The Transformer: see README.md of `bert_tf/models`."""

@@ -1,0 +1,1 @@
+"""Word vectors: see README.md of `bert_tf/models`."""

@@ -1,0 +1,1 @@
+"""XLNet: see README.md of `bert_tf/models`."""
