@@ -18,7 +18,7 @@ from bert_tf.backend.graph import as_graph
 from bert_tf.backend.lamb import Lamb
 from bert_tf.backend.loops import fused
 from bert_tf.backend.model import NonFiniteError, TrainableModel
-from bert_tf.backend.optimizers import AdamW
+from bert_tf.backend.optimizers import Adagrad, AdamW
 from bert_tf.backend.randomness import Dropout, UniformNumbers, recomputed
 from bert_tf.backend.schedules import WarmupDecay
-from bert_tf.backend.variable_rates import scale_updates
+from bert_tf.backend.variable_rates import ScaledUpdates, scale_updates

@@ -3,15 +3,15 @@
 import keras
 from keras import ops
 
-if keras.backend.backend() == "tensorflow":
-    import tensorflow as tf
+from bert_tf.backend.optimizers import dense
+from bert_tf.backend.variable_rates import ScaledUpdates
 
 #: A variable is factored where its second largest dimension has so many entries.
 MIN_SIZE_TO_FACTOR = 128
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class Adafactor(keras.optimizers.Optimizer):
+class Adafactor(ScaledUpdates, keras.optimizers.Optimizer):
     """Adam without momentum, whose second moments are kept as row and column means (Shazeer and Stern 2018).
 
     `AdafactorOptimizer` in `mesh_tensorflow/optimize.py`; with t from 1, b = 1 - t^-decay_exponent:
@@ -31,7 +31,8 @@ class Adafactor(keras.optimizers.Optimizer):
         scale_by_parameters: whether the learning rate is relative to the size of a variable.
         epsilon: added to the squared gradient.
         scale_epsilon: the smallest size of a variable.
-        kwargs: of `keras.optimizers.Optimizer`, such as `global_clipnorm`.
+        kwargs: `rate_factors` and `gradient_factors` of `ScaledUpdates`; those of `keras.optimizers.Optimizer`, such as
+            `global_clipnorm`.
 
     Example:
         Adafactor(1e-2)
@@ -68,9 +69,8 @@ class Adafactor(keras.optimizers.Optimizer):
             ])  # fmt: skip
 
     def update_step(self, gradient, variable, learning_rate):
-        if keras.backend.backend() == "tensorflow":
-            gradient = tf.convert_to_tensor(gradient)  # that of an embedding is sparse
-        gradient = ops.cast(gradient, "float32")
+        gradient, variable, learning_rate = self.scaled(gradient, variable, learning_rate)
+        gradient = ops.cast(dense(gradient), "float32")
         step = ops.cast(self.iterations + 1, "float32")
         kept = 1.0 - ops.power(step, -self.decay_exponent)
         squares = ops.square(gradient) + self.epsilon
@@ -92,7 +92,8 @@ class Adafactor(keras.optimizers.Optimizer):
             update = update / ops.maximum(1.0, _rms(update) / self.clip_threshold)
         rate = ops.cast(learning_rate, "float32")
         if self.scale_by_parameters:
-            rate = rate * ops.maximum(_rms(ops.convert_to_tensor(variable)), self.scale_epsilon)
+            weights = ops.cast(ops.convert_to_tensor(variable), "float32")
+            rate = rate * ops.maximum(_rms(weights), self.scale_epsilon)
         self.assign_sub(variable, ops.cast(rate * update, variable.dtype))
 
     def get_config(self):

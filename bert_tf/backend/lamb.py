@@ -3,10 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend.optimizers import AdamW
-
-if keras.backend.backend() == "tensorflow":
-    import tensorflow as tf
+from bert_tf.backend.optimizers import AdamW, dense
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -39,23 +36,23 @@ class Lamb(AdamW):
         """Nothing before the update: the decay is a part of it."""
 
     def update_step(self, gradient, variable, learning_rate):
+        gradient, variable, learning_rate = self.scaled(gradient, variable, learning_rate)
         index = self._get_variable_index(variable)
         m, v = self._momentums[index], self._velocities[index]
-        if keras.backend.backend() == "tensorflow":
-            gradient = tf.convert_to_tensor(gradient)  # that of an embedding is sparse
+        gradient = ops.cast(dense(gradient), m.dtype)
         new_m = self.beta_1 * m + (1 - self.beta_1) * gradient
         new_v = self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient)
         self.assign(m, new_m)
         self.assign(v, new_v)
         if self.bias_correction:
-            step = ops.cast(self.iterations + 1, "float32")
+            step = ops.cast(self.iterations + 1, m.dtype)
             new_m = new_m / (1 - ops.power(self.beta_1, step))
             new_v = new_v / (1 - ops.power(self.beta_2, step))
         update = new_m / (ops.sqrt(new_v) + self.epsilon)
         if self._use_weight_decay(variable):  # "layer adaptation" has the same exceptions
-            weights = ops.convert_to_tensor(variable)
+            weights = ops.cast(ops.convert_to_tensor(variable), m.dtype)
             update = update + self.weight_decay * weights
             size, update_size = ops.norm(weights), ops.norm(update)
             usable = ops.logical_and(size > 0, update_size > 0)
             update = update * ops.where(usable, size / ops.where(usable, update_size, 1.0), 1.0)
-        self.assign_sub(variable, ops.cast(learning_rate, "float32") * update)
+        self.assign_sub(variable, ops.cast(ops.cast(learning_rate, m.dtype) * update, variable.dtype))

@@ -1,6 +1,9 @@
-"""AdamW as BERT's authors had it, and with the bias correction that they left out."""
+"""AdamW as BERT's authors had it, and with the bias correction that they left out; Adagrad."""
 
 import keras
+from keras import ops
+
+from bert_tf.backend.variable_rates import ScaledUpdates
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
@@ -10,8 +13,13 @@ if keras.backend.backend() == "tensorflow":
 NOT_DECAYED = ("bias", "gamma", "beta", "scale")
 
 
+def dense(gradient):
+    """A gradient as a tensor; that of looked-up rows is none."""
+    return tf.convert_to_tensor(gradient) if keras.backend.backend() == "tensorflow" else gradient
+
+
 @keras.saving.register_keras_serializable("bert_tf")
-class AdamW(keras.optimizers.AdamW):
+class AdamW(ScaledUpdates, keras.optimizers.AdamW):
     """Adam with decoupled weight decay (Loshchilov & Hutter 2019, algorithm 2).
 
     Args:
@@ -23,6 +31,7 @@ class AdamW(keras.optimizers.AdamW):
             updates are larger, and fine-tuning on small data is less stable
             (Mosbach et al. 2021, section 4).
         global_clipnorm: gradients are scaled to at most this norm, all together; None for no clip.
+        kwargs: `rate_factors` and `gradient_factors` of `ScaledUpdates`, and what `keras.optimizers.AdamW` takes.
 
     Example:
         AdamW(WarmupDecay(1e-4, warmup_steps=10, total_steps=100), weight_decay=0.01)
@@ -46,43 +55,63 @@ class AdamW(keras.optimizers.AdamW):
         self.bias_correction = bias_correction
         self.exclude_from_weight_decay(var_names=NOT_DECAYED)
 
+    def add_variable(self, shape, initializer="zeros", dtype=None, **kwargs):
+        # Moments have float32: 0.999 is 1 in bfloat16, and the second one would never change.
+        dtype = "float32" if dtype in ("bfloat16", "float16") else dtype
+        return super().add_variable(shape, initializer, dtype, **kwargs)
+
     def _apply_weight_decay(self, variables):
         """Left to `update_step`, which has the learning rate: Keras computes the schedule again for each variable."""
 
     def update_step(self, gradient, variable, learning_rate):
+        gradient, variable, learning_rate = self.scaled(gradient, variable, learning_rate)
         if self.weight_decay is not None and self._use_weight_decay(variable):
-            self.assign_sub(variable, variable * self.weight_decay * keras.ops.cast(learning_rate, variable.dtype))
-        fused = keras.backend.backend() == "tensorflow"
-        (self._adam_in_one_op if fused else self._adam_in_keras)(gradient, variable, learning_rate)
+            self.assign_sub(variable, variable * self.weight_decay * ops.cast(learning_rate, variable.dtype))
+        in_one = keras.backend.backend() == "tensorflow" and variable.dtype in ("float32", "float64")
+        (self._adam_in_one_op if in_one else self._adam)(gradient, variable, learning_rate)
 
     def _adam_in_one_op(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)
         variable = variable.value if isinstance(variable, keras.Variable) else variable
-        step = tf.cast(self.iterations.value + 1, tf.float32)
+        step = tf.cast(self.iterations + 1, variable.dtype)
         correct = self.bias_correction
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
             m=self._momentums[index].value.handle,
             v=self._velocities[index].value.handle,
             # The kernel's step size is lr * sqrt(1 - beta_2^t) / (1 - beta_1^t).
-            beta1_power=tf.pow(self.beta_1, step) if correct else 0.0,
-            beta2_power=tf.pow(self.beta_2, step) if correct else 0.0,
-            lr=tf.cast(learning_rate, tf.float32),
+            beta1_power=tf.pow(tf.cast(self.beta_1, step.dtype), step) if correct else 0.0,
+            beta2_power=tf.pow(tf.cast(self.beta_2, step.dtype), step) if correct else 0.0,
+            lr=tf.cast(learning_rate, variable.dtype),
             beta1=self.beta_1,
             beta2=self.beta_2,
             epsilon=self.epsilon,
             grad=gradient,
         )
 
-    def _adam_in_keras(self, gradient, variable, learning_rate):
-        if self.bias_correction:
-            super().update_step(gradient, variable, learning_rate)
-            return
+    def _adam(self, gradient, variable, learning_rate):
         index = self._get_variable_index(variable)
         m, v = self._momentums[index], self._velocities[index]
+        gradient = ops.cast(dense(gradient), m.dtype)
         self.assign(m, self.beta_1 * m + (1 - self.beta_1) * gradient)
-        self.assign(v, self.beta_2 * v + (1 - self.beta_2) * keras.ops.square(gradient))
-        self.assign_sub(variable, learning_rate * m / (keras.ops.sqrt(v) + self.epsilon))
+        self.assign(v, self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient))
+        size = ops.cast(learning_rate, m.dtype)
+        if self.bias_correction:
+            step = ops.cast(self.iterations + 1, m.dtype)
+            size = size * ops.sqrt(1 - ops.power(self.beta_2, step)) / (1 - ops.power(self.beta_1, step))
+        self.assign_sub(variable, ops.cast(size * m / (ops.sqrt(v) + self.epsilon), variable.dtype))
 
     def get_config(self):
         return {**super().get_config(), "bias_correction": self.bias_correction}
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class Adagrad(ScaledUpdates, keras.optimizers.Adagrad):
+    """Keras's own (Duchi et al. 2011), which also takes the factors of `ScaledUpdates`.
+
+    Example:
+        Adagrad(0.2, initial_accumulator_value=1.0, global_clipnorm=10.0)
+    """
+
+    def update_step(self, gradient, variable, learning_rate):
+        super().update_step(*self.scaled(gradient, variable, learning_rate))

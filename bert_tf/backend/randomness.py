@@ -5,16 +5,19 @@ the layer's path in the model, which call of that layer). A resumed run therefor
 the uninterrupted run would have drawn, and no two replicas, steps, layers or calls share one.
 """
 
+import collections
 import contextlib
 import copy
 import dataclasses
 import hashlib
+import re
 import threading
 
 import keras
 import numpy as np
 
 from bert_tf.backend.loops import PIECE, dropped, fused, in_pieces, in_train_step_on_cpu, loop, pays_for
+from bert_tf.errors import ConfigError
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf
@@ -28,14 +31,15 @@ class _Step:
     """What the masks of one forward pass are made of."""
 
     seed: object  # int32 tensor [2]
-    paths: dict  # from id(layer) to its path
+    paths: dict  # of `paths_of`
     recomputes: bool
+    others: dict = dataclasses.field(default_factory=dict)  # from the id of a layer outside the model to its path
     calls: dict = dataclasses.field(default_factory=dict)  # from path to the calls so far
 
     def next_seed(self, layer):
         """The seed of this call of `layer`, int32 [2]: the step's, with 64 bits flipped that name the call."""
-        # A layer outside the model is known by the order of first calls; names that Keras chooses are not stable.
-        path = self.paths.setdefault(id(layer), f"outside/{len(self.paths)}")
+        # A layer outside the model is known by the order of first calls.
+        path = self.paths.get(id(layer)) or self.others.setdefault(id(layer), f"/{len(self.others)}")
         self.calls[path] = self.calls.get(path, -1) + 1
         name = hashlib.blake2b(f"{path}#{self.calls[path]}".encode(), digest_size=8).digest()
         return tf.bitwise.bitwise_xor(self.seed, np.frombuffer(name, "<i4"))
@@ -50,7 +54,7 @@ def step_randomness(seed, model=None, recomputes=False):
         model: a layer; each dropout inside it is known by its path, others by the order of their first calls.
         recomputes: whether `recomputed` has an effect in this block.
     """
-    step = _Step(seed, {} if model is None else dict(_paths(model)), recomputes)
+    step = _Step(seed, {} if model is None else paths_of(model), recomputes)
     with _drawing_from(step):
         yield
 
@@ -65,15 +69,44 @@ def _drawing_from(step):
         _active.step = previous
 
 
-def _paths(layer, path=""):
-    """(id, path) of all layers inside `layer`: "0/4/2" is the third layer of the fifth of the first.
+def paths_of(model):
+    """The path of each layer inside `model`, by its id: "transformer_layer_3/attention/dropout".
 
-    Of numbers, because names that Keras chooses count the layers that the process made before. A layer
-    that the model contains several times, as ALBERT's are, gets one of its paths.
+    A path consists of the names of layers below `model`. A name that Keras chose counts the layers that the process
+    made before, so a layer is numbered among the layers beside it instead: "dropout", "dropout:1" in the order in
+    which they were made. The attribute or list that holds a layer does not matter. A layer that the model contains
+    several times, as ALBERT's are, has the longest of its paths, of equally long ones the first in the alphabet.
+
+    Raises:
+        ConfigError: two layers have one path, and would share their masks.
     """
-    for index, inner in enumerate(layer._layers):
-        yield id(inner), f"{path}{index}"
-        yield from _paths(inner, f"{path}{index}/")
+    found = {}
+    for layer, path in _all_paths(model):
+        found[id(layer)] = min(found.get(id(layer), path), path, key=lambda p: (-len(p), p))
+    paths = {layer: "/".join(path) for layer, path in found.items()}
+    twice = [path for path, count in collections.Counter(paths.values()).items() if count > 1]
+    if twice:
+        raise ConfigError(f"two layers of '{model.name}' have the path '{twice[0]}'; give one of them another name")
+    return paths
+
+
+def _all_paths(layer, path=()):
+    for inner, name in _names_of(layer._layers):
+        yield inner, (*path, name)
+        yield from _all_paths(inner, (*path, name))
+
+
+def _names_of(layers):
+    """(layer, its name among `layers`)."""
+    named = collections.defaultdict(list)
+    for layer in {id(layer): layer for layer in layers}.values():
+        name, number = re.fullmatch(r"(.+?)(?:_(\d+))?", layer.name).groups()
+        if name.replace("_", "") != type(layer).__name__.replace("_", "").lower():  # then Keras did not choose it
+            name, number = layer.name, None
+        named[name].append((int(number or 0), layer))
+    for name, numbered in named.items():
+        for rank, (_, layer) in enumerate(sorted(numbered, key=lambda pair: pair[0])):
+            yield layer, f"{name}:{rank}" if rank else name
 
 
 def recomputed(function):

@@ -83,6 +83,11 @@ class TensorFlowTrainer:
             raise ConfigError(
                 "give accumulation_steps to compile() instead of gradient_accumulation_steps to the optimizer"
             )
+        if "float16" in {v.dtype for v in self.trainable_variables}:
+            raise ConfigError(
+                f"{type(self).__name__} has weights in float16, in which small updates are lost and sums overflow; make "
+                "it with the dtype policy 'mixed_float16', which computes in float16 and keeps the weights in float32"
+            )
         _leave_reduction_to_the_model(inner)
         self._options = {"accumulation_steps": accumulation_steps, "steps_per_execution": steps_per_execution}
         self._options |= {"remat": remat, "xla": xla, "cpu_kernels": cpu_kernels, "seed": seed}
@@ -225,7 +230,7 @@ class TensorFlowTrainer:
             gradients = part_gradients if gradients is None else [a + b for a, b in zip(gradients, part_gradients)]
         sums = _sum_over_replicas(self._pair_with(sums, local))
         gradients = _sum_over_replicas(gradients)
-        squares = tf.stack([2 * tf.nn.l2_loss(g) for g in gradients])
+        squares = tf.stack([2 * tf.cast(tf.nn.l2_loss(g), tf.float32) for g in gradients])
         finite = tf.math.is_finite(tf.concat([sums, squares], 0))
         bad = tf.where(tf.reduce_all(finite), -1, tf.argmin(tf.cast(finite, tf.int32), output_type=tf.int32))
         norm = tf.sqrt(tf.reduce_sum(squares))
@@ -238,7 +243,7 @@ class TensorFlowTrainer:
             bad = tf.where(scale > 1, -1, bad)
         if self._clip_norm:
             factor = self._clip_norm / tf.maximum(norm, self._clip_norm)
-            gradients = [g * factor for g in gradients]
+            gradients = [g * tf.cast(factor, g.dtype) for g in gradients]
         self.optimizer.apply_gradients(zip(gradients, self._variables_with_gradient()))
         return sums, norm, bad
 
@@ -271,8 +276,7 @@ class TensorFlowTrainer:
                 if self._scales_loss:
                     total = self.optimizer.scale_loss(total)
             gradients = tape.gradient(total, self.trainable_variables)
-        # Dense ones, because those of looked-up rows are clipped and averaged with the rest.
-        gradients = [None if gradient is None else tf.convert_to_tensor(gradient) for gradient in gradients]
+        gradients = [None if gradient is None else _dense(gradient) for gradient in gradients]
         # Numbers, because Keras would count variables in an attribute as the model's a second time.
         self._with_gradient = [i for i, g in enumerate(gradients) if g is not None]
         return self._stack(losses, metrics), [gradients[i] for i in self._with_gradient]
@@ -377,6 +381,12 @@ class TensorFlowTrainer:
             f"{place}: {names[index]} is not finite. Nothing is saved of this step, and older checkpoints "
             "are as they were; start a new run with a lower learning rate, a longer warm-up or a smaller clip"
         )
+
+
+def _dense(gradient):
+    """A gradient that can be summed and clipped with the rest: not of looked-up rows, nor in half precision."""
+    gradient = tf.convert_to_tensor(gradient)
+    return tf.cast(gradient, tf.float32) if gradient.dtype.size == 2 else gradient
 
 
 def _after_data(step):

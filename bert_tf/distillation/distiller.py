@@ -68,7 +68,7 @@ class Distiller(TrainableModel):
         """As `TrainableModel.compile`; a term may give variables learning rates of their own."""
         for loss in self.losses_of_terms.values():
             if rates := loss.learning_rates(self):
-                optimizer = scale_updates(keras.optimizers.get(optimizer), rates=rates)
+                optimizer = scale_updates(keras.optimizers.get(optimizer), rate_factors=rates)
         super().compile(optimizer, **settings)
 
     def call(self, features, training=False):

@@ -1,5 +1,6 @@
 """MobileBERT's progressive knowledge transfer: the layers learn one after the other."""
 
+import keras
 from keras import ops
 
 from bert_tf.distillation.internal_losses import PerRow, check_same, layer_map
@@ -42,7 +43,9 @@ class Progressive(PerRow):
 
     def learning_rates(self, model):
         depth, _ = depths(model, "terms.progressive")
-        return {path: lambda step, layer=d - 1: self._rate(layer, step) for path, d in depth.items()}
+        settings, layers = self.settings, len(self.map)
+        rates = settings.phase_steps, settings.layer_rate, settings.earlier_rate
+        return {path: LayerRate(d - 1, layers, *rates) for path, d in depth.items()}
 
     def _of_layer(self, student, i, teacher, layer):
         settings = self.settings
@@ -56,15 +59,46 @@ class Progressive(PerRow):
         return found - settings.attention * ops.mean(ops.sum(p * q_log, axis=-1), axis=(1, 2))
 
     def _phase(self, step):
-        """Which layer is learned in the update that follows `step` finished ones; the last one goes on."""
-        return ops.minimum(ops.cast(step, "int32") // self.settings.phase_steps, len(self.map) - 1)
+        return _phase(step, self.settings.phase_steps, len(self.map))
 
-    def _rate(self, layer, step):
-        """The factor of the learning rate of a layer; `layer` is -1, or at least L, outside of the layers."""
-        settings, phase = self.settings, self._phase(step)
-        if not 0 <= layer < len(self.map):
+
+@keras.saving.register_keras_serializable("bert_tf")
+class LayerRate(keras.optimizers.schedules.LearningRateSchedule):
+    """The factor of the learning rate of a layer that is trained by `Progressive`.
+
+    Args:
+        layer: its number; -1, or at least `num_layers`, outside of the layers.
+        num_layers: those of the student.
+        phase_steps, layer_rate, earlier_rate: of the settings.
+
+    Example:
+        LayerRate(1, 2, phase_steps=10, layer_rate=1.0, earlier_rate=0.1)(10)  # 0.0, where the warm-up begins
+    """
+
+    def __init__(self, layer, num_layers, phase_steps, layer_rate, earlier_rate):
+        self.layer, self.num_layers, self.phase_steps = layer, num_layers, phase_steps
+        self.layer_rate, self.earlier_rate = layer_rate, earlier_rate
+
+    def __call__(self, step):
+        """The factor of the update that follows `step` finished ones; float32 scalar."""
+        if not 0 <= self.layer < self.num_layers:
             return ops.zeros(())
-        done = ops.cast(step, "float32") / settings.phase_steps - ops.cast(phase, "float32")
+        phase = _phase(step, self.phase_steps, self.num_layers)
+        done = ops.cast(step, "float32") / self.phase_steps - ops.cast(phase, "float32")
         of_phase = ops.minimum(0.9 + 0.1 * ops.sqrt(ops.maximum(1.0 - done, 0.0)), 10.0 * done)
-        factor = ops.where(ops.equal(phase, layer), settings.layer_rate, settings.earlier_rate)
-        return of_phase * ops.where(phase < layer, 0.0, factor)
+        factor = ops.where(ops.equal(phase, self.layer), self.layer_rate, self.earlier_rate)
+        return of_phase * ops.where(phase < self.layer, 0.0, factor)
+
+    def get_config(self):
+        return {
+            "layer": self.layer,
+            "num_layers": self.num_layers,
+            "phase_steps": self.phase_steps,
+            "layer_rate": self.layer_rate,
+            "earlier_rate": self.earlier_rate,
+        }
+
+
+def _phase(step, phase_steps, num_layers):
+    """Which layer is learned in the update that follows `step` finished ones; the last one goes on."""
+    return ops.minimum(ops.cast(step, "int32") // phase_steps, num_layers - 1)

@@ -61,7 +61,7 @@ class TermLoss:
         raise NotImplementedError(f"{type(self).__name__} must define weight")
 
     def learning_rates(self, model):
-        """Factors of the learning rate of single variables of a `Distiller`: `rates` of `bert_tf.backend.scale_updates`."""
+        """Factors of the learning rate of single variables of a `Distiller`: `rate_factors` of `ScaledUpdates`."""
         return {}
 
     def sum(self, student, teacher, batch):

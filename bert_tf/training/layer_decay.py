@@ -21,9 +21,9 @@ def set_layer_decay(optimizer, model, decay, variant="electra"):
     """
     depth, layers = depths(model, "train.layer_decay")
     if variant == "electra":
-        scale_updates(optimizer, rates=electra_factors(depth, layers, decay))
+        scale_updates(optimizer, rate_factors=electra_factors(depth, layers, decay))
     else:
-        scale_updates(optimizer, gradients=xlnet_factors(depth, layers, decay))
+        scale_updates(optimizer, gradient_factors=xlnet_factors(depth, layers, decay))
 
 
 def electra_factors(depth, layers, decay):

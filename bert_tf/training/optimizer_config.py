@@ -155,7 +155,7 @@ OPTIMIZERS = Registry(
             AdafactorConfig,
             ("decay_exponent", "clip_threshold", "scale_by_parameters"),
         ),
-        Optimizer("adagrad", "keras.optimizers:Adagrad", AdagradConfig, ("initial_accumulator_value", "clip_norm")),
+        Optimizer("adagrad", "bert_tf.backend:Adagrad", AdagradConfig, ("initial_accumulator_value", "clip_norm")),
     ],
 )
 

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from keras import ops
 
 from bert_tf.backend import Adafactor, AdamW, Lamb, WarmupDecay
 from bert_tf.errors import ConfigError
@@ -34,19 +35,60 @@ def test_update_is_the_formula(correct, name):
     np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-6)
 
 
-def test_the_plain_keras_update_is_the_fused_one():
+@pytest.mark.parametrize("correct", [True, False])
+def test_the_plain_keras_update_is_that_of_one_operation(correct):
     random = np.random.RandomState(1)
     start, gradients = random.randn(5), random.randn(6, 5)
     results = []
-    for adam in (AdamW._adam_in_one_op, AdamW._adam_in_keras):
+    for adam in (AdamW._adam_in_one_op, AdamW._adam):
         variable = keras.Variable(start, dtype="float32", name="kernel")
-        optimizer = AdamW(0.01, bias_correction=False, global_clipnorm=None)
+        optimizer = AdamW(0.01, bias_correction=correct, global_clipnorm=None)
         optimizer._adam_in_one_op = functools.partial(adam, optimizer)
         for gradient in gradients:
             optimizer.apply([keras.ops.convert_to_tensor(gradient, "float32")], [variable])
         results.append(variable.numpy())
     # float32 holds 1 - 0.999 to 1.3e-5 only, and the two compute it in different places.
     np.testing.assert_allclose(*results, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("cls", "how"), [
+    (AdamW, {"bias_correction": True}), (AdamW, {"bias_correction": False}), (Lamb, {}), (Adafactor, {}),
+])  # fmt: skip
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
+def test_variables_of_other_types_are_updated_as_those_of_float32(cls, how, dtype):
+    """A step is rounded once: in bfloat16 1 - 0.999 would be 0, and the moments would not move."""
+    random = np.random.RandomState(1)
+    start, gradients = random.randn(200, 130), random.randn(6, 200, 130)
+    start, moved = np.asarray(ops.cast(start, "bfloat16"), np.float64), {}
+    for other in (dtype, "float32"):
+        variable = keras.Variable(start, dtype=other, name="kernel")
+        optimizer = cls(0.1, **how, **({} if cls is Adafactor else {"weight_decay": 0.0}))
+        for gradient in gradients:
+            optimizer.apply([ops.cast(gradient, other)], [variable])
+        moved[other] = np.asarray(ops.cast(variable, "float64")) - start
+        assert {str(v.dtype) for v in optimizer.variables[2:]} <= {other, "float32"} - {"bfloat16"}
+    size = np.abs(moved["float32"]).mean()
+    np.testing.assert_allclose(moved[dtype], moved["float32"], atol=0.2 * size if dtype == "bfloat16" else 1e-4 * size)
+
+
+@pytest.mark.parametrize("make", [
+    functools.partial(AdamW, 0.02, global_clipnorm=None), functools.partial(Lamb, 0.02, global_clipnorm=None),
+    functools.partial(AdamW, 0.02, global_clipnorm=None, rate_factors={"table/embeddings": 0.5}),
+    functools.partial(Adafactor, 0.02),
+])  # fmt: skip
+def test_gradients_are_accumulated_in_a_model_of_keras(make):
+    """Updates of two batches of half the size are those of one batch, with the rows of a table among the gradients."""
+    x, y = np.arange(16)[:, None] % 5, np.linspace(-1, 1, 16)[:, None]
+    weights = []
+    for batch, how in ((4, {"gradient_accumulation_steps": 2}), (8, {})):
+        ones, table = keras.initializers.Constant(0.5), keras.layers.Embedding(5, 3, name="table")
+        model = keras.Sequential([table, keras.layers.Dense(1, kernel_initializer=ones)])
+        model.build((None, 1))
+        table.embeddings.assign(np.linspace(-0.5, 0.5, 15).reshape(5, 3))
+        model.compile(make(**how), "mse")
+        model.fit(x, y, batch_size=batch, epochs=3, shuffle=False, verbose=0)
+        weights.append(np.concatenate([w.ravel() for w in model.get_weights()]))
+    np.testing.assert_allclose(*weights, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("cls", [AdamW, Lamb])

@@ -1,9 +1,11 @@
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from bert_tf.backend import Dropout
 from bert_tf.backend.randomness import UniformNumbers, step_randomness, uniform_of
+from bert_tf.errors import ConfigError
 
 
 def masks(layer, inputs, *seeds):
@@ -60,6 +62,57 @@ def test_graph_and_xla_draw_the_same_mask(compiled):
             return layer(inputs, training=True)
 
     assert np.array_equal(run(tf.constant([5, 6])).numpy(), masks(layer, inputs, [5, 6])[0])
+
+
+class Holder(keras.layers.Layer):
+    """Layers in the attributes of these names."""
+
+    def __init__(self, name=None, **parts):
+        super().__init__(name=name)
+        for attribute, part in parts.items():
+            setattr(self, attribute, part)
+
+
+def masks_of(model, *layers):
+    """What each layer inside `model` keeps of ones."""
+    with step_randomness(tf.constant([1, 2]), model):
+        return [(layer(tf.ones([64]), training=True) > 0).numpy().tolist() for layer in layers]
+
+
+def test_masks_hang_on_the_names_of_layers_alone():
+    """Not on attributes, lists, the order of making and holding, the model's own name or the models made before."""
+
+    def dropouts():
+        first, second = Dropout(0.5, name="input_dropout"), Dropout(0.5, name="output_dropout")
+        return first, second, Dropout(0.5), Dropout(0.5)
+
+    first, second, third, fourth = dropouts()
+    block = Holder("layer_0", a=first, b=second, c=third, d=fourth)
+    expected = masks_of(Holder("bert", encoder=Holder(block=block), head=Dropout(0.5)), *block._layers)
+    assert all(a != b for i, a in enumerate(expected) for b in expected[:i])
+
+    second, first = Dropout(0.5, name="output_dropout"), Dropout(0.5, name="input_dropout")
+    _, _, third, fourth = dropouts()
+    block = Holder("layer_0", norm=keras.layers.LayerNormalization(), parts=[fourth, [third, second]], first=first)
+    holder = Holder(blocks=[Holder("layer_1", x=Dropout(0.5)), block], alias=block)
+    outside = Dropout(0.5)
+    assert masks_of(Holder(first=Dropout(0.5), rest={"encoder": holder}), first, second, third, fourth) == expected
+    assert masks_of(holder, outside) == masks_of(block, outside)  # however many layers the model has
+
+
+def test_layers_of_one_name_have_masks_of_their_own_and_a_shared_one_draws_anew():
+    shared, *twins = Dropout(0.5), Dropout(0.5, name="twin"), Dropout(0.5, name="twin")
+    model = Holder(one=Holder("one", inner=shared), two=Holder("two", inner=shared), parts=twins)
+    drawn = masks_of(model, shared, shared, *twins)
+    assert all(a != b for i, a in enumerate(drawn) for b in drawn[:i])
+    other = Holder(two=Holder("two", inner=shared), one=Holder("one", inner=shared), parts=twins)
+    assert masks_of(other, shared, shared, *twins) == drawn
+
+
+def test_two_layers_of_one_path_are_refused():
+    model = Holder("model", parts=[Dropout(0.5, name="x:1"), Dropout(0.5, name="x"), Dropout(0.5, name="x")])
+    with pytest.raises(ConfigError, match="two layers of 'model' have the path 'x:1'; give one of them another name"):
+        masks_of(model, *model._layers)
 
 
 def test_nothing_is_dropped_at_inference():

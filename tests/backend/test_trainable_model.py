@@ -1,10 +1,12 @@
+import contextlib
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from toy import Toy, arrays, dataset
 
-from bert_tf.backend import Adafactor, AdamW, NonFiniteError, TrainableModel, WarmupDecay
+from bert_tf.backend import Adafactor, Adagrad, AdamW, Lamb, NonFiniteError, TrainableModel, WarmupDecay
 from bert_tf.errors import ConfigError
 from bert_tf.training.strategies import make_strategy
 
@@ -15,6 +17,16 @@ def train(strategy="one", count=44, batch=8, epochs=2, rate=0.0, optimizer=None,
         model.compile(optimizer or AdamW(1e-2, global_clipnorm=0.05), seed=seed, **compile_arguments)
     history = model.fit(dataset(count, batch), epochs=epochs, verbose=0).history
     return model, history
+
+
+@contextlib.contextmanager
+def dtype_policy(name):
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(name)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
 
 
 def weights_of(model):
@@ -310,21 +322,65 @@ class Saved(Toy):
         return {"rate": self.dropout.rate}
 
 
-@pytest.mark.parametrize("make", [lambda: AdamW(WarmupDecay(1e-2, 20, 2)), lambda: Adafactor(1e-2)])
-def test_a_saved_model_goes_on_as_if_it_had_not_been_saved(make, tmp_path):
-    model = Saved(0.1)
-    model.compile(make(), accumulation_steps=2, seed=3)
-    model.fit(dataset(16, 8), verbose=0)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert type(loaded.optimizer) is type(make()) and len(loaded.weights) == 3
+SCHEDULE = keras.optimizers.schedules.PiecewiseConstantDecay([1], [1.0, 0.5])
+
+
+@pytest.mark.parametrize("precision", ["float32", "mixed_float16", "bfloat16"])
+@pytest.mark.parametrize("make", [
+    lambda **factors: AdamW(WarmupDecay(1e-2, 20, 2), **factors), lambda **factors: Lamb(1e-2, **factors),
+    lambda **factors: Adafactor(1e-2, **factors), lambda **factors: Adagrad(1e-2, **factors),
+])  # fmt: skip
+def test_a_saved_model_goes_on_as_if_it_had_not_been_saved(make, precision, tmp_path):
+    """The state of the optimizer, its factors of single variables, the scale of the loss and the options of `compile`."""
+    with dtype_policy(precision):
+        model = Saved(0.1)
+        paths = [v.path for v in model.weights]
+        optimizer = make(rate_factors={paths[0]: SCHEDULE, paths[1]: 0.5}, gradient_factors={paths[2]: 0.5})
+        model.compile(optimizer, accumulation_steps=2, seed=3)
+        model.fit(dataset(16, 8), verbose=0)
+        model.save(tmp_path / "model.keras")
+        loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert len(loaded.weights) == 3
+    inner = getattr(loaded.optimizer, "inner_optimizer", loaded.optimizer)
+    assert type(inner) is type(optimizer) and (inner is loaded.optimizer) == (precision != "mixed_float16")
     histories = [each.fit(dataset(16, 8), verbose=0).history for each in (model, loaded)]
     assert histories[0] == histories[1]
     np.testing.assert_array_equal(weights_of(loaded), weights_of(model))
     model.save_weights(tmp_path / "new.weights.h5")
-    fresh = Saved()
+    with dtype_policy(precision):
+        fresh = Saved()
     fresh.load_weights(tmp_path / "new.weights.h5")
     np.testing.assert_array_equal(weights_of(fresh), weights_of(model))
+
+
+@pytest.mark.parametrize("make", [AdamW, Lamb, Adafactor, Adagrad])
+def test_a_saved_model_of_keras_goes_on_as_if_it_had_not_been_saved(make, tmp_path):
+    x, y = np.linspace(-1, 1, 24).reshape(8, 3), np.linspace(0, 1, 8)[:, None]
+    model = keras.Sequential([keras.layers.Dense(2), keras.layers.Dense(1)])
+    model.build((None, 3))
+    model.compile(make(1e-2, rate_factors={model.weights[0].path: 0.5}, gradient_accumulation_steps=2), "mse")
+    model.fit(x, y, batch_size=2, shuffle=False, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    histories = [each.fit(x, y, batch_size=2, shuffle=False, verbose=0).history for each in (model, loaded)]
+    assert histories[0] == histories[1]
+
+
+@pytest.mark.parametrize("strategy", ["one", "mirrored"])
+@pytest.mark.parametrize(("precision", "tolerance"), [
+    ("mixed_bfloat16", 0.02), ("mixed_float16", 2e-3), ("bfloat16", 0.02), ("float64", 3e-3),
+])  # fmt: skip
+def test_every_policy_learns_as_float32_does(precision, tolerance, strategy):
+    losses = []
+    for policy in ("float32", precision):
+        with dtype_policy(policy):
+            losses.append(train(strategy, accumulation_steps=2)[1]["loss"])
+    assert losses[1] == pytest.approx(losses[0], rel=tolerance) and losses[1][1] < losses[1][0]
+
+
+def test_weights_in_float16_are_refused():
+    with dtype_policy("float16"), pytest.raises(ConfigError, match="Toy has weights in float16, .* 'mixed_float16'"):
+        Toy().compile(AdamW())
 
 
 def test_settings_that_cannot_be_right_are_refused():

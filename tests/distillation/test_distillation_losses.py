@@ -7,7 +7,7 @@ from scipy.special import log_softmax, softmax
 
 from bert_tf.distillation.internal_losses import AttentionScores, HiddenCosine, HiddenStates, MiniLM, MiniLM2, Patient
 from bert_tf.distillation.output_losses import SoftLabels, SquaredError
-from bert_tf.distillation.progressive import Progressive
+from bert_tf.distillation.progressive import LayerRate, Progressive
 from bert_tf.distillation.term_loss import Batch, Seen
 from bert_tf.distillation.terms import (
     AttentionScoresConfig,
@@ -178,17 +178,17 @@ def test_progressive_transfer_has_the_loss_of_one_layer_at_a_time():
 
 def test_the_learning_rates_of_progressive_transfer():
     """Against `layer_wise_learning_rate` and `get_background_lr` of the original's distill_util.py, in Python."""
-    loss = Progressive(ProgressiveConfig(phase_steps=20), STUDENT, TEACHER)
+
+    def rate(layer, step):
+        return float(LayerRate(layer, 2, phase_steps=20, layer_rate=3.0, earlier_rate=0.3)(step))
+
     for step in range(40):
         done = step % 20 / 20
         background = min((1 - 0.9) * (1 - done) ** 0.5 + 0.9, 10 * done)
         for layer in (0, 1):
             factor = 0.0 if step < 20 * layer else 3.0 if step < 20 * layer + 20 else 0.3
-            assert float(loss._rate(layer, step)) == pytest.approx(factor * background, rel=1e-5, abs=1e-7), (
-                step,
-                layer,
-            )
-        assert float(loss._rate(-1, step)) == float(loss._rate(2, step)) == 0  # embeddings and what is above the layers
+            assert rate(layer, step) == pytest.approx(factor * background, rel=1e-5, abs=1e-7), (step, layer)
+        assert rate(-1, step) == rate(2, step) == 0  # embeddings and what is above the layers
 
 
 def test_models_that_cannot_be_compared():
