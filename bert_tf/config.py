@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write
-from bert_tf.parsing import brief, dump_yaml, listed, parse_yaml, read_json_object, read_yaml
+from bert_tf.parsing import brief, dump_yaml, join_names, parse_yaml, read_json_object, read_yaml
 
 #: Names that a message lists at most.
 MOST_LISTED = 100
@@ -43,7 +43,7 @@ class Range:
     below: float | None = None
 
     def problem(self, value):
-        """ "must be at least 1" and the like; None for a value in the range."""
+        """What is wrong with a value, such as "must be at least 1"; None for a value in the range."""
         good = (
             (self.at_least is None or value >= self.at_least)
             and (self.at_most is None or value <= self.at_most)
@@ -54,7 +54,7 @@ class Range:
 
     @property
     def bounds(self):
-        """ "at least 1 and at most 10" and the like."""
+        """The bounds in words, such as "at least 1 and at most 10"."""
         bounds = (("at least", self.at_least), ("above", self.above), ("at most", self.at_most), ("below", self.below))
         return " and ".join(
             f"{word} {bound:,}" if isinstance(bound, int) else f"{word} {bound}"
@@ -82,7 +82,7 @@ def build(cls, mapping, where="", base=None, whole=None):
         where: dotted prefix (or file name) used in messages.
         base: an instance of `cls` with the values of absent keys; None for the fields' defaults. A section keeps those
             of its own default.
-        whole: the `_Whole` of which this is a section; None where it is none.
+        whole: the `_Whole` of which this is a section; None where it is not a section.
 
     Returns:
         An instance of `cls`.
@@ -95,7 +95,7 @@ def build(cls, mapping, where="", base=None, whole=None):
     if not isinstance(mapping, dict):
         raise ConfigError(f"{where or 'the configuration'} must be a mapping, got {brief(mapping)}")
     whole = whole or _Whole(cls, mapping, where)
-    cls, base = _chosen(cls, mapping, where, base)
+    cls, base = _choose(cls, mapping, where, base)
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}
     hints = _hints(cls)
     values = {}
@@ -118,7 +118,7 @@ def build(cls, mapping, where="", base=None, whole=None):
         raise ConfigError(f"{where}: {error}" if where else str(error)) from None
 
 
-def _chosen(cls, mapping, where, base):
+def _choose(cls, mapping, where, base):
     """The dataclass that a section's own name chooses, and the base if it is one of that class."""
     if not hasattr(cls, "choices"):
         return cls, base
@@ -136,13 +136,13 @@ def chosen_class(cls, section, base=None):
 
 
 def _unknown_key(cls, key, where, whole):
-    """What is wrong with a key that `cls`, a section of `whole`, has no field for."""
+    """The message for a key that `cls`, a section of `whole`, has no field for."""
     path = brief(_join(where, key))[1:-1]
     owners = _owners(cls, key)
     if owners:
         chosen = next(name for name, choice in cls.choices().items() if choice is cls)
         chooser = _join(where, cls.CHOSEN_BY)
-        return f"'{path}' applies only to {listed(owners)}, but {chooser} is '{chosen}'; remove '{path}'"
+        return f"'{path}' applies only to {join_names(owners)}, but {chooser} is '{chosen}'; remove '{path}'"
     places = list(_places(*whole, key))
     if len(places) == 1:
         return f"unknown key '{path}'; did you mean '{places[0]}'?"
@@ -227,7 +227,7 @@ def _default(field):
 
 
 def nearest(word, known):
-    """ "; did you mean 'x'?", or where nothing is near the list, of which at most `MOST_LISTED`."""
+    """The end of a message: "; did you mean 'x'?", or where no name is similar, at most `MOST_LISTED` known ones."""
     known = [str(k) for k in known]
     match = difflib.get_close_matches(word, known, n=1)
     if match:
@@ -242,14 +242,14 @@ def load(cls, path, overrides=()):
 
 
 def find(path):
-    """The file that `path` names: itself, or a shipped configuration of that name.
+    """The file that `path` names: that file, or a shipped configuration of that name.
 
     Raises:
         ConfigError: there is neither.
     """
     if Path(path).is_file():
         return Path(path)
-    known = shipped()
+    known = shipped_configs()
     name = str(Path(path).with_suffix("")) if str(path).endswith(".yaml") else str(path)
     name = name.removeprefix("configs/")
     if name not in known:
@@ -257,7 +257,7 @@ def find(path):
     return known[name]
 
 
-def shipped():
+def shipped_configs():
     """Name -> file of the configurations that ship with the library, such as "pretrain/bert_base"."""
     known = {}
     for folder in _shipped_folders():
@@ -276,12 +276,12 @@ def keys(cls, prefix=""):
     return list(dict.fromkeys(found))
 
 
-def flat(mapping, prefix=""):
-    """{"train.batch_size": 32, ...} of nested dicts."""
+def flatten(mapping, prefix=""):
+    """Flattens nested dicts: {"train.batch_size": 32, ...}."""
     found = {}
     for key, value in mapping.items():
         nested = isinstance(value, dict) and value
-        found |= flat(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value}
+        found |= flatten(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value}
     return found
 
 
@@ -355,7 +355,7 @@ def _coerce(hint, value, path):
             except ConfigError as error:
                 problems.append((_fits(option, value), error, option))
         fits, error, chosen = max(reversed(problems), key=lambda problem: problem[0])
-        others = [] if fits else [_named(option) for option in options if option is not chosen]
+        others = [] if fits else [_allowed_values(option) for option in options if option is not chosen]
         raise ConfigError(f"{error}; or {' or '.join(others)}" if others else str(error))
     if origin is typing.Literal:
         if value not in arguments:
@@ -387,18 +387,18 @@ def _coerce(hint, value, path):
     raise ConfigError(f"'{path}' must be {getattr(hint, '__name__', hint)}, got {brief(value)}")
 
 
-def _named(hint):
-    """What a hint allows, for a message."""
+def _allowed_values(hint):
+    """The values that a hint allows, in words."""
     hint = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
     if typing.get_origin(hint) is typing.Literal:
         return " or ".join(f"'{value}'" for value in typing.get_args(hint))
     if typing.get_origin(hint) in (list, tuple):
-        return f"a list of {_named(typing.get_args(hint)[0]).removeprefix('a ')}s"
+        return f"a list of {_allowed_values(typing.get_args(hint)[0]).removeprefix('a ')}s"
     return {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}.get(hint, "a mapping")
 
 
 def _fits(hint, value):
-    """Whether a value is a list or a number as the hint, so that what is wrong lies inside of it or is its size."""
+    """Whether a value is a list or a number, as the hint is: then the error lies in its elements or its size."""
     if isinstance(value, (list, tuple)):
         return typing.get_origin(hint) in (list, tuple)
     hint = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint

@@ -26,7 +26,7 @@ def table(rows, right=()):
 
 
 def wrap(items, width):
-    """Yields lines of at most `width` columns, of items that are not cut.
+    """Yields lines of at most `width` columns, made of items that are not cut.
 
     Args:
         items: list of str.
@@ -42,7 +42,7 @@ def wrap(items, width):
     yield line
 
 
-def words(text, width):
+def split_words(text, width):
     """Yields the words of `text`; one that is wider than `width` columns is cut into pieces that fit."""
     for word in text.split():
         piece = ""

@@ -1,4 +1,4 @@
-"""Whether text can be UTF-8, in which encoding a file is that is not, and names in several Unicode forms."""
+"""Guesses the encoding of text that is not UTF-8, and compares names in several Unicode forms."""
 
 import codecs
 import re
@@ -29,8 +29,8 @@ def guess_encoding(data):
             the line of the first byte that is not ASCII.
 
     Returns:
-        A name that Python and iconv know; "utf-8" also where it is damaged in a few places; None for what is
-        not text.
+        A name that Python and iconv know. "utf-8" also for UTF-8 that is damaged in a few places; None for bytes
+        that are not text.
 
     Example:
         guess_encoding("안녕하세요".encode("cp949"))  # 'cp949'
@@ -64,7 +64,7 @@ def guess_encoding(data):
 
 
 def is_unicode(text):
-    """Whether a str can be written as UTF-8: one with a lone surrogate, which JSON can spell, cannot."""
+    """Whether a str can be written as UTF-8. A str with a lone surrogate, which JSON can spell, cannot."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -72,8 +72,8 @@ def is_unicode(text):
     return True
 
 
-def name_among(name, names):
-    """The one of `names` that is `name`, if need be in another Unicode form (NFD, as macOS writes it); else None."""
+def find_name(name, names):
+    """The element of `names` that equals `name`, also in another Unicode form (NFD, as macOS writes it); else None."""
     if name in names:
         return name
     composed = unicodedata.normalize("NFC", name)
@@ -81,7 +81,7 @@ def name_among(name, names):
 
 
 def conversion_advice(path, data):
-    """What to do with a file that is not UTF-8: the end of a sentence, which can be pasted into a shell.
+    """Says how to convert a file that is not UTF-8: the end of a sentence, with a command for a shell.
 
     Args:
         path: the file.
@@ -109,7 +109,7 @@ def _decode(data, name):
 
 
 def _utf16(data):
-    """UTF-16 without a mark, told from its spaces and line ends, which the other byte order does not have."""
+    """The byte order of UTF-16 without a mark: the one in which the bytes have spaces, line ends and letters."""
     texts = {name: _decode(data, name) for name in ("utf-16le", "utf-16be")}
     counts = {
         name: sum(c in " \t\r\n" or (c.isascii() and c.isalpha()) for c in text) if text and "\0" not in text else 0

@@ -1,9 +1,9 @@
-"""Models and data of the Hugging Face Hub: `hf://owner/name` wherever a path of this machine is taken; other addresses, such as
-gs://, are left to `remote.py`.
+"""Models and data of the Hugging Face Hub: `hf://owner/name` works wherever a local path does.
 
-huggingface_hub fetches the files into its cache (HF_HOME), continues what was interrupted, shows the progress, logs in
+huggingface_hub fetches the files into its cache (HF_HOME), resumes interrupted downloads, shows the progress, logs in
 (`hf auth login`, HF_TOKEN) and works offline from the cache (HF_HUB_OFFLINE=1). Only files of `MODEL` and `DATA` are
-fetched: they hold weights, vocabularies, settings and text. Nothing that runs code when it is opened is.
+fetched: weights, vocabularies, settings and text. Files that run code when they are opened are never fetched. Other
+addresses, such as gs://, go to `remote.py`.
 """
 
 import functools
@@ -14,20 +14,20 @@ from pathlib import Path
 from bert_tf.errors import DataError
 from bert_tf.remote import local_copy
 
-#: What tokenizers are read from.
+#: The files that tokenizers are read from.
 TOKENIZER = (
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json",
     "merges.txt", "encoder.json", "vocab.bpe", "*.model", "*.spm",
 )  # fmt: skip
-#: What models are read from.
+#: The files that models are read from.
 MODEL = ("config.json", "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", *TOKENIZER)
-#: Corpora and labelled files.
+#: The endings of corpora and labelled files.
 _TEXT = (".txt", ".jsonl", ".json", ".tsv", ".csv")
 DATA = (*_TEXT, *(f"{ending}.gz" for ending in _TEXT), ".parquet", ".conll", ".conllu", ".iob", ".bio")
 
 _PREFIX = "hf://"
 _ADDRESS = re.compile(
-    r"hf://(?P<kind>(datasets|models)/)?(?P<repository>[^/@\s]+/[^/@\s]+)"
+    r"hf://(?P<type>(datasets|models)/)?(?P<repository>[^/@\s]+/[^/@\s]+)"
     r"(@(?P<revision>refs/(pr|convert)/[^/]+|[^/]+))?(/(?P<inside>.+?))?/?"
 )
 
@@ -40,8 +40,8 @@ def local_model(path):
             branch, a tag or the 40 digits of a commit; a commit never changes.
 
     Raises:
-        DataError: an address that is none; no such model or revision, or one that needs a login; no connection and
-            not in the cache; no safetensors in it.
+        DataError: the address has another form; there is no such model or revision, or it needs a login; there is no
+            connection and the cache does not have it; it holds no safetensors.
 
     Example:
         local_model("runs/bert")  # 'runs/bert'
@@ -49,7 +49,7 @@ def local_model(path):
     """
     if not is_address(path):
         return local_copy(path)
-    folder = _fetched(str(path), "models", MODEL)
+    folder = _fetch(str(path), "models", MODEL)
     if not any(Path(folder).glob("*.safetensors")):
         raise DataError(
             f"{path} holds no model.safetensors, and pickles (pytorch_model.bin) are not fetched, because they can run "
@@ -61,7 +61,7 @@ def local_model(path):
 
 def local_tokenizer(path):
     """As `local_model`, without the weights; `path` may also name one file, as `hf://owner/name/vocab.txt`."""
-    return _fetched(str(path), "models", TOKENIZER) if is_address(path) else local_copy(path)
+    return _fetch(str(path), "models", TOKENIZER) if is_address(path) else local_copy(path)
 
 
 def local_data(path):
@@ -71,11 +71,11 @@ def local_data(path):
         path: a path, or `hf://datasets/owner/name[@revision][/file, folder or glob]`.
 
     Raises:
-        DataError: as `local_model`; or nothing in it ends as text does.
+        DataError: as `local_model`; also where it holds no file with an ending of `DATA`.
     """
     if not is_address(path):
         return local_copy(path)
-    return _fetched(str(path), "datasets", tuple(f"*{ending}" for ending in DATA))
+    return _fetch(str(path), "datasets", tuple(f"*{ending}" for ending in DATA))
 
 
 def local_file(path):
@@ -96,16 +96,18 @@ def is_address(path):
 
 
 @functools.cache  # one look at the hub for each address in a process, so that all see the same files
-def _fetched(address, kind, endings):
+def _fetch(address, repository_type, endings):
     """The local path of what an address names; `endings` are the patterns of the files that may be fetched."""
     match = _ADDRESS.fullmatch(address)
     if not match:
-        example = "hf://datasets/owner/name/train.tsv" if kind == "datasets" else "hf://owner/name"
-        raise DataError(f"{address} is no address of the Hugging Face Hub; it must look like {example}, or with a "
+        example = "hf://datasets/owner/name/train.tsv" if repository_type == "datasets" else "hf://owner/name"
+        raise DataError(f"{address} is not a Hugging Face Hub address; it must look like {example}, or with a "
                         "revision like hf://owner/name@main")  # fmt: skip
-    if (match["kind"] or "models/") != f"{kind}/":
+    if (match["type"] or "models/") != f"{repository_type}/":
         wanted = (
-            "a file of a data set, hf://datasets/owner/name/..." if kind == "datasets" else "a model, hf://owner/name"
+            "a file of a data set, hf://datasets/owner/name/..."
+            if repository_type == "datasets"
+            else "a model, hf://owner/name"
         )
         raise DataError(f"{address} cannot be used here: what is needed is {wanted}")
     inside = match["inside"]
@@ -115,27 +117,23 @@ def _fetched(address, kind, endings):
         patterns = [inside]
     else:
         patterns = [f"{inside}/{ending}" for ending in endings]
-    folder = Path(_snapshot(address, match["repository"], kind, match["revision"], patterns))
+    folder = Path(_snapshot(address, match["repository"], repository_type, match["revision"], patterns))
     path = folder / inside if inside else folder
     if not (path.is_file() or any(folder.glob(inside) if inside and glob.has_magic(inside) else path.rglob("*"))):
         raise DataError(f"{address} holds none of the files that are read: {', '.join(endings)}")
     return str(path)
 
 
-def _snapshot(address, repository, kind, revision, patterns):
+def _snapshot(address, repository, repository_type, revision, patterns):
     """The folder of a commit in the cache, with the files of these patterns."""
     from huggingface_hub import constants, errors, snapshot_download
 
-    what, page = kind.removesuffix("s"), f"{constants.ENDPOINT}/{'' if kind == 'models' else 'datasets/'}{repository}"
+    what = repository_type.removesuffix("s")
+    page = f"{constants.ENDPOINT}/{'' if what == 'model' else 'datasets/'}{repository}"
     try:
-        return snapshot_download(
-            repository,
-            repo_type="dataset" if kind == "datasets" else "model",
-            revision=revision,
-            allow_patterns=patterns,
-        )
+        return snapshot_download(repository, repo_type=what, revision=revision, allow_patterns=patterns)
     except errors.HFValidationError as error:
-        raise DataError(f"{address} is no address of the Hugging Face Hub: {_one_line(error)}") from None
+        raise DataError(f"{address} is not a Hugging Face Hub address: {_one_line(error)}") from None
     except errors.GatedRepoError:
         raise DataError(
             f"{address}: its owners let in only those who accept their conditions; accept them at {page}, then log in "

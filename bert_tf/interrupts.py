@@ -1,13 +1,13 @@
-"""Ctrl-C (SIGINT) and SIGTERM: what they end, when, and what is said of it.
+"""Handles Ctrl-C (SIGINT) and SIGTERM.
 
-Two ways, each a block that puts the former handlers back when it is left:
+There are two ways. Each is a block that restores the former handlers at its end:
 
-* `raising()`: a signal raises `Interrupted` at once. For work that leaves nothing half done.
-* `stopping()`: the first signal is only remembered; the loop in the block asks `requested()` where it
-  can save what it has, and raises `Interrupted` itself. A second signal ends the process at once.
+* `raise_on_signals()`: a signal raises `Interrupted` at once. For work that leaves nothing half done.
+* `defer_signals()`: the first signal is only remembered. The loop in the block calls `pending_signal()` where it can
+  save its state, and raises `Interrupted` itself. A second signal ends the process at once.
 
-Handlers of Python belong to the main thread: in another one both blocks do nothing. A signal that the
-process was started to ignore (SIGINT of a job in the background) stays ignored.
+Python runs handlers in the main thread alone: in another thread both blocks do nothing. A signal that the process was
+started to ignore (SIGINT of a job in the background) stays ignored.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ class Interrupted(KeyboardInterrupt):
         message: a sentence for the user: what is kept, and how to resume.
 
     Attributes:
-        exit_status: what a shell expects of a process that the signal ended: 130 or 143.
+        exit_status: the exit status of a process that the signal ended, as shells have it: 130 or 143.
 
     Example:
         raise Interrupted(signal.SIGINT, "step 37 is saved; the same command continues from there")
@@ -43,22 +43,22 @@ class Interrupted(KeyboardInterrupt):
         self.exit_status = 128 + number
 
 
-def requested():
-    """The signal that was received in a block of `stopping()`; None if there was none."""
+def pending_signal():
+    """The signal that was received in a block of `defer_signals()`; None if none was received."""
     global _asked
     _asked = True
     return _requested
 
 
 @contextlib.contextmanager
-def stopping(promise, before="interrupted before the first step; the same command starts again"):
-    """Remembers the first signal for `requested()`; a second one ends the process.
+def defer_signals(promise, before="interrupted before the first step; the same command starts again"):
+    """Remembers the first signal for `pending_signal()`; a second one ends the process.
 
-    Until `requested()` was called for the first time, a signal raises at once.
+    Until `pending_signal()` is called for the first time, a signal raises `Interrupted` at once.
 
     Args:
-        promise: what will be done before the process ends, such as "saving a checkpoint after this step"; is printed.
-        before: the message of what is raised at once.
+        promise: what will be done before the process ends, such as "saving a checkpoint after this step". It is printed.
+        before: the message of an `Interrupted` that is raised at once.
     """
 
     def remember(number, frame):
@@ -82,7 +82,7 @@ def stopping(promise, before="interrupted before the first step; the same comman
 
 
 @contextlib.contextmanager
-def raising(message="interrupted; the same command continues it"):
+def raise_on_signals(message="interrupted; the same command continues it"):
     """Raises `Interrupted` with `message` when a signal is received in this block."""
 
     def raise_(number, frame):
@@ -95,7 +95,7 @@ def raising(message="interrupted; the same command continues it"):
 
 
 @contextlib.contextmanager
-def answering(seconds=3.0):
+def report_unhandled_signals(seconds=3.0):
     """Reports a signal while the main thread is in a long C++ call and no Python handler can run.
 
     Where no handler has run after `seconds`, a thread says that the signal has arrived; the next signal then ends the
@@ -116,17 +116,17 @@ def answering(seconds=3.0):
 
 
 def _watch(readable, seconds):
-    unanswered = None  # when the signal came that no handler has taken
+    unhandled = None  # when the signal came that no handler has taken
     while number := os.read(readable, 1):
         if number[0] not in SIGNALS:
             continue
         name, came = signal.Signals(number[0]).name, time.monotonic() - 0.5  # a handler may have been faster
-        if unanswered and _taken < unanswered:
+        if unhandled and _taken < unhandled:
             os.write(2, f"\n{name}: ended at once\n".encode())
             os._exit(128 + number[0])
         time.sleep(seconds)
-        unanswered = came if _taken < came else None
-        if unanswered:
+        unhandled = came if _taken < came else None
+        if unhandled:
             os.write(
                 2, f"\n{name}: waiting for a long operation to return; another one ends the process at once\n".encode()
             )

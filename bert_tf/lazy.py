@@ -7,7 +7,7 @@ import importlib
 
 
 def lazy_names(package, modules):
-    """`__getattr__` and `__all__` of a package.
+    """Makes `__getattr__` and `__all__` of a package.
 
     Args:
         package: its `__name__`.

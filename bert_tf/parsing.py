@@ -1,6 +1,6 @@
-"""Reads JSON and YAML that may come from a stranger, within fixed limits.
+"""Reads JSON and YAML from untrusted sources, within fixed limits.
 
-A file that is not text, too large, nested too deeply, or that holds an alias or a number of thousands of digits raises
+A file that is not text, is too large or nested too deeply, or holds an alias or an integer of thousands of digits, raises
 one error that names the file.
 """
 
@@ -18,7 +18,7 @@ from bert_tf.files import explain_reading
 MAX_JSON_BYTES = 512 << 20
 #: Bytes of the largest YAML file. PyYAML reads about 100 kB a second.
 MAX_YAML_BYTES = 2 << 20
-#: Mappings and lists within each other.
+#: Levels of mappings and lists inside each other.
 MAX_DEPTH = 64
 #: Digits of an integer. Hugging Face writes 10**30 for "no limit", with 31.
 MAX_DIGITS = 40
@@ -53,21 +53,21 @@ def parse_number(text):
     return number if math.isfinite(number) else None
 
 
-def listed(names):
-    """The names as a sentence has them.
+def join_names(names):
+    """Joins names for a sentence, with "and" before the last.
 
     Example:
-        listed(["adamw", "lamb", "adagrad"])  # 'adamw, lamb and adagrad'
+        join_names(["adamw", "lamb", "adagrad"])  # 'adamw, lamb and adagrad'
     """
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def bare_name(name, where):
-    """The name of a file, as another file brings it, if it cannot lead out of its folder.
+    """Returns the name of a file that another file gives, if it lies in the same folder.
 
     Raises:
-        DataError: `name` is no string, empty, has a folder in it, or is "." or "..". The message begins with `where`.
+        DataError: `name` is not a str, is empty, has a folder in it, or is "." or "..". The message begins with `where`.
 
     Example:
         path = folder / bare_name(shard["file"], f"{manifest}: shards[0].file")
@@ -90,11 +90,11 @@ def read_json_object(path):
     """As `read_json`, for files whose value must be an object: a dict.
 
     Raises:
-        DataError: as `read_json`; also where its value is no object.
+        DataError: as `read_json`; also where its value is not an object.
     """
     value = read_json(path)
     if not isinstance(value, dict):
-        raise DataError(f"{path} must hold a JSON object, but holds {_kind(value)}")
+        raise DataError(f"{path} must hold a JSON object, but holds {_type_name(value)}")
     return value
 
 
@@ -128,7 +128,7 @@ def read_yaml(path):
     """
     value = parse_yaml(_read(path, MAX_YAML_BYTES, ConfigError), path)
     if value is not None and not isinstance(value, dict):
-        raise ConfigError(f"{path} holds {_kind(value)}; it must hold a mapping, lines of 'key: value'")
+        raise ConfigError(f"{path} holds {_type_name(value)}; it must hold a mapping, lines of 'key: value'")
     return value or {}
 
 
@@ -189,10 +189,10 @@ def _integer(text):
 
 
 def _constant(text):
-    raise ValueError(f"{text} is not a number of JSON")
+    raise ValueError(f"{text} is not valid JSON")
 
 
-def _kind(value):
+def _type_name(value):
     names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")
 
@@ -202,9 +202,9 @@ _decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_constant)
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.1 reads 1e-4 as a string, since it has no dot; people who set learning rates do not.
+    """Reads 1e-4 as a number, which YAML 1.1 reads as a string because it has no dot.
 
-    Dates stay strings, aliases are refused, and so is a key that stands twice in one mapping.
+    Dates stay strings. Aliases are refused, and so is a key that stands twice in one mapping.
     """
 
     yaml_implicit_resolvers = {

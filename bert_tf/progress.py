@@ -1,4 +1,4 @@
-"""One progress line for anything that takes longer than seconds."""
+"""A progress line for work that takes longer than seconds."""
 
 import atexit
 import sys
@@ -11,10 +11,11 @@ class Progress:
     On a terminal this is a line with a bar that changes in place; in a log file a line is added every half minute.
 
     Args:
-        label: what is being done.
-        total: how much there is, in `unit`; None where it is not known.
-        unit: what is counted, e.g. "tokens" or "MB"; "" where nothing is, and the line shows the time alone.
-        done: how much was already done before, which the rate must not count.
+        label: the name of the work.
+        total: the size of the work, in `unit`; None where it is not known.
+        unit: what is counted, e.g. "tokens" or "MB"; "" for a line that shows the time alone.
+        done: the part that was done before, which the rate does not count.
+        stream: where the line is written; None for stderr.
     """
 
     def __init__(self, label, total=None, unit="", done=0, stream=None):
@@ -33,7 +34,7 @@ class Progress:
             self._show(note)
 
     def restart(self, done):
-        """Starts the clock of the rate again: what came before, such as compilation, does not count."""
+        """Starts the clock of the rate again, so that the time before, such as that of compilation, does not count."""
         self.start, self.first = time.monotonic(), done
 
     def finish(self, note=""):

@@ -1,7 +1,7 @@
-"""The one list of each kind of record: families, objectives, tasks, tokenizer kinds.
+"""Registries of records: families, objectives, tasks, tokenizer kinds.
 
-A record says what a thing is: its name, its settings, its classes. Whoever asks "which are there?" reads the list;
-nothing is inferred from names of variables or classes. No Keras is imported.
+A record has a name, settings and classes. Code that needs all of them reads the registry; nothing is inferred from the
+names of variables or classes. No Keras is imported.
 """
 
 import importlib
@@ -17,12 +17,12 @@ class Registry(Mapping):
 
     Args:
         what: what a record is, for messages: "family".
-        key: the setting that holds the name, for messages: "model.family".
+        key: the setting whose value is the name, for messages: "model.family".
         records: the first records; each has a `name`.
 
     Raises:
-        ConfigError: of `registry[name]`: there is no such record; names the nearest. Of `register`: another record
-            has the name.
+        ConfigError: `registry[name]` finds no such record (the message names the nearest), or `register` finds another
+            record of the same name.
 
     Example:
         OBJECTIVES = Registry("objective", "objective.name", [MASKED_LM])
@@ -64,9 +64,9 @@ class Registry(Mapping):
 
 
 def resolve(reference):
-    """What a record refers to: the object itself, or what a "module:attribute" names, imported on use.
+    """The object that a record refers to, imported on use where the reference is a str "module:attribute".
 
-    Records name their classes so, because reading a setting must not import Keras or TensorFlow.
+    Records refer to their classes by such names, because reading a setting must not import Keras or TensorFlow.
     """
     if not isinstance(reference, str):
         return reference

@@ -1,15 +1,15 @@
-"""Folders and files elsewhere: gs:// addresses, and all others that TensorFlow's file systems know.
+"""Remote folders and files: gs:// addresses, and all others that TensorFlow's file systems know.
 
-A remote path is worked on in a copy on this machine, below `CACHE`. What is read is copied once, and again when it has
-changed. What is written is copied back at each checkpoint and at the end.
+The work is done in a copy on this machine, below `CACHE`. Files that are read are copied once, and again when they have
+changed. Files that are written are copied back at each checkpoint and at the end.
 
     gs://bucket/run/...               the files
-    gs://bucket/run/.bert_tf.json     the name, size and sha256 of each: written last, so that a reader sees all of a
-                                      state or all of the one before it, wherever a writer was killed
-    gs://bucket/run/.lease.json       who writes, and until when; a writer that was killed holds it for `LEASE` seconds
+    gs://bucket/run/.bert_tf.json     the name, size and sha256 of each. It is written last, so that a reader sees the new
+                                      state or the old one as a whole, wherever a writer was killed
+    gs://bucket/run/.lease.json       which process writes, and until when. A killed writer holds it for `LEASE` seconds
 
-A file that has changed, such as metrics.jsonl, is written to .beside/ first, under its checksum, and the list names
-that; only then is the old one replaced, and the list written again.
+A changed file, such as metrics.jsonl, is first written to .beside/, under its checksum, and the list names that copy.
+Then the old file is replaced, and the list is written again.
 """
 
 import contextlib
@@ -33,18 +33,18 @@ from bert_tf.progress import Progress
 #: Where the copies are kept: the environment variable, or else ~/.cache/bert_tf.
 CACHE = "BERT_TF_CACHE"
 LISTING, COPIED, LEASE_FILE, BESIDE = ".bert_tf.json", ".copied.json", ".lease.json", ".beside"
-#: Seconds for which a writer holds a folder without being heard of; it says so anew each third of them.
+#: A writer's lease in seconds. It is renewed every third of this time.
 LEASE = 120.0
-#: How often a reader begins again when files change while it copies them.
+#: How often a reader starts again when files change while it copies them.
 ATTEMPTS = 5
 
 _ADDRESS = re.compile(r"(?!hf://)([a-z][a-z0-9+.-]*)://(.+?)/*")
 _PRIVATE = re.compile(r"\.lock|\..*\.bert_tf(_replaced)?|.*\.partial|\.bert_tf\.json|\.lease\.json|\.copied\.json")
-_mirrors = {}  # from the local folder of each that is being written in this process to its `_Mirror`
+_mirrors = {}  # local folder -> its `_Mirror`, of the addresses that this process writes to
 
 
 def is_remote(path):
-    """Whether a path is an address such as gs://bucket/run; not of hf://.
+    """Whether a path is an address such as gs://bucket/run. Addresses of hf:// do not count.
 
     Example:
         is_remote("gs://bucket/run")  # True
@@ -53,10 +53,10 @@ def is_remote(path):
 
 
 def local_copy(path):
-    """A file, folder or glob on this machine: `path`, or the copy of a remote one, brought up to date.
+    """A file, folder or glob on this machine: `path`, or an up-to-date copy of a remote one.
 
     Raises:
-        DataError: there is nothing at the address, it cannot be read, or it changes while it is read.
+        DataError: nothing exists at the address, it cannot be read, or it changes while it is read.
         RunDirectoryError: the copy cannot be written.
 
     Example:
@@ -67,56 +67,57 @@ def local_copy(path):
     address = _ADDRESS.fullmatch(str(path)).group(0).rstrip("/")
     if glob.has_magic(address):
         return _copy_of_glob(address)
-    local = _place("read", address)
-    with _explained(address, DataError), lock_directory(local.parent, wait=True):
+    local = _copy_path("read", address)
+    with _explain(address, DataError), lock_directory(local.parent, wait=True):
         if not _copy(address, local):
             raise DataError(f"there is nothing at {address}; check the address, and that the credentials may read it")
     return str(local)
 
 
 @contextlib.contextmanager
-def mirrored(path, writes=True):
-    """A folder on this machine for what is written to `path`: itself, or a copy of what is at a remote one.
+def mirror(path, writes=True):
+    """A folder on this machine to write in: `path`, or a copy of a remote folder.
 
     Args:
-        path: a folder, which need not be there.
+        path: a folder, which may be missing.
         writes: False in a process that only reads it, such as a worker that is not the chief.
 
     Yields:
-        `path`, or the path of the copy. It is copied back by `push`, and at the end of the block, also when it raises.
+        `path`, or the path of the copy. The copy is copied back by `push` and at the end of the block, also when the
+        block raises.
 
     Raises:
         RunDirectoryError: another process writes there, or the address cannot be read or written.
 
     Example:
-        with mirrored("gs://bucket/run") as folder:
+        with mirror("gs://bucket/run") as folder:
             pretrain(config, folder)
     """
     if not is_remote(path):
         yield path
         return
     address = str(path).rstrip("/")
-    local = _place("written" if writes else "read", address)
+    local = _copy_path("written" if writes else "read", address)
     if not writes:
-        with _explained(address, RunDirectoryError), lock_directory(local.parent, wait=True):
+        with _explain(address, RunDirectoryError), lock_directory(local.parent, wait=True):
             _copy(address, local)
         yield str(local)
         return
     with _Lease(address) as lease, contextlib.ExitStack() as stack:
-        with _explained(address, RunDirectoryError):
+        with _explain(address, RunDirectoryError):
             _copy(address, local)
         local.parent.mkdir(parents=True, exist_ok=True)
-        mirror = _mirrors[str(local)] = _Mirror(address, local, lease)
+        copy = _mirrors[str(local)] = _Mirror(address, local, lease)
         stack.callback(_mirrors.pop, str(local))
-        stack.callback(mirror.push)
+        stack.callback(copy.push)
         yield str(local)
 
 
-def shown(path):
-    """A path as the user knows it: of a file in the copy of a remote folder its address.
+def display_path(path):
+    """A path for messages: the address, where the path lies in the copy of a remote folder.
 
     Example:
-        shown("runs/a")  # 'runs/a'
+        display_path("runs/a")  # 'runs/a'
     """
     for use in ("written", "read"):
         with contextlib.suppress(ValueError):
@@ -126,10 +127,10 @@ def shown(path):
 
 
 def push(path):
-    """Copies back the mirrored folder that is or holds `path`; nothing for other paths.
+    """Copies back the mirrored folder that is or holds `path`. Other paths are left alone.
 
     Raises:
-        RunDirectoryError: the address cannot be written, or another process writes there by now.
+        RunDirectoryError: the address cannot be written, or another process has taken it over.
     """
     path = Path(path)
     for folder in (path, *path.parents):
@@ -138,27 +139,27 @@ def push(path):
 
 
 def writes_to(name):
-    """A decorator: the argument `name` of the function may be a remote path, see `mirrored`."""
+    """A decorator: the argument `name` of the function may be a remote path, see `mirror`."""
 
     def decorate(function):
         signature = inspect.signature(function)
 
         @functools.wraps(function)
-        def mirroring(*args, **kwargs):
+        def wrapper(*args, **kwargs):
             given = signature.bind(*args, **kwargs)
             if not is_remote(given.arguments.get(name)):
                 return function(*args, **kwargs)
-            with mirrored(given.arguments[name], _is_chief()) as given.arguments[name]:
+            with mirror(given.arguments[name], _is_chief()) as given.arguments[name]:
                 return function(*given.args, **given.kwargs)
 
-        return mirroring
+        return wrapper
 
     return decorate
 
 
 @dataclasses.dataclass
 class _Mirror:
-    """A folder that is written here and kept there."""
+    """A local folder, and the address that it is copied back to."""
 
     address: str
     local: Path
@@ -166,10 +167,10 @@ class _Mirror:
     seen: dict = dataclasses.field(default_factory=dict)  # name -> (size, time of change, [size, sha256])
 
     def push(self):
-        """Copies what is new, so that the listing always names files that are there and whole."""
+        """Copies changed files, in an order in which the listing always names complete files."""
         if not self.local.is_dir():
             return
-        with _explained(self.address, RunDirectoryError):
+        with _explain(self.address, RunDirectoryError):
             self.lease.check()
             before = _listing(self.address) or {}
             files = {name: self._identity(name) for name in _names(self.local)}
@@ -191,7 +192,7 @@ class _Mirror:
                 _remove(f"{self.address}/{name}")
 
     def _send(self, name, stored):
-        with _written(f"{self.address}/{stored}") as place:
+        with _whole_file(f"{self.address}/{stored}") as place:
             _gfile().copy(str(self.local / name), place, overwrite=True)
 
     def _list(self, files):
@@ -209,7 +210,7 @@ class _Mirror:
 
 
 class _Lease:
-    """Who writes to an address: a file there that says until when, renewed while the block lasts."""
+    """The right to write to an address: a file there with an expiry time, which is renewed while the block runs."""
 
     def __init__(self, address):
         self.address, self.file = address, f"{address}/{LEASE_FILE}"
@@ -217,7 +218,7 @@ class _Lease:
         self.ended = threading.Event()
 
     def __enter__(self):
-        with _explained(self.address, RunDirectoryError):
+        with _explain(self.address, RunDirectoryError):
             other = self._read()
             if other and other["until"] > time.time() and not _has_ended(other):
                 raise RunDirectoryError(
@@ -234,24 +235,24 @@ class _Lease:
         self.ended.set()
         self.thread.join()
         with contextlib.suppress(Exception):
-            if self._is_ours():
+            if self._is_held():
                 _remove(self.file)
 
     def check(self):
         """Raises RunDirectoryError where another process has taken the folder over."""
-        if not self._is_ours():
+        if not self._is_held():
             raise RunDirectoryError(
-                f"{self.address} was taken over by another process or removed: {self.file} is no more what this process wrote. "
+                f"{self.address} was taken over by another process or removed: {self.file} was changed by another process. "
                 "Nothing more is written there"
             )
 
-    def _is_ours(self):
+    def _is_held(self):
         return (self._read() or {}).get("key") == self.key
 
     def _renew(self):
         while not self.ended.wait(LEASE / 3):
             with contextlib.suppress(Exception):  # no connection: the next time, or the next `check`
-                if self._is_ours():
+                if self._is_held():
                     self._write()
 
     def _write(self):
@@ -274,8 +275,8 @@ def _has_ended(lease):
 def _copy(address, local):
     """Brings the local copy up to date; False where there is nothing to copy.
 
-    A copy whose listing is the remote one keeps its files: a killed writer may have left something newer in it. What
-    is missing there is fetched again: it may be that somebody emptied a cache, and the next `push` would remove it.
+    A copy with the same listing keeps its files, because a killed writer may have left newer ones in it. Files that are
+    missing in it are fetched again: without this, the next `push` after somebody emptied the cache would remove them.
     """
     for _ in range(ATTEMPTS):
         listing, kept = _listing(address), LISTING
@@ -290,7 +291,7 @@ def _copy(address, local):
                 return True
             listing, kept = dict(_remote_files(address)), COPIED
             if not listing:
-                if _local_listing(local, LISTING) is not None:  # what was there is gone
+                if _local_listing(local, LISTING) is not None:  # it was removed there
                     shutil.rmtree(local)
                 return False
         local.mkdir(parents=True, exist_ok=True)
@@ -317,11 +318,11 @@ def _is_running(process):
 
 
 class _Changed(Exception):
-    """What was fetched is not what the listing says."""
+    """A fetched file differs from the listing."""
 
 
 def _fetch_all(address, local, files, checked):
-    """Copies files to this machine; False where one is not what the listing says: it has changed since."""
+    """Copies files to this machine; False where one differs from the listing, because it has changed since."""
     have = {} if checked else _local_listing(local, COPIED) or {}
     wanted = [name for name, identity in files.items() if not _is_same(local / name, identity, have.get(name), checked)]
     total, done = sum(files[name][0] for name in wanted) / 1e6, 0
@@ -347,7 +348,7 @@ def _fetch_all(address, local, files, checked):
 
 
 def _stored_as(name, identity):
-    """The name of a file where it is kept: its own, or of one that is being replaced the third part of its entry."""
+    """The remote name of a file: its own, or the third part of its entry while the file is being replaced."""
     return identity[2] if len(identity) > 2 else name
 
 
@@ -363,13 +364,13 @@ def _fetch_file(address, local):
 
 
 def _copy_of_glob(address):
-    with _explained(address, DataError):
+    with _explain(address, DataError):
         found = _gfile().glob(address)
     if not found:
         raise DataError(f"no file matches {address}")
     for name in found:
         local_copy(name)
-    return str(_place("read", address))
+    return str(_copy_path("read", address))
 
 
 def _remote_files(address):
@@ -396,7 +397,7 @@ def _listing(address):
     try:
         return None if text is None else json.loads(text)
     except ValueError:
-        raise DataError(f"{address}/{LISTING} is no JSON; remove it if nothing writes there") from None
+        raise DataError(f"{address}/{LISTING} is not valid JSON; remove it if nothing writes there") from None
 
 
 def _local_listing(local, name):
@@ -413,8 +414,8 @@ def _write_listing(address, local, files):
 
 
 @contextlib.contextmanager
-def _written(address):
-    """Yields the address to write a file to, which then appears whole: an object store does that by itself."""
+def _whole_file(address):
+    """Yields the address to write a file to, so that readers never see a part of it; object stores ensure that themselves."""
     gfile, scheme = _gfile(), address.partition("://")[0]
     gfile.makedirs(address.rpartition("/")[0])
     if scheme == "ram":  # writes over the beginning of an older file, and leaves its end
@@ -442,11 +443,11 @@ def _read_text(address):
 
 
 def _write_text(address, text):
-    with _written(address) as place, _gfile().GFile(place, "w") as file:
+    with _whole_file(address) as place, _gfile().GFile(place, "w") as file:
         file.write(text)
 
 
-def _place(use, address):
+def _copy_path(use, address):
     """The path of the copy of an address."""
     scheme, rest = _ADDRESS.fullmatch(address).groups()
     rest = rest.removeprefix("/")  # of file:///folder
@@ -476,7 +477,7 @@ def _has_no_chief():
 
 
 @contextlib.contextmanager
-def _explained(address, error_class):
+def _explain(address, error_class):
     """Turns an error of TensorFlow's file systems into one sentence that names the address."""
     import tensorflow as tf
 

@@ -23,18 +23,18 @@ def hub(tmp_path, monkeypatch):
     with serving() as server:
         connect(monkeypatch, server.url, tmp_path / "cache")
         yield server
-    hub_module._fetched.cache_clear()
+    hub_module._fetch.cache_clear()
 
 
 def connect(monkeypatch, url, cache):
-    hub_module._fetched.cache_clear()
+    hub_module._fetch.cache_clear()
     monkeypatch.setattr(constants, "ENDPOINT", url)
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", url + "/{repo_id}/resolve/{revision}/{filename}")
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
 
 
 def offline(monkeypatch):
-    hub_module._fetched.cache_clear()
+    hub_module._fetch.cache_clear()
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
 
 
@@ -96,7 +96,7 @@ def test_a_hub_that_does_not_answer(monkeypatch, tmp_path):
     connect(monkeypatch, "http://127.0.0.1:9", tmp_path)
     with pytest.raises(DataError, match=r"hf://me/model is not in the cache .*, and http://127.0.0.1:9 did not answ"):
         local_model("hf://me/model")
-    hub_module._fetched.cache_clear()
+    hub_module._fetch.cache_clear()
 
 
 def test_an_interrupted_download_continues(hub, monkeypatch):
@@ -113,9 +113,9 @@ def test_an_interrupted_download_continues(hub, monkeypatch):
     ("hf://me/model@v9", r"hf://me/model@v9: there is no revision 'v9'; its branches and commits are at http"),
     ("hf://me/pickle", r"hf://me/pickle holds no model\.safetensors, and pickles .*hf://me/pickle@refs/pr/1\)"),
     ("hf://me/empty", r"hf://me/empty holds none of the files that are read: config\.json, model\.safetensors"),
-    ("hf://bert", r"hf://bert is no address of the Hugging Face Hub; it must look like hf://owner/name"),
+    ("hf://bert", r"hf://bert is not a Hugging Face Hub address; it must look like hf://owner/name"),
     ("hf://datasets/me/texts", r"hf://datasets/me/texts cannot be used here: what is needed is a model, hf://own"),
-    ("hf://me/a..b", r"hf://me/a\.\.b is no address of the Hugging Face Hub: "),
+    ("hf://me/a..b", r"hf://me/a\.\.b is not a Hugging Face Hub address: "),
 ])  # fmt: skip
 def test_what_cannot_be_had(hub, address, message):
     hub.add("models", "me/model", MODEL)

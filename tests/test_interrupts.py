@@ -8,7 +8,7 @@ import time
 import pytest
 
 from bert_tf import interrupts
-from bert_tf.interrupts import Interrupted, raising, requested, stopping
+from bert_tf.interrupts import Interrupted, defer_signals, pending_signal, raise_on_signals
 
 
 def send(number):
@@ -18,13 +18,13 @@ def send(number):
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_is_remembered_until_the_loop_asks(capsys, number, status):
     before = [signal.getsignal(n) for n in interrupts.SIGNALS]
-    with stopping("saving step 3"):
-        assert requested() is None
+    with defer_signals("saving step 3"):
+        assert pending_signal() is None
         send(number)
-        assert requested() == number
-    assert requested() is None and [signal.getsignal(n) for n in interrupts.SIGNALS] == before
+        assert pending_signal() == number
+    assert pending_signal() is None and [signal.getsignal(n) for n in interrupts.SIGNALS] == before
     assert f"{signal.Signals(number).name}: saving step 3; another one ends" in capsys.readouterr().err
-    with pytest.raises(KeyboardInterrupt, match="kept all") as raised, raising("kept all"):
+    with pytest.raises(KeyboardInterrupt, match="kept all") as raised, raise_on_signals("kept all"):
         send(number)
     assert raised.value.exit_status == status and raised.value.message == "kept all"
     assert [signal.getsignal(n) for n in interrupts.SIGNALS] == before
@@ -33,9 +33,9 @@ def test_a_signal_is_remembered_until_the_loop_asks(capsys, number, status):
 def test_a_second_signal_ends_the_process_at_once():
     program = """
 import os, signal, time
-from bert_tf.interrupts import requested, stopping
-with stopping("saving"):
-    requested()
+from bert_tf.interrupts import pending_signal, defer_signals
+with defer_signals("saving"):
+    pending_signal()
     os.kill(os.getpid(), signal.SIGINT)
     print("still here", flush=True)
     try:
@@ -49,16 +49,16 @@ with stopping("saving"):
 
 
 def test_before_the_loop_asks_for_the_first_time_a_signal_raises():
-    with pytest.raises(Interrupted, match="nothing was done"), stopping("saving", before="nothing was done"):
+    with pytest.raises(Interrupted, match="nothing was done"), defer_signals("saving", before="nothing was done"):
         send(signal.SIGINT)
 
 
 def test_an_ignored_signal_stays_ignored():
     former = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
-        with raising("ended"), stopping("saving"):
+        with raise_on_signals("ended"), defer_signals("saving"):
             send(signal.SIGTERM)
-            assert requested() is None
+            assert pending_signal() is None
     finally:
         signal.signal(signal.SIGTERM, former)
 
@@ -67,8 +67,8 @@ def test_outside_the_main_thread_nothing_is_handled():
     ended = []
 
     def work():
-        with stopping("saving"), raising():
-            ended.append(requested())
+        with defer_signals("saving"), raise_on_signals():
+            ended.append(pending_signal())
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -81,8 +81,8 @@ def test_a_signal_is_answered_while_the_main_thread_is_in_c(signals):
     """pbkdf2 computes for minutes without letting Python's handlers run, as a long operation of TensorFlow does."""
     program = """
 import hashlib
-from bert_tf.interrupts import answering, raising
-with answering(0.3), raising("kept nothing"):
+from bert_tf.interrupts import report_unhandled_signals, raise_on_signals
+with report_unhandled_signals(0.3), raise_on_signals("kept nothing"):
     print("begun", flush=True)
     hashlib.pbkdf2_hmac("sha256", b"", b"", 1_000_000_000)
 """
@@ -100,7 +100,7 @@ with answering(0.3), raising("kept nothing"):
 
 
 def test_a_signal_that_python_takes_is_not_answered_twice(capfd):
-    with pytest.raises(Interrupted), interrupts.answering(0.2), raising("kept all"):
+    with pytest.raises(Interrupted), interrupts.report_unhandled_signals(0.2), raise_on_signals("kept all"):
         send(signal.SIGINT)
         time.sleep(5)
     time.sleep(0.4)

@@ -11,7 +11,7 @@ from bert_tf.errors import ConfigError, DataError
     ("[" * 65 + "]" * 65, "nested more than 64 levels deep"),
     ('{"a":' * 65 + "1" + "}" * 65, "nested more than 64 levels deep"),
     ("9" * 5000, "an integer of 5,000 digits; at most 40 are read"),
-    ("NaN", "NaN is not a number of JSON"),
+    ("NaN", "NaN is not valid JSON"),
     ("{", "is not valid JSON"),
     ("", "is not valid JSON"),
 ])  # fmt: skip

@@ -12,7 +12,7 @@ import tensorflow as tf
 from bert_tf import remote
 from bert_tf.cli.main import main
 from bert_tf.errors import DataError, RunDirectoryError
-from bert_tf.remote import is_remote, local_copy, mirrored, push, writes_to
+from bert_tf.remote import is_remote, local_copy, mirror, push, writes_to
 
 
 @pytest.fixture(autouse=True)
@@ -57,12 +57,12 @@ def test_what_is_remote():
     assert is_remote("gs://bucket/run") and is_remote("ram://a/b")
     assert not any(map(is_remote, ("runs/a", "/runs/a", "hf://owner/name", "C:/runs", None)))
     assert local_copy("runs/a") == "runs/a"
-    with mirrored("runs/a") as folder:
+    with mirror("runs/a") as folder:
         assert folder == "runs/a"
 
 
 def test_a_folder_is_written_and_read_on_another_machine(address, cache):
-    with mirrored(address) as folder:
+    with mirror(address) as folder:
         write(folder, a="1", b="2")
         (Path(folder) / "sub").mkdir()
         (Path(folder) / "sub" / "c").write_text("3")
@@ -72,7 +72,7 @@ def test_a_folder_is_written_and_read_on_another_machine(address, cache):
     assert contents(copy / "sub") == {"c": "3"} and (copy / "a").read_text() == "1"
     assert not (copy / ".half.bert_tf").exists()
     before = (copy / "a").stat().st_mtime_ns
-    with mirrored(address) as folder:  # which holds what is there
+    with mirror(address) as folder:  # which holds what is there
         assert (Path(folder) / "sub" / "c").read_text() == "3"
         (Path(folder) / "b").unlink()
         write(folder, d="4")
@@ -85,9 +85,9 @@ def test_a_folder_is_written_and_read_on_another_machine(address, cache):
 @pytest.mark.parametrize("last", [1, 2, 3, 4, 5])
 def test_a_file_that_changes_is_there_before_and_after(address, cache, monkeypatch, last):
     """A writer is killed after each of the five writes of a push: a new file, one beside, a listing, one in place, a listing."""
-    with mirrored(address) as folder:
+    with mirror(address) as folder:
         write(folder, metrics="one", report="a")
-    done, write_whole = [], remote._written
+    done, write_whole = [], remote._whole_file
 
     @contextlib.contextmanager
     def killed(place):
@@ -97,14 +97,14 @@ def test_a_file_that_changes_is_there_before_and_after(address, cache, monkeypat
             yield found
         done.append(place)
 
-    with contextlib.suppress(KeyboardInterrupt), mirrored(address) as folder:
+    with contextlib.suppress(KeyboardInterrupt), mirror(address) as folder:
         write(folder, metrics="one two", model="new")
-        monkeypatch.setattr(remote, "_written", killed)
-    monkeypatch.setattr(remote, "_written", write_whole)
+        monkeypatch.setattr(remote, "_whole_file", killed)
+    monkeypatch.setattr(remote, "_whole_file", write_whole)
     cache("b")
     old, new = {"metrics": "one", "report": "a"}, {"metrics": "one two", "report": "a", "model": "new"}
     assert contents(local_copy(address)) == (old if last < 3 else new)
-    with mirrored(address) as folder:
+    with mirror(address) as folder:
         write(folder, metrics="one two three")
     cache("c")
     assert contents(local_copy(address)) == (old if last < 3 else new) | {"metrics": "one two three"}
@@ -115,20 +115,20 @@ def test_a_file_that_changes_is_there_before_and_after(address, cache, monkeypat
 def test_one_writer_at_a_time(address):
     lease_of(address)
     message = f"{address} is in use by process 1 on other-host.*wait [56][0-9] seconds"
-    with pytest.raises(RunDirectoryError, match=message), mirrored(address):
+    with pytest.raises(RunDirectoryError, match=message), mirror(address):
         pass
     lease_of(address, until=time.time() - 1)
-    with mirrored(address):  # the other one was not heard of
+    with mirror(address):  # the other one was not heard of
         with pytest.raises(RunDirectoryError, match=f"is in use by process {os.getpid()} on {os.uname().nodename}"):
-            with mirrored(address):
+            with mirror(address):
                 pass
     lease_of(address, machine=os.uname().nodename, process=2**22 + 1)
-    with mirrored(address):  # the other one ran on this machine, and was killed
+    with mirror(address):  # the other one ran on this machine, and was killed
         pass
 
 
 def test_a_writer_that_was_given_up_writes_no_more(address):
-    with pytest.raises(RunDirectoryError, match="was taken over by another process"), mirrored(address) as folder:
+    with pytest.raises(RunDirectoryError, match="was taken over by another process"), mirror(address) as folder:
         write(folder, a="1")
         push(folder)
         lease_of(address)

@@ -211,6 +211,6 @@ def inspect_shards(
 
 def _field(name, content, width):
     """`name` and the content beside it, wrapped; a list is wrapped between its items only."""
-    items = console.words(content, width - _INDENT) if isinstance(content, str) else content
+    items = console.split_words(content, width - _INDENT) if isinstance(content, str) else content
     for number, line in enumerate(console.wrap(items, width - _INDENT)):
         yield f"{name if number == 0 else '':<{_INDENT}}{line}".rstrip()

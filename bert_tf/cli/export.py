@@ -100,7 +100,7 @@ def run(arguments):
     from bert_tf.export import export_run
     from bert_tf.export.saved_model import SETTINGS
     from bert_tf.parsing import read_json_object
-    from bert_tf.remote import shown
+    from bert_tf.remote import display_path
 
     path = export_run(
         arguments.run,
@@ -115,7 +115,7 @@ def run(arguments):
     written = read_json_object(path / "assets" / SETTINGS)
     how = "read in windows of" if "stride" in written else "truncated after"
     print(f"texts are {how} {written['sequence_length']:,} tokens with special tokens; --sequence-length sets that")
-    print(f"{shown(path)}\nto see its inputs and outputs: saved_model_cli show --dir {shown(path)} --all")
+    print(f"{display_path(path)}\nto see its inputs and outputs: saved_model_cli show --dir {display_path(path)} --all")
 
 
 def _compress(arguments, options):
@@ -127,7 +127,7 @@ def _compress(arguments, options):
         )
 
     from bert_tf.compression import export_compressed
-    from bert_tf.remote import shown
+    from bert_tf.remote import display_path
 
     written = export_compressed(
         arguments.run,
@@ -138,4 +138,4 @@ def _compress(arguments, options):
         sequence_length=arguments.sequence_length,
         **options | ({"static": True} if arguments.static else {}),
     )
-    print("\n".join([*written.lines(), shown(written.path)]))
+    print("\n".join([*written.lines(), display_path(written.path)]))

@@ -38,7 +38,7 @@ def run(arguments):
 
     given = {} if arguments.max_new_tokens is None else {"max_new_tokens": arguments.max_new_tokens}
     given = apply_overrides(given, arguments.set)
-    config = run_settings(arguments.run).changed(given)
+    config = run_settings(arguments.run).replace(given)
 
     from bert_tf.generation import TextGenerator
     from bert_tf.training.loading import load_for_generation

@@ -10,7 +10,7 @@ import sys
 import bert_tf
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, UserError
-from bert_tf.interrupts import Interrupted, answering, raising
+from bert_tf.interrupts import Interrupted, raise_on_signals, report_unhandled_signals
 from bert_tf.remote import is_remote
 
 COMMANDS = {
@@ -77,7 +77,7 @@ def main(arguments=None):
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     kept = "run the same command again to resume" if options.command in RESUMABLE else "no partial result was kept"
     try:
-        with answering(), raising(f"interrupted; {kept}"):
+        with report_unhandled_signals(), raise_on_signals(f"interrupted; {kept}"):
             if options.command not in REMOTE and is_remote(getattr(options, "output", None)):
                 raise ConfigError(f"--output is {options.output}; write to a path of this machine, and copy that")
             return _module(options.command).run(options) or 0

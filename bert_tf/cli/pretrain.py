@@ -13,7 +13,7 @@ in Python:
 """
 
 from bert_tf.cli import settings
-from bert_tf.remote import shown
+from bert_tf.remote import display_path
 from bert_tf.training.pretrain_config import PretrainConfig
 
 
@@ -43,12 +43,12 @@ def run(arguments):
 
 def print_metrics(directory, metrics):
     """What `pretrain` returned: the last losses and accuracies."""
-    print(f"\n{shown(directory.path)} at step {metrics['step']:,}")
+    print(f"\n{display_path(directory.path)} at step {metrics['step']:,}")
     found = {name: value for name, value in metrics.items() if name.endswith(("loss", "accuracy"))}
     width = max(map(len, found), default=0) + 2
     for name, value in found.items():
         print(f"  {name:<{width}}" + ("not a finite number" if value is None else f"{value:.4f}"))
-    print(f"report: {shown(directory.path)}/report.html")
+    print(f"report: {display_path(directory.path)}/report.html")
 
 
 def advice(config, output):

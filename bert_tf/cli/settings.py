@@ -18,7 +18,7 @@ def add_config(parser, default, cls, shown_default="%(default)s"):
     """
     text = f"a YAML file, or the name of one that ships with the library (default {shown_default})"
     named = parser.add_argument("--config", default=default, help=text)
-    named.completer = lambda **_: config.shipped()
+    named.completer = lambda **_: config.shipped_configs()
     changed = add_set(parser, "change a setting, e.g. --set train.batch_size=64; may be repeated")
     changed.completer = lambda **_: [f"{key}=" for key in config.keys(cls)]
 

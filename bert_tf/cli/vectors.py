@@ -20,7 +20,7 @@ in Python:
 """
 
 from bert_tf.cli import settings
-from bert_tf.remote import shown
+from bert_tf.remote import display_path
 from bert_tf.vectors.vectors_config import VectorsConfig
 
 
@@ -50,7 +50,7 @@ def run(arguments):
     directory, metrics = train_vectors(config, arguments.corpus, arguments.output, arguments.text_field, errors)
     size = directory.section("model")
     print(
-        f"{shown(directory.path)}: {size['vocabulary_size']:,} vectors of {size['hidden_size']} numbers, loss {metrics['loss']:.4f}"
+        f"{display_path(directory.path)}: {size['vocabulary_size']:,} vectors of {size['hidden_size']} numbers, loss {metrics['loss']:.4f}"
     )
     if arguments.similarity:
         table = WordTable.load(directory.path)

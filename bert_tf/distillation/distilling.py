@@ -11,7 +11,7 @@ from bert_tf.distillation.distill_config import check_distillation, check_distil
 from bert_tf.distillation.from_teacher import FromTeacher
 from bert_tf.distillation.pretraining import TeachingPretraining
 from bert_tf.parsing import read_json_object
-from bert_tf.remote import shown, writes_to
+from bert_tf.remote import display_path, writes_to
 from bert_tf.training.finetuning import finetune_seeds
 from bert_tf.training.loading import load_finetuned
 from bert_tf.training.pretraining import pretrain
@@ -42,8 +42,8 @@ def distill(config, output):
     check_distillation(config)
     strategy = strategy_of(config.train)
     lock = files.lock_directory(output) if is_chief(strategy) else contextlib.nullcontext()
-    message = f"interrupted; the same command continues {shown(output)}"
-    with interrupts.raising(message), explain_lost_workers(), lock as in_place:
+    message = f"interrupted; the same command continues {display_path(output)}"
+    with interrupts.raise_on_signals(message), explain_lost_workers(), lock as in_place:
         with strategy.scope():  # a teacher that is asked in the step has its weights on every device
             learning = FromTeacher(config)
         summary = finetune_seeds(config, output, strategy, in_place, learning=learning)

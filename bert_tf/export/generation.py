@@ -9,7 +9,7 @@ from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.export.requests import check_as_many, check_at_most, check_between, refuse_texts
 from bert_tf.export.signatures import TEXT, TRIAL_TEXTS, ServingModule, Signature
-from bert_tf.generation import GenerationConfig, PromptTokenizer, TextGenerator, TextScorer, find_texts
+from bert_tf.generation import GenerationConfig, PromptTokenizer, TextGenerator, TextScorer, generate
 from bert_tf.parsing import brief
 from bert_tf.tokenizers.ops.model_rows import padded
 from bert_tf.tokenizers.ops.strings import valid_utf8
@@ -77,10 +77,9 @@ class ServedGeneration(ServingModule):
         for name, tokens in (("stop_tokens", stop_tokens), ("allowed_tokens", allowed_tokens)):
             if tokens is not None and (isinstance(tokens, str) or not isinstance(tokens, (list, tuple))):
                 raise ConfigError(f"{name} is {brief(tokens)}; it must be a list of tokens, such as [{brief(tokens)}]")
-        self.config = base.changed(settings)
+        self.config = base.replace(settings)
         self.stop_tokens, self.allowed_tokens = tuple(stop_tokens), allowed_tokens and tuple(allowed_tokens)
-        backbone, frame = model.backbone, frame or model.frame(tokenizer)
-        self._generator = TextGenerator(backbone, tokenizer, stop_tokens, allowed_tokens, frame)
+        self._generator, backbone = TextGenerator(model, tokenizer, stop_tokens, allowed_tokens, frame), model.backbone
         self._prompts, self._stop_strings = self._generator.prompts, self._generator.stop_strings(self.config)
         self._frame, self._has_encoder = self._prompts.frame, self._prompts.has_encoder
         new, longest = self.config.max_new_tokens, backbone.config.max_positions
@@ -106,7 +105,7 @@ class ServedGeneration(ServingModule):
     def default_length(cls, model, tokenizer, trained, settings):
         backbone, new = model.backbone, settings.get("max_new_tokens", GenerationConfig.max_new_tokens)
         new = new if isinstance(new, int) else GenerationConfig.max_new_tokens  # another type is refused later
-        prompts = PromptTokenizer(backbone, tokenizer, model.frame(tokenizer))
+        prompts = PromptTokenizer(model, tokenizer)
         room = backbone.config.max_positions - new
         if prompts.has_encoder:
             return trained
@@ -198,7 +197,7 @@ class ServedGeneration(ServingModule):
         if "max_new_tokens" in each and not self.static:
             limit = tf.maximum(tf.reduce_max(each["max_new_tokens"]), 1)  # there may be no text
         steps, restrictions = self._prompts.steps(token_ids, mask, limit), self._generator.restrictions(self.config)
-        found = find_texts(steps, self.config, restrictions, self.tokenizer.pad_id, each, self._stop_strings)
+        found = generate(steps, self.config, restrictions, self.tokenizer.pad_id, each, self._stop_strings)
         size = tf.shape(found["token_ids"])
         texts = self._stop_strings.texts(
             tf.reshape(found["token_ids"], [-1, size[2]]), tf.reshape(found["lengths"], [-1])

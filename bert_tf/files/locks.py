@@ -8,10 +8,10 @@ from pathlib import Path
 from absl import logging
 
 from bert_tf.errors import RunDirectoryError
+from bert_tf.files.os_errors import explain_disk_errors
 from bert_tf.files.reading import is_there
-from bert_tf.files.refusals import explain_disk_errors
 
-#: Set to "off" to go without locks, on file systems that have none.
+#: The environment variable that turns locks off ("off"), for file systems that have none.
 LOCKS = "BERT_TF_LOCKS"
 #: The file that is locked for a folder.
 LOCK = ".lock"
@@ -27,10 +27,10 @@ def lock_directory(path, wait=False):
 
     Args:
         path: the folder; made if missing.
-        wait: whether to wait for another process that holds it, after a line of log that says so.
+        wait: whether to wait for another process that holds it. The wait is logged.
 
     Yields:
-        function() -> whether `path` still is the folder that was locked, and was not moved, deleted or exchanged.
+        function() -> whether `path` is still the folder that was locked: it was not moved, deleted or replaced.
 
     Raises:
         RunDirectoryError: another process holds it, `path` is a file, or its file system has no
@@ -47,7 +47,7 @@ def lock_directory(path, wait=False):
             with explain_disk_errors(path / LOCK):
                 file = stack.enter_context(open(path / LOCK, "a+", encoding="utf-8"))
             if not _lock(file, path / LOCK, path, wait):
-                continue  # its holder has removed the folder with this lock
+                continue  # another process has removed the folder with this lock
             if made:
                 stack.callback(_remove_unused, path)
             with explain_disk_errors(path / LOCK):
@@ -103,7 +103,7 @@ def _remove_unused(path):
 
 
 def _lock(file, path, shown, wait):
-    """Locks the open file; whether it still lies at `path`. Messages speak of `shown`."""
+    """Locks the open file, and returns whether it still lies at `path`. Messages name `shown`."""
     if os.environ.get(LOCKS) == "off":
         return True
     try:

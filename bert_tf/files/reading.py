@@ -1,11 +1,11 @@
-"""Which files there are, what they hold as a checksum."""
+"""Lists folders, and computes checksums of files."""
 
 import hashlib
 import os
 from pathlib import Path
 
 from bert_tf.errors import RunDirectoryError
-from bert_tf.files.refusals import explain_reading
+from bert_tf.files.os_errors import explain_reading
 
 
 def sha256(path):
@@ -15,9 +15,9 @@ def sha256(path):
 
 
 def list_folder(path):
-    """The paths in a folder, sorted by name; none where there is no such folder.
+    """The paths in a folder, sorted by name; an empty list for a folder that does not exist.
 
-    `Path.glob` and `Path.exists` say the same of an unreadable folder as of an empty one.
+    `Path.glob` and `Path.exists` do not tell an unreadable folder from an empty one.
 
     Raises:
         RunDirectoryError: the folder cannot be read.

@@ -1,7 +1,7 @@
 """Files and folders that are written whole or not at all.
 
-What is written has another name until it is complete: `.NAME.RANDOM.bert_tf` in the same folder. Its process holds a
-lock on it, so that the next process knows what a killed one left, and removes it.
+A file or folder has another name until it is complete: `.NAME.RANDOM.bert_tf` in the same folder. The process that
+writes it holds a lock on it. The next process removes those without a lock: a killed process has left them.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bert_tf.errors import RunDirectoryError
 from bert_tf.files.locks import LOCK, holds, is_same, lock_directory
-from bert_tf.files.refusals import explain_disk_errors
+from bert_tf.files.os_errors import explain_disk_errors
 
 _UNFINISHED, _REPLACED = ".bert_tf", ".bert_tf_replaced"
 
@@ -26,12 +26,12 @@ def atomic_path(path, replace=True):
     """Gives the path of an empty file, which becomes `path` when the block succeeds.
 
     A reader sees the old file or the new one, never a part. A block that raises leaves no trace. A link is followed:
-    the file that it points to is replaced. What is no regular file, such as a pipe or /dev/null, is written to as it
-    is.
+    the file that it points to is replaced. A path that is not a regular file, such as a pipe or /dev/null, is written to
+    directly.
 
     Args:
         path: the file.
-        replace: False refuses a file that is there, also one that came while the block ran.
+        replace: False refuses an existing file, also one that another process wrote while the block ran.
 
     Raises:
         RunDirectoryError: the disk is full, the folder cannot be written, or `path` is a folder.
@@ -39,7 +39,7 @@ def atomic_path(path, replace=True):
     with explain_disk_errors(path):
         former = check_output(path)
         if former is not None and not replace:
-            raise _there(path)
+            raise _exists_error(path)
         if former is not None and not stat.S_ISREG(former):
             yield Path(path)
             return
@@ -56,7 +56,7 @@ def atomic_path(path, replace=True):
                     os.link(temporary, path)
                     return
                 except FileExistsError:
-                    raise _there(path) from None
+                    raise _exists_error(path) from None
                 except OSError:  # a file system without links
                     pass
             os.replace(temporary, path)
@@ -71,10 +71,10 @@ def atomic_write(path, mode="w", replace=True):
 
 
 def check_output(path):
-    """Refuses a path at which no file can be written; for commands that compute for long before they write.
+    """Refuses a path at which no file can be written. For commands that compute for long before they write.
 
     Returns:
-        The mode of what is there, as `os.stat` has it; None where there is nothing.
+        The mode of an existing file, as `os.stat` has it; None where nothing exists.
 
     Raises:
         RunDirectoryError: `path` is a folder, on the way to it is a file, or its folder may not be written.
@@ -99,7 +99,7 @@ def check_output(path):
 def atomic_folder(path, replace=False):
     """Makes a folder that appears with all its files or not at all.
 
-    It is locked meanwhile, unless this process has locked it, or a folder that it lies in, already.
+    It is locked while the block runs, unless this process has already locked it or a folder that it lies in.
 
     Args:
         path: the folder; missing or empty, or with `replace` any folder.
@@ -144,7 +144,7 @@ def atomic_folder(path, replace=False):
                 sync(parent)
 
 
-def _there(path):
+def _exists_error(path):
     return RunDirectoryError(f"{path} exists already; choose another file, or remove it")
 
 
@@ -158,7 +158,7 @@ def sync(path):
 
 
 def _entries(path):
-    """Whether a folder holds anything but its lock and what a killed process left. False where there is no folder."""
+    """Whether a folder holds anything but its lock and the leftovers of killed processes. False without a folder."""
     with contextlib.suppress(FileNotFoundError):
         return any(name != LOCK and not name.endswith(_UNFINISHED) for name in os.listdir(path))
     return False
@@ -178,7 +178,7 @@ def _fill(new, path):
 
 
 def _exchange(new, path):
-    """Renames `new` to `path`; what lies there has another name meanwhile, and is removed."""
+    """Renames `new` to `path`. The old folder gets another name first, and is removed at the end."""
     former = path.with_name(f".{path.name}.{secrets.token_hex(4)}{_REPLACED}")
     os.rename(path, former)
     try:
@@ -201,7 +201,7 @@ def _restore_replaced(path):
 
 @contextlib.contextmanager
 def _temporary(path, parent=None, folder=False):
-    """An empty file or folder with a name of its own, which is removed at the end if it still has it."""
+    """An empty file or folder with a temporary name, which is removed at the end if it still has this name."""
     parent = parent or path.parent
     while True:
         temporary = parent / f".{path.name[:50]}.{secrets.token_hex(4)}{_UNFINISHED}"

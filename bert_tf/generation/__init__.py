@@ -9,11 +9,11 @@ __getattr__, __all__ = lazy_names(__name__, {
     "beams": ["beam_search"],
     "generation_config": ["GenerationConfig"],
     "generator": ["Generated", "TextGenerator"],
+    "methods": ["generate"],
     "prompts": ["PromptTokenizer"],
     "restrictions": ["Restrictions"],
     "sampling": ["generate_tokens"],
     "scoring": ["ContinuationScore", "Perplexity", "TextScorer"],
-    "search": ["find_texts"],
     "steps": ["DecoderSteps", "EncoderDecoderSteps"],
     "stop_strings": ["StopStrings"],
 })  # fmt: skip

@@ -1,4 +1,4 @@
-"""The most probable texts of several that are continued side by side.
+"""Beam search: the most probable of several texts that are continued side by side.
 
 One scheme in tensor2tensor, Mesh TensorFlow and Model Garden, and nearly the same in transformers: k texts that go
 on ("alive") and k that have ended ("finished"). Each step takes the 2k best continuations of the alive ones; those
@@ -15,8 +15,8 @@ that end may join the finished, the best k of the others stay alive.
 import keras
 from keras import ops
 
-from bert_tf.generation.sampling import SAME, is_any, of_texts
-from bert_tf.generation.steps import repeated
+from bert_tf.generation.sampling import SAME, is_any, restrictions_of_texts
+from bert_tf.generation.steps import repeat
 
 _NEVER = -1e9
 
@@ -46,8 +46,8 @@ def beam_search(steps, config, restrictions, filler=0, each=SAME):
     """
     search = _Search(steps, config, restrictions, filler, each)
     logits, cache = steps.first()
-    state = search.start(repeated(logits, config.beams), repeated(cache, config.beams))
-    state = keras.ops.while_loop(search.goes_on, search.step, state)
+    state = search.start(repeat(logits, config.beams), repeat(cache, config.beams))
+    state = keras.ops.while_loop(search.can_continue, search.step, state)
     return search.result(state)
 
 
@@ -58,8 +58,8 @@ class _Search:
     """
 
     def __init__(self, steps, config, restrictions, filler, each):
-        self.steps, self.beams = steps.repeated(config.beams), config.beams
-        self.restrictions = of_texts(restrictions, each, config.beams)
+        self.steps, self.beams = steps.repeat(config.beams), config.beams
+        self.restrictions = restrictions_of_texts(restrictions, each, config.beams)
         self.limit, self.prompt_length, self.filler = steps.max_new_tokens, steps.prompt_length, filler
         self.hugging_face, self.alpha = config.beam_variant == "huggingface", config.length_penalty
         self.n_best, self.stop_ids = config.n_best, tuple(restrictions.stop_ids)
@@ -77,17 +77,17 @@ class _Search:
         finished = ops.full((self.batch, self.beams), _NEVER, dtype="float32")
         lengths = ops.zeros((self.batch, self.beams), dtype="int32")
         index = ops.convert_to_tensor(0, dtype="int32")
-        return self._grown(index, logits, tokens, alive, tokens, finished, lengths, cache)
+        return self._extend(index, logits, tokens, alive, tokens, finished, lengths, cache)
 
     def step(self, index, last, alive_tokens, alive, finished_tokens, finished, lengths, cache):
         logits, cache = self.steps.next(last, cache, index - 1)
-        return self._grown(index, logits, alive_tokens, alive, finished_tokens, finished, lengths, cache)
+        return self._extend(index, logits, alive_tokens, alive, finished_tokens, finished, lengths, cache)
 
-    def goes_on(self, index, last, alive_tokens, alive, finished_tokens, finished, lengths, cache):
+    def can_continue(self, index, last, alive_tokens, alive, finished_tokens, finished, lengths, cache):
         """Whether an alive text may still become better than a finished one."""
-        return ops.any(ops.logical_and(index < self.limits, self._improvable(alive, finished)))
+        return ops.any(ops.logical_and(index < self.limits, self._can_improve(alive, finished)))
 
-    def _improvable(self, alive, finished):
+    def _can_improve(self, alive, finished):
         """bool [B, 1]."""
         best_possible = alive[:, :1] / self._penalty(self.limits)
         if self.hugging_face:
@@ -97,8 +97,8 @@ class _Search:
         # Fewer than n_best finished: the original stops at the first, where no alive text can beat it.
         return ops.logical_or(best_possible > worst, ops.logical_not(taken[:, self.n_best - 1 : self.n_best]))
 
-    def _grown(self, index, logits, alive_tokens, alive, finished_tokens, finished, lengths, cache):
-        """The state with new token number `index`, of which `logits` [B * k, V] tell."""
+    def _extend(self, index, logits, alive_tokens, alive, finished_tokens, finished, lengths, cache):
+        """The state with new token number `index`, chosen by `logits` [B * k, V]."""
         k, vocabulary_size = self.beams, logits.shape[-1]
         log_p = ops.log_softmax(logits, axis=-1)
         flat = ops.reshape(alive_tokens, (self.batch * k, self.limit))

@@ -81,7 +81,7 @@ class GenerationConfig:
         if "" in self.stop_strings:
             raise ConfigError("stop_strings has an empty string, at which every text would end; remove it")
 
-    def changed(self, settings):
+    def replace(self, settings):
         """These settings with some of them changed; with another method, those of the old one get their defaults.
 
         Args:
@@ -91,7 +91,7 @@ class GenerationConfig:
             ConfigError: an unknown name, a value that does not fit, or settings of another method than the new one.
 
         Example:
-            GenerationConfig(method="beam_search", beams=8).changed({"method": "greedy"})
+            GenerationConfig(method="beam_search", beams=8).replace({"method": "greedy"})
         """
         kept = self
         if settings.get("method", self.method) != self.method:

@@ -1,4 +1,4 @@
-"""Texts from prompts: the tokenizer before and after `generate_tokens` and `beam_search`."""
+"""Generates texts from prompts."""
 
 import dataclasses
 
@@ -8,10 +8,10 @@ from keras import ops
 from bert_tf.backend import as_graph
 from bert_tf.errors import ConfigError
 from bert_tf.generation.generation_config import GenerationConfig
+from bert_tf.generation.methods import generate
 from bert_tf.generation.prompts import PromptTokenizer
 from bert_tf.generation.restrictions import Restrictions
 from bert_tf.generation.sampling import next_token
-from bert_tf.generation.search import find_texts
 from bert_tf.generation.stop_strings import StopStrings, unwritable
 from bert_tf.parsing import brief
 
@@ -25,7 +25,7 @@ class Generated:
             continues its prompt begins with the space between the two, if there is one.
         token_ids: list of int, the new tokens, a stop token included.
         score: float; see `generate_tokens` and `beam_search`.
-        finished: whether the text ended by itself, not at `max_new_tokens`.
+        finished: whether a stop token or stop string ended the text; False where `max_new_tokens` cut it.
 
     Example:
         TextGenerator(gpt, tokenizer)(["a good"], GenerationConfig(max_new_tokens=5))[0][0].token_ids
@@ -38,36 +38,38 @@ class Generated:
 
 
 class TextGenerator:
-    """Continues prompts, or answers them as sources: what the model was trained to do.
+    """Continues prompts, or answers them as sources, whichever the model was trained for.
 
     `Frame` says which special tokens a prompt gets, and which of them end a text. Rows of the token table beyond the
     vocabulary, as T5 has them, are never chosen.
 
     Args:
-        model: a `Decoder` or an `EncoderDecoder`.
+        model: a `Decoder` or an `EncoderDecoder`, or an objective with one as its backbone.
         tokenizer: of its pretraining.
         stop_tokens: further tokens that end a text, spelled as in the vocabulary.
-        allowed_tokens: the only tokens that may be generated, spelled so; None for all.
-        frame: of `PromptTokenizer`: how the model was trained to read prompts. `objective.frame(tokenizer)` of a
-            pretraining model, `task.frame` of a fine-tuned one; `load_for_generation` returns it.
+        allowed_tokens: the only tokens that may be generated, spelled as in the vocabulary; None for all.
+        frame: of `PromptTokenizer`, which says which frame None means. A backbone alone does not know the frame of its
+            objective: `objective.frame(tokenizer)`, or what `load_for_generation` returns. The model of a task needs
+            `task.frame`.
 
     Raises:
         ConfigError: a model or tokenizer that `PromptTokenizer` refuses, or a token that the vocabulary lacks.
 
     Example:
-        generate = TextGenerator(gpt, tokenizer)
+        generate = TextGenerator(CausalLM(gpt), tokenizer)
         generate(["a good", "the film is"], GenerationConfig(max_new_tokens=5))[0][0].text
         for piece in generate.stream("a good", GenerationConfig(method="sample", top_p=0.9, max_new_tokens=5)):
             print(piece, end="")
     """
 
     def __init__(self, model, tokenizer, stop_tokens=(), allowed_tokens=None, frame=None):
-        self.model, self.tokenizer, self.prompts = model, tokenizer, PromptTokenizer(model, tokenizer, frame)
+        self.tokenizer, self.prompts = tokenizer, PromptTokenizer(model, tokenizer, frame)
+        self.model = self.prompts.model
         self.stop_ids = tuple(sorted({*self.prompts.frame.stop_ids, *map(self._id, stop_tokens)}))
         self.allowed_ids = None if allowed_tokens is None else tuple(map(self._id, allowed_tokens))
-        if self.allowed_ids is None and tokenizer.vocabulary_size < model.config.vocabulary_size:
+        if self.allowed_ids is None and tokenizer.vocabulary_size < self.model.config.vocabulary_size:
             self.allowed_ids = tuple(range(tokenizer.vocabulary_size))
-        self._compiled = {}
+        self._compiled, self._stop_strings = {}, {}
 
     def __call__(self, prompts, config=GenerationConfig()):
         """Generates texts for each prompt.
@@ -87,11 +89,7 @@ class TextGenerator:
         result = self._function(config)(token_ids, mask, np.int32(config.seed))
         result = {name: np.asarray(value) for name, value in result.items()}
         return [
-            [
-                self._generated(ids[:length].tolist(), float(score), config)
-                for ids, length, score in zip(*texts)
-                if length
-            ]
+            [self._answer(ids[:length].tolist(), float(score), config) for ids, length, score in zip(*texts) if length]
             for texts in zip(result["token_ids"], result["lengths"], result["scores"])
         ]
 
@@ -102,10 +100,10 @@ class TextGenerator:
 
         Raises:
             DataError: as `__call__`.
-            ConfigError: beam search, whose text is known at its end only.
+            ConfigError: beam search, which only knows its text at the end.
         """
         if config.method == "beam_search":
-            raise ConfigError("beam search knows its text at the end only; stream with method greedy or sample")
+            raise ConfigError("beam search only knows its text at the end; stream with method greedy or sample")
         prompt_ids, mask = self.prompts.rows([prompt], config.max_new_tokens)
         first, following = self._function(config, streamed=True)
         new = np.full((1, config.max_new_tokens), self.tokenizer.pad_id, "int32")
@@ -115,8 +113,8 @@ class TextGenerator:
             new[:, index] = np.asarray(token)
             text, ended = self._text(new[0, : index + 1].tolist(), config)
             ended = ended or index + 1 == config.max_new_tokens
-            # The bytes of half a character, or the begin of a stop string, are not shown before it is whole.
-            known = text if ended else text[: _undecided(text, config.stop_strings)]
+            # Half a character, and the beginning of a stop string, are held back until the rest decides.
+            known = text if ended else text[: _certain_length(text, config.stop_strings)]
             if known.startswith(shown) and len(known) > len(shown):
                 yield known[len(shown) :]
                 shown = known
@@ -136,11 +134,13 @@ class TextGenerator:
         )
 
     def stop_strings(self, config):
-        """The `StopStrings` of a configuration.
+        """The `StopStrings` of a configuration, made once.
 
         Raises:
-            ConfigError: one that the tokenizer cannot write, at which no text would end.
+            ConfigError: a string that the tokenizer cannot write, so that no text would end there.
         """
+        if config.stop_strings in self._stop_strings:
+            return self._stop_strings[config.stop_strings]
         for string in config.stop_strings:
             read = unwritable(self.tokenizer, string)
             if read is not None:
@@ -148,26 +148,28 @@ class TextGenerator:
                     f"the model's tokenizer cannot write the stop string {brief(string)}: it reads {brief(f'a {string} a')} "
                     f"as {brief(read)}, and no text would end there; choose another"
                 )
-        hidden, continues = (*self.stop_ids, self.tokenizer.pad_id), not self.prompts.frame.is_source
-        return StopStrings(config.stop_strings, self.tokenizer, hidden, continues)
+        not_shown, continues = (*self.stop_ids, self.tokenizer.pad_id), not self.prompts.frame.is_source
+        stop_strings = StopStrings(config.stop_strings, self.tokenizer, not_shown, continues)
+        self._stop_strings[config.stop_strings] = stop_strings
+        return stop_strings
 
     def _function(self, config, streamed=False):
         """The computation as a graph, made once for each configuration, whatever its seed."""
         key = dataclasses.replace(config, seed=0), streamed
         if key not in self._compiled:
-            self._compiled[key] = self._streaming(config) if streamed else self._whole(config)
+            self._compiled[key] = self._stream_functions(config) if streamed else self._text_function(config)
         return self._compiled[key]
 
-    def _whole(self, config):
+    def _text_function(self, config):
         restrictions, ends = self.restrictions(config), self.stop_strings(config)
 
         def function(token_ids, mask, seed):
             steps = self.prompts.steps(token_ids, mask, config.max_new_tokens)
-            return find_texts(steps, config, restrictions, self.tokenizer.pad_id, {"seed": seed}, ends)
+            return generate(steps, config, restrictions, self.tokenizer.pad_id, {"seed": seed}, ends)
 
         return as_graph(function, [((None, None), "int32"), ((None, None), "bool"), ((), "int32")])
 
-    def _streaming(self, config):
+    def _stream_functions(self, config):
         restrictions = self.restrictions(config)
 
         def token_of(steps, new, logits, index, seed):
@@ -194,13 +196,13 @@ class TextGenerator:
         text, found = self.stop_strings(config).cut(self.prompts.text(i for i in ids if i not in self.stop_ids))
         return text, found or ids[-1] in self.stop_ids
 
-    def _generated(self, ids, score, config):
+    def _answer(self, ids, score, config):
         text, ended = self._text(ids, config)
         return Generated(text, ids, score, ended)
 
 
-def _undecided(text, stop_strings):
-    """From where on the end of a text may still change: half a character, or the begin of a stop string."""
+def _certain_length(text, stop_strings):
+    """How many characters of a text cannot change any more: all before half a character or the beginning of a stop string."""
     end = len(text.rstrip("\ufffd"))
     for stop in stop_strings:
         for size in range(min(len(stop) - 1, end), 0, -1):

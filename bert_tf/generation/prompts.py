@@ -1,4 +1,4 @@
-"""Prompts as the rows that a model reads, and the tokens that it writes as text."""
+"""Encodes prompts as rows of a model, and decodes the tokens that it writes."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from bert_tf.tokenizers.frame import Frame
 
 
 class PromptTokenizer:
-    """The tokenizer of a model that writes text: a prompt in its `Frame`, as the model reads it.
+    """Encodes prompts in the `Frame` that a model was trained with, and decodes what it writes.
 
     | | decoder | encoder-decoder |
     |---|---|---|
@@ -18,18 +18,25 @@ class PromptTokenizer:
     | first token written | what follows the prompt | what follows `start_id`, which is padding: so T5 was pretrained |
 
     Args:
-        model: a `Decoder` or an `EncoderDecoder`.
+        model: a `Decoder` or an `EncoderDecoder`, or an objective with one as its backbone, such as a `CausalLM`.
         tokenizer: of its pretraining.
-        frame: the `Frame` that the model was trained with; None for `Frame.answering` with an encoder-decoder or a
-            decoder with a prefix, and `Frame.continuing` with another decoder.
+        frame: the `Frame` that the model was trained with. None: that of the objective, `objective.frame(tokenizer)`;
+            where it has none, and for a backbone, the frame of the tokenizer's layout: `Frame.answering` for an
+            encoder-decoder or a decoder with a prefix, `Frame.continuing` for another decoder.
+
+    The layout's frame is right for a model trained on shards, whose rows begin with the layout's tokens (RoBERTa's
+    layout: `<s>`; GPT-2's: none), and for an imported one, whose files tell the layout. After training on ids without
+    special tokens, such as those of `tokenizer.encode`, give `frame=Frame.continuing(tokenizer, before=())`.
 
     Attributes:
+        model: the decoder or encoder-decoder.
         frame: the `Frame`.
         has_encoder: whether the prompt is read by an encoder.
         start_id: int, the token that the written text of an encoder-decoder begins with.
 
     Raises:
-        ConfigError: the model is an encoder, or has fewer rows in its token table than the tokenizer has tokens.
+        ConfigError: the model is an encoder, or has fewer rows in its token table than the tokenizer has tokens; or the
+            model of a task without a `frame`.
 
     Example:
         prompts = PromptTokenizer(gpt, tokenizer)
@@ -38,6 +45,14 @@ class PromptTokenizer:
     """
 
     def __init__(self, model, tokenizer, frame=None):
+        backbone = getattr(model, "backbone", model)
+        if frame is None and backbone is not model:
+            if not hasattr(model, "frame"):
+                raise ConfigError(
+                    f"{model.name} is the model of a task, which knows how its prompts are read; give frame=task.frame"
+                )
+            frame = model.frame(tokenizer)
+        model = backbone
         if model.kind not in ("decoder", "encoder_decoder"):
             raise ConfigError(
                 f"{model.name} is of the kind {model.kind}, which does not continue texts; give a decoder (GPT) or an "
@@ -51,18 +66,20 @@ class PromptTokenizer:
         self.model, self.tokenizer = model, tokenizer
         self.has_encoder = model.kind == "encoder_decoder"
         self.start_id = tokenizer.pad_id
-        usual = Frame.answering if self.has_encoder or model.prefix else Frame.continuing
-        self.frame = usual(tokenizer) if frame is None else frame
+        if frame is None:
+            is_source = self.has_encoder or model.prefix
+            frame = Frame.answering(tokenizer) if is_source else Frame.continuing(tokenizer)
+        self.frame = frame
 
     def ids(self, text):
         """The ids of one prompt, a list of int.
 
-        A text without a token is the special tokens of the frame alone; without these, a text that is continued is the
-        token that begins texts, as in the text generation of transformers.
+        A text without tokens becomes the special tokens of the frame. Where the frame has none, and the model continues
+        its prompts, it becomes the token that begins texts, as in the text generation of transformers.
 
         Raises:
-            DataError: a text without a token where no special token stands for it, or one of which the vocabulary has
-                nothing; what is no text, or not Unicode.
+            DataError: a text without tokens where there is no such special token, or a text with unknown tokens alone;
+                a value that is not a str, or not Unicode.
         """
         check_unicode(text)
         tokenizer, frame = self.tokenizer, self.frame
@@ -81,11 +98,10 @@ class PromptTokenizer:
 
         Args:
             texts: list of str.
-            max_new_tokens: the model must have so many positions besides.
+            max_new_tokens: how many positions the model must have after the prompt.
 
         Raises:
-            DataError: as `ids`; no prompts, or one text that is not in a list; more tokens than the model has
-                positions.
+            DataError: as `ids`; also an empty list, a str instead of a list, or more tokens than the model has positions.
         """
         check_list(texts)
         if not texts:
@@ -93,15 +109,17 @@ class PromptTokenizer:
         prompts = [self.ids(text) for text in texts]
         for text, ids in zip(texts, prompts):
             self._check_length(text, ids, max_new_tokens)
-        return padded(prompts, self.tokenizer.pad_id, on_the_left=not self.has_encoder)
+        return pad_sequences(prompts, self.tokenizer.pad_id, on_the_left=not self.has_encoder)
 
     def text(self, ids):
-        """The text of written tokens, without padding and the tokens that end a text.
+        """The text of generated tokens, without padding and the tokens that end a text.
 
-        Where it continues the prompt, it begins with the space between the two, if there is one.
+        A text that continues its prompt begins with the space between the two, if there is one.
         """
-        hidden = {*self.frame.stop_ids, self.tokenizer.pad_id}
-        return self.tokenizer.decode([i for i in map(int, ids) if i not in hidden], continues=not self.frame.is_source)
+        not_shown = {*self.frame.stop_ids, self.tokenizer.pad_id}
+        return self.tokenizer.decode(
+            [i for i in map(int, ids) if i not in not_shown], continues=not self.frame.is_source
+        )
 
     def steps(self, token_ids, padding_mask, max_new_tokens, sources=None):
         """`DecoderSteps` or `EncoderDecoderSteps` for these rows; `sources` as the latter has them."""
@@ -133,18 +151,18 @@ def check_list(texts):
 
 
 def check_unicode(text):
-    """Raises DataError for what is no text, and for half of a surrogate pair, which a shell makes of bytes that are not UTF-8."""
+    """Raises DataError for a value that is not a str, and for lone surrogates, which a shell makes of bytes that are not UTF-8."""
     if not isinstance(text, str):
         raise DataError(f"a text must be a str, got {brief(text)}")
     if not is_unicode(text):
         raise DataError(f"{brief(text)} holds what is not a character of Unicode; give it as UTF-8")
 
 
-def padded(sequences, pad_id, on_the_left=False):
+def pad_sequences(sequences, pad_id, on_the_left=False):
     """Lists of ids as int32 [B, S], and bool [B, S], True at real tokens.
 
     Example:
-        padded([[5, 6], [7]], pad_id=0)  # [[5, 6], [7, 0]], [[True, True], [True, False]]
+        pad_sequences([[5, 6], [7]], pad_id=0)  # [[5, 6], [7, 0]], [[True, True], [True, False]]
     """
     longest = max(map(len, sequences))
     token_ids = np.full((len(sequences), longest), pad_id, "int32")

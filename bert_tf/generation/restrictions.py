@@ -1,4 +1,4 @@
-"""Tokens that may not come next, whose logits become -1e9, and tokens that were there before, whose logits fall."""
+"""Excludes tokens (their logits become -1e9), and lowers the logits of repeated ones."""
 
 import dataclasses
 
@@ -24,7 +24,7 @@ class Restrictions:
             they are negative.
 
     Raises:
-        ConfigError: nothing may be chosen.
+        ConfigError: `allowed_ids` is empty.
 
     Example:
         digits_only = Restrictions(stop_ids=[0], allowed_ids=range(10, 20))
@@ -78,8 +78,8 @@ def _without_repeats(logits, tokens, real, column, n):
     columns = ops.arange(ops.shape(tokens)[1], dtype="int32")
     matches = ops.logical_and(real, (columns < column)[None])  # at the last token of each earlier n-gram
     for back in range(1, n):
-        earlier, here = _shifted(tokens, back), _at(tokens, column - back)
-        known = ops.logical_and(_shifted(real, back), _at(real, column - back)[:, None])
+        earlier, here = _shift(tokens, back), _at(tokens, column - back)
+        known = ops.logical_and(_shift(real, back), _at(real, column - back)[:, None])
         matches = ops.logical_and(matches, ops.logical_and(known, earlier == here[:, None]))
     return ops.where(_among(tokens, matches, logits.shape[-1]), _NEVER, logits)
 
@@ -95,7 +95,7 @@ def _among(tokens, chosen, vocabulary_size):
     return ops.cast(found[:, :vocabulary_size], "bool")
 
 
-def _shifted(x, count):
+def _shift(x, count):
     """[B, L] moved `count` columns to the right, zeros in front."""
     length = ops.shape(x)[1]
     return ops.pad(ops.cast(x, "int32"), [(0, 0), (count, 0)])[:, :length]

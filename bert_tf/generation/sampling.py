@@ -1,4 +1,4 @@
-"""One text a prompt: the most probable token at each step, or a random one."""
+"""Greedy generation and sampling: one text for each prompt."""
 
 import dataclasses
 import types
@@ -43,7 +43,7 @@ def generate_tokens(steps, config, restrictions, filler=0, each=SAME, ends=None)
     batch, prompt_length = ops.shape(steps.token_ids)
     limit = steps.max_new_tokens
     limits = each.get("max_new_tokens", limit)
-    restrictions = of_texts(restrictions, each)
+    restrictions = restrictions_of_texts(restrictions, each)
     tokens = ops.concatenate(
         [steps.token_ids, ops.zeros((batch, limit), dtype="int32") + ops.cast(filler, "int32")], axis=1
     )
@@ -51,7 +51,7 @@ def generate_tokens(steps, config, restrictions, filler=0, each=SAME, ends=None)
     columns = ops.arange(ops.shape(tokens)[1], dtype="int32")[None]
     stop_ids = tuple(restrictions.stop_ids)
 
-    def chosen(index, logits, tokens, ended, lengths, scores):
+    def extend(index, logits, tokens, ended, lengths, scores):
         """The state with new token number `index`."""
         column = prompt_length + index
         token = next_token(logits, tokens, real, column, index, config, restrictions, each)
@@ -65,18 +65,18 @@ def generate_tokens(steps, config, restrictions, filler=0, each=SAME, ends=None)
             last = ops.logical_or(last, ends(tokens[:, prompt_length:], lengths))
         return index + 1, token, tokens, ops.logical_or(ended, last), lengths, scores
 
-    def unfinished(index, token, tokens, ended, lengths, scores, cache):
+    def is_unfinished(index, token, tokens, ended, lengths, scores, cache):
         return ops.logical_and(index < limit, ops.logical_not(ops.all(ended)))
 
     def body(index, token, tokens, ended, lengths, scores, cache):
         logits, cache = steps.next(token, cache, index - 1)
-        return (*chosen(index, logits, tokens, ended, lengths, scores), cache)
+        return (*extend(index, logits, tokens, ended, lengths, scores), cache)
 
     logits, cache = steps.first()
     nothing = ops.zeros_like(steps.token_ids[:, 0])
     index = ops.convert_to_tensor(0, dtype="int32")
-    state = (*chosen(index, logits, tokens, nothing > 0, nothing, ops.cast(nothing, "float32")), cache)
-    _, _, tokens, _, lengths, scores, _ = keras.ops.while_loop(unfinished, body, state)
+    state = (*extend(index, logits, tokens, nothing > 0, nothing, ops.cast(nothing, "float32")), cache)
+    _, _, tokens, _, lengths, scores, _ = keras.ops.while_loop(is_unfinished, body, state)
     return {"token_ids": tokens[:, prompt_length:], "lengths": lengths, "scores": scores}
 
 
@@ -86,7 +86,7 @@ def next_token(logits, tokens, real, column, index, config, restrictions, each=S
     return largest(logits) if config.method == "greedy" else sample(logits, config, index, each)
 
 
-def of_texts(restrictions, each, count=1):
+def restrictions_of_texts(restrictions, each, count=1):
     """The `Restrictions` with each text's own minimum length, `count` times one after the other."""
     if "min_new_tokens" not in each:
         return restrictions

@@ -8,7 +8,7 @@ from keras import ops
 
 from bert_tf.backend import as_graph
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation.prompts import PromptTokenizer, check_list, check_unicode, padded
+from bert_tf.generation.prompts import PromptTokenizer, check_list, check_unicode, pad_sequences
 from bert_tf.parsing import brief
 
 #: Batches of windows that are read before they are sorted by length and computed.
@@ -77,11 +77,11 @@ class TextScorer:
     """Scores texts with a decoder that continues them, or targets with a model that was trained to answer sources.
 
     A context is read as `TextGenerator` reads a prompt. A text without a context, and every document, begins with
-    `start_id`, so that its first token is predicted too. A tokenizer without such a special token (GPT-1's) leaves the
-    first token of a document out, and a continuation needs a context.
+    `start_id`, so that its first token is predicted too. Where the tokenizer has no such special token (GPT-1's), the
+    first token of a document is left out, and a continuation needs a context.
 
     Args:
-        model: a `Decoder` or an `EncoderDecoder`.
+        model: a `Decoder` or an `EncoderDecoder`, or an objective with one as its backbone.
         tokenizer: of its pretraining.
         batch_size: sequences computed together.
         frame: of `PromptTokenizer`: how the model was trained to read prompts; see `TextGenerator`.
@@ -96,21 +96,22 @@ class TextScorer:
     """
 
     def __init__(self, model, tokenizer, batch_size=8, frame=None):
-        self.model, self.tokenizer, self.batch_size = model, tokenizer, batch_size
+        self.tokenizer, self.batch_size = tokenizer, batch_size
         self.prompts = PromptTokenizer(model, tokenizer, frame)
+        self.model = self.prompts.model
         self.frame, self.has_encoder = self.prompts.frame, self.prompts.has_encoder
-        self.has_prefix = not self.has_encoder and model.prefix
+        self.has_prefix = not self.has_encoder and self.model.prefix
         self.start_id = self.prompts.start_id if self.has_encoder else self.frame.start
         shapes = [((None, None), "int32"), ((None, None), "bool")]
-        self._scores = as_graph(self.token_scores, shapes * (2 if self.has_encoder or self.has_prefix else 1))
+        self._compiled_scores = as_graph(self.token_scores, shapes * (2 if self.has_encoder or self.has_prefix else 1))
 
     def continuations(self, pairs):
         """Scores continuations after their contexts.
 
-        A model that continues texts: context and continuation are tokenized together and split where the continuation
-        begins, so that a space between them belongs in front of the continuation. A token across that border counts
-        as the continuation's. A model that answers sources (`Frame.is_source`): the context is the source, and the
-        continuation the whole target, with the token that ends it: log p(target | source).
+        With a model that continues texts, context and continuation are tokenized together and split where the
+        continuation begins. A space between them belongs in front of the continuation, and a token across that border
+        counts as the continuation's. With a model that answers sources (`Frame.is_source`), the context is the source
+        and the continuation the whole target, with the token that ends it: log p(target | source).
 
         Args:
             pairs: list of (context, continuation), str each; a context that is continued may be empty.
@@ -127,10 +128,10 @@ class TextScorer:
             if not continuation:
                 raise DataError(f"the continuation of {brief(context)} is empty; give at least one character")
             check_unicode(context + continuation)
-            row = self._target_row if self.frame.is_source else self._continued_row
+            row = self._target_row if self.frame.is_source else self._continuation_row
             rows.append(row(context, continuation))
         results = []
-        scored = self._scored([ids for _, ids, _ in rows], [source for source, _, _ in rows])
+        scored = self._score([ids for _, ids, _ in rows], [source for source, _, _ in rows])
         for (_, continuation), (_, ids, begin), (log_p, ranks) in zip(pairs, rows, scored):
             results.append(
                 ContinuationScore(
@@ -166,11 +167,11 @@ class TextScorer:
         for ids, text in zip(rows, texts):
             self._check_length(len(ids), text)
         if not keeps_start and self.start_id is not None:
-            firsts = self._scored([ids[:2] for ids in rows])
-            others = self._scored([ids[1:] for ids in rows])
+            firsts = self._score([ids[:2] for ids in rows])
+            others = self._score([ids[1:] for ids in rows])
             scored = [tuple(map(np.concatenate, zip(*parts))) for parts in zip(firsts, others)]
         else:
-            scored = self._scored(rows)
+            scored = self._score(rows)
         return [(np.array(ids[1:], np.int32), *of_text) for ids, of_text in zip(rows, scored)]
 
     def target_tokens(self, sources, targets):
@@ -188,7 +189,7 @@ class TextScorer:
         """
         for ids in (*sources, *targets):
             self._check_length(len(ids), self.tokenizer.decode(ids))
-        return self._scored([[self.start_id, *ids] for ids in targets], sources)
+        return self._score([[self.start_id, *ids] for ids in targets], sources)
 
     def perplexity(self, documents, length=None, stride=None, progress=None):
         """The negative log-likelihood of documents, each for itself.
@@ -216,15 +217,15 @@ class TextScorer:
         check_list(documents)
         windows, total, read, size = [], Perplexity(0.0, 0, 0, 0), 0, _BATCHES * self.batch_size
         for document in documents:
-            ids, text = self._predicted(document)
+            ids, text = self._ids_and_text(document)
             read += max(len(ids) - 1, 0)
             total = total.plus(words=len(text.split()), bytes=len(text.encode("utf-8", "surrogatepass")))
             windows += [(ids[begin:end], new - begin) for begin, end, new in windows_of(len(ids), length, stride)]
             while len(windows) >= size:
-                total, windows = self._with(total, windows[:size]), windows[size:]
+                total, windows = self._add_windows(total, windows[:size]), windows[size:]
                 if progress is not None:
                     progress(total, total.tokens / read)
-        total = self._with(total, windows)
+        total = self._add_windows(total, windows)
         if not total.tokens:
             raise DataError("the documents have no tokens; give text")
         return total
@@ -249,7 +250,7 @@ class TextScorer:
             raise ConfigError(f"stride={stride} must be at least 1 and below the length of {length} tokens")
         return length, stride
 
-    def _predicted(self, document):
+    def _ids_and_text(self, document):
         """The ids of a document, and the text of those that are predicted: all but the first."""
         if self.start_id is not None:
             return [self.start_id, *self.tokenizer.encode(document)], document
@@ -257,15 +258,15 @@ class TextScorer:
         ids, _, ends = (x[0].numpy().tolist() for x in self.tokenizer.tokenize_with_offsets([data]))
         return ids, document[ends[0] :] if ids else ""
 
-    def _with(self, total, windows):
+    def _add_windows(self, total, windows):
         """`total` and the new tokens of some windows."""
         nll = tokens = 0
-        for (log_p, _), (_, new) in zip(self._scored([ids for ids, _ in windows]), windows):
+        for (log_p, _), (_, new) in zip(self._score([ids for ids, _ in windows]), windows):
             nll -= float(log_p[new - 1 :].sum(dtype="float64"))
             tokens += len(log_p) - (new - 1)
         return total.plus(nll=nll, tokens=tokens)
 
-    def _continued_row(self, context, continuation):
+    def _continuation_row(self, context, continuation):
         """A decoder's (source, sequence, index of the first token of the continuation in the sequence - 1)."""
         ids, _, ends = (x[0].numpy() for x in self.tokenizer.tokenize_with_offsets([context + continuation]))
         begin = int((ends <= len(context)).sum())
@@ -306,7 +307,7 @@ class TextScorer:
         if length > longest:
             raise DataError(f"{brief(text)} has {length} tokens, the model {longest} positions; shorten it")
 
-    def _scored(self, sequences, sources=None):
+    def _score(self, sequences, sources=None):
         """For each sequence of ids: the log-probability of each token after the first, and its rank from 0.
 
         `sources` are what an encoder-decoder reads for each, and the prefixes for a decoder that has them.
@@ -315,10 +316,10 @@ class TextScorer:
         results = [None] * len(sequences)
         for start in range(0, len(order), self.batch_size):
             chosen = order[start : start + self.batch_size]
-            inputs = padded([sequences[i] for i in chosen], self.tokenizer.pad_id)
+            inputs = pad_sequences([sequences[i] for i in chosen], self.tokenizer.pad_id)
             if self.has_encoder or self.has_prefix:
-                inputs += padded([sources[i] for i in chosen], self.tokenizer.pad_id)
-            log_p, ranks = (np.asarray(x) for x in self._scores(*inputs))
+                inputs += pad_sequences([sources[i] for i in chosen], self.tokenizer.pad_id)
+            log_p, ranks = (np.asarray(x) for x in self._compiled_scores(*inputs))
             for row, i in enumerate(chosen):
                 count = len(sequences[i]) - 1
                 results[i] = log_p[row, :count], ranks[row, :count]

@@ -1,4 +1,4 @@
-"""What generation asks of a model: the logits after the prompt, and after each further token."""
+"""The logits of a model after the prompt, and after each further token: the interface that generation needs."""
 
 import keras
 from keras import ops
@@ -31,18 +31,18 @@ class DecoderSteps:
         """The logits of the first new token, float32 [B, V], and the cache: a nest of tensors [B, ...]."""
         batch, length = ops.shape(self.token_ids)
         cache = self._model.empty_cache(batch, length + self.max_new_tokens)
-        return self._decoded(self.token_ids, cache, 0)
+        return self._decode(self.token_ids, cache, 0)
 
     def next(self, token_ids, cache, index):
-        """The same for the token after new token number `index`, which is `token_ids` int32 [B]."""
-        return self._decoded(token_ids[:, None], cache, self.prompt_length + index)
+        """The logits and the cache after new token number `index`, which is `token_ids` int32 [B]."""
+        return self._decode(token_ids[:, None], cache, self.prompt_length + index)
 
-    def repeated(self, count):
-        """These steps for every prompt `count` times, one after the other: [B * count, ...]. The cache is not."""
+    def repeat(self, count):
+        """The same steps with every prompt `count` times, one after the other: [B * count, ...], and no cache."""
         prompts, mask = (ops.repeat(x, count, axis=0) for x in (self.token_ids, self.padding_mask))
         return DecoderSteps(self._model, prompts, mask, self.max_new_tokens)
 
-    def _decoded(self, token_ids, cache, position):
+    def _decode(self, token_ids, cache, position):
         size = ops.shape(token_ids)[1]
         columns = ops.arange(size, dtype="int32") + position
         position_ids = ops.take(self._position_ids, columns, axis=1)
@@ -58,8 +58,8 @@ class EncoderDecoderSteps:
         token_ids: int32 [B, S], the texts that are read.
         padding_mask: bool [B, S], True at real tokens.
         max_new_tokens: N, an int or an int scalar tensor.
-        start_id: the token that every written text begins with; it is no part of the result. T5's is padding.
-        sources: of `EncoderDecoder.sources`, where they are known already; an attribute, too.
+        start_id: the token that every written text begins with; it is not part of the result. T5's is padding.
+        sources: of `EncoderDecoder.sources`, where they were computed before; None computes them. Also an attribute.
 
     Example:
         t5 = T5(T5Config(100, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=32))
@@ -79,20 +79,20 @@ class EncoderDecoderSteps:
     def first(self):
         """See `DecoderSteps`."""
         cache = self._model.empty_cache(ops.shape(self.token_ids)[0], 1 + self.max_new_tokens)
-        return self._decoded(self.token_ids, cache, 0)
+        return self._decode(self.token_ids, cache, 0)
 
     def next(self, token_ids, cache, index):
         """See `DecoderSteps`."""
-        return self._decoded(token_ids[:, None], cache, 1 + index)
+        return self._decode(token_ids[:, None], cache, 1 + index)
 
-    def repeated(self, count):
+    def repeat(self, count):
         """See `DecoderSteps`."""
         # The encoder does not run again: the shape of its input does not matter any more.
         tokens, mask = (ops.repeat(x, count, axis=0) for x in (self.token_ids, self._source_mask))
-        sources = repeated(self.sources, count)
+        sources = repeat(self.sources, count)
         return EncoderDecoderSteps(self._model, tokens, mask, self.max_new_tokens, self._start_id, sources)
 
-    def _decoded(self, token_ids, cache, position):
+    def _decode(self, token_ids, cache, position):
         x, cache = self._model.decode(token_ids, cache, position, self.sources, self._source_mask)
         return ops.cast(self._model.output_logits(x[:, -1]), "float32"), cache
 
@@ -104,6 +104,6 @@ def _with_new_tokens(padding_mask, max_new_tokens):
     return mask, ops.maximum(ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1, 0)
 
 
-def repeated(nest, count):
+def repeat(nest, count):
     """Each row of every tensor [B, ...] `count` times: [B * count, ...]."""
     return keras.tree.map_structure(lambda x: ops.repeat(x, count, axis=0), nest)

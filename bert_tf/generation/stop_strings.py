@@ -6,12 +6,12 @@ from bert_tf.tokenizers.ops.strings import contains_any, up_to_any
 
 
 class StopStrings:
-    """Finds the strings that end a text, while it is written and in the text as a whole.
+    """Finds the strings that end a text, in the graph while the text is generated and in finished texts.
 
     Args:
-        strings: tuple of str; with none of them every method changes nothing.
+        strings: tuple of str; with an empty tuple no text ends early.
         tokenizer: of the model.
-        hidden_ids: the ids that no text shows: those that end it, and padding.
+        not_shown_ids: the ids that are left out of texts: those that end a text, and padding.
         continues: whether the texts continue prompts; see `Tokenizer.decode`.
 
     Call arguments:
@@ -22,13 +22,13 @@ class StopStrings:
         bool [B]: whether the text has one of the strings. `generate_tokens` takes it as `ends`.
 
     Example:
-        stop = StopStrings(("film",), tokenizer, hidden_ids=(0, 3))
+        stop = StopStrings(("film",), tokenizer, not_shown_ids=(0, 3))
         stop(np.array([[5, 6, 8], [5, 6, 7]]), np.array([3, 3]))  # [True, False]
         stop.cut("a good film in paris")  # ('a good ', True)
     """
 
-    def __init__(self, strings, tokenizer, hidden_ids, continues=False):
-        self.strings, self.tokenizer, self.hidden_ids = tuple(strings), tokenizer, tuple(sorted({*hidden_ids}))
+    def __init__(self, strings, tokenizer, not_shown_ids, continues=False):
+        self.strings, self.tokenizer, self.not_shown_ids = tuple(strings), tokenizer, tuple(sorted({*not_shown_ids}))
         self.continues = continues
 
     def __call__(self, token_ids, lengths):
@@ -49,12 +49,12 @@ class StopStrings:
     def _shown(self, token_ids, lengths):
         """The whole texts."""
         shown = ops.arange(ops.shape(token_ids)[1], dtype="int32")[None] < ops.cast(lengths, "int32")[:, None]
-        for hidden in self.hidden_ids:
-            shown = ops.logical_and(shown, token_ids != hidden)
+        for token_id in self.not_shown_ids:
+            shown = ops.logical_and(shown, token_ids != token_id)
         return self.tokenizer.detokenize(token_ids, shown, continues=self.continues)
 
 
 def unwritable(tokenizer, string):
-    """What a tokenizer makes of a string between two words, if no text that it writes has the string; else None."""
+    """What a tokenizer reads instead of a string between two words, if it cannot write the string; else None."""
     decoded = tokenizer.decode(tokenizer.encode(f"a {string} a"))
     return None if string in decoded or any(string in token for token in tokenizer.vocabulary) else decoded

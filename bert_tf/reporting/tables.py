@@ -2,7 +2,7 @@
 
 import json
 
-from bert_tf.config import flat
+from bert_tf.config import flatten
 from bert_tf.reporting.axes import number_text
 from bert_tf.reporting.charts import finite
 from bert_tf.reporting.document import details
@@ -179,7 +179,7 @@ def configuration(config):
     for name, values in sections:
         pairs = [
             [h("dt", key), h("dd", setting_text(value), class_="none" if value is None else None)]
-            for key, value in flat(values).items()
+            for key, value in flatten(values).items()
         ]
         parts.append(h("div", h("h3", name) if name else None, h("dl", pairs), class_="settings"))
     return h("div", parts, class_="columns")
@@ -187,7 +187,7 @@ def configuration(config):
 
 def differences(names, configs):
     """The settings in which runs differ, a row for each; None where there are none."""
-    flats = [flat(config) for config in configs]
+    flats = [flatten(config) for config in configs]
     keys = list(dict.fromkeys(key for one in flats for key in one))
     missing = object()
     rows = []

@@ -5,7 +5,7 @@ import dataclasses
 from bert_tf.config import build, check, nearest
 from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError
-from bert_tf.parsing import brief, listed
+from bert_tf.parsing import brief, join_names
 from bert_tf.registry import Registry
 from bert_tf.tasks import metric_table
 from bert_tf.tasks.benchmarks import glue
@@ -274,7 +274,7 @@ def _check_class_weights(config):
 
 def _check_labels(labels, record):
     if record.min_labels is None:
-        takers = listed(r.name for r in TASKS.values() if r.min_labels is not None)
+        takers = join_names(r.name for r in TASKS.values() if r.min_labels is not None)
         raise ConfigError(f"task.labels is for {takers}, but task.kind={record.name}; remove one of them")
     if len(labels) < record.min_labels:
         raise ConfigError(f"task.labels must hold at least {record.min_labels}, got {brief(list(labels))}")

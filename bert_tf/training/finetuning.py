@@ -23,7 +23,7 @@ from bert_tf.backend.tpu import is_tpu
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import describe
 from bert_tf.progress import Progress
-from bert_tf.remote import shown, writes_to
+from bert_tf.remote import display_path, writes_to
 from bert_tf.reporting import guarded, keep_findings, write_report
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints
@@ -72,7 +72,7 @@ def finetune(config, output):
     strategy = strategy_of(config.train)
     lock = files.lock_directory(output) if is_chief(strategy) else contextlib.nullcontext()
     with (
-        interrupts.raising(f"interrupted; the same command continues {shown(output)}"),
+        interrupts.raise_on_signals(f"interrupted; the same command continues {display_path(output)}"),
         explain_lost_workers(),
         lock as in_place,
     ):

@@ -8,7 +8,7 @@ from bert_tf import files, interrupts
 from bert_tf.backend import NonFiniteError
 from bert_tf.console import table
 from bert_tf.errors import RunDirectoryError
-from bert_tf.remote import shown, writes_to
+from bert_tf.remote import display_path, writes_to
 from bert_tf.reporting import guarded, write_report
 from bert_tf.tasks.record import TASKS, check_task
 from bert_tf.training.finetuning import finetune_seeds
@@ -44,7 +44,7 @@ def finetune_grid(grid, output):
     writes = is_chief(strategy)
     lock = files.lock_directory(output) if writes else contextlib.nullcontext()
     with (
-        interrupts.raising(f"interrupted; the same command continues {shown(output)}"),
+        interrupts.raise_on_signals(f"interrupted; the same command continues {display_path(output)}"),
         explain_lost_workers(),
         lock as in_place,
     ):

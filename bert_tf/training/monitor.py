@@ -13,7 +13,7 @@ from bert_tf import interrupts
 from bert_tf.files import explain_disk_errors
 from bert_tf.interrupts import Interrupted
 from bert_tf.progress import Progress
-from bert_tf.remote import shown
+from bert_tf.remote import display_path
 from bert_tf.reporting import guarded, write_report
 from bert_tf.training.run_directory import METRICS
 
@@ -74,7 +74,7 @@ class Monitor(keras.callbacks.Callback):
         if not self.begun:
             self.begun = True
             self.progress.restart(self.step)
-        signal = interrupts.requested()
+        signal = interrupts.pending_signal()
         last = self.step >= self.total_steps
         evaluating = self.evaluate and (last or self.step % self.eval_every == 0)
         saving = last or self.step % self.checkpoint_every == 0
@@ -97,7 +97,7 @@ class Monitor(keras.callbacks.Callback):
                 write_report(self.run.path)
         if signal:
             left = "the run is finished" if last else "the same command continues from there"
-            saved = f"step {self.step:,} of {self.total_steps:,} is saved in {shown(self.run.path)}"
+            saved = f"step {self.step:,} of {self.total_steps:,} is saved in {display_path(self.run.path)}"
             raise Interrupted(signal, f"interrupted; {saved}, {left}")
 
     def on_train_end(self, logs=None):

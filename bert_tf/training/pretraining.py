@@ -189,7 +189,7 @@ def _fit(config, objective, dataset, held_out, run, state, baseline, shown):
         shown=shown,
     )
     begin = f"; step {step:,} is the newest that is saved" if step else " and no step was done"
-    with interrupts.stopping(
+    with interrupts.defer_signals(
         "saving a checkpoint after this step", f"interrupted{begin}; the same command continues from there"
     ):
         objective.fit(dataset, steps_per_epoch=train.steps - step, epochs=1, verbose=0, callbacks=[monitor])

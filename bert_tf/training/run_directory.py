@@ -221,7 +221,7 @@ class RunDirectory:
                 f"{self.path} holds another run, or its {CONFIG} is truncated: it has no section {list(new)[-1]}. Choose "
                 "another output directory, or restore the file from a copy"
             )
-        old, new = configuration.flat(old), configuration.flat(new)
+        old, new = configuration.flatten(old), configuration.flatten(new)
         if new.get("train.precision") == "auto":  # the run's own is kept
             old["train.precision"] = "auto"
         free = (*FREE_TO_CHANGE, *varied)

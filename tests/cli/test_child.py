@@ -12,7 +12,7 @@ PROGRAM = """
 import os, re, sys
 from bert_tf.cli.child import run_in_child
 from bert_tf.errors import DataError, UserError
-from bert_tf.interrupts import Interrupted, raising
+from bert_tf.interrupts import Interrupted, raise_on_signals
 
 def work(report):
     report(0, 2_000_000)
@@ -28,7 +28,7 @@ def work(report):
         os.kill(os.getpid(), 9)
 
 try:
-    with raising("nothing was kept"):
+    with raise_on_signals("nothing was kept"):
         sys.exit(run_in_child(work, "training the vocabulary"))
 except UserError as error:
     print("error:", error)

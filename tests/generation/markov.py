@@ -20,7 +20,7 @@ class MarkovSteps:
     def next(self, token_ids, cache, index):
         return self.logits(cache[0], token_ids), [token_ids]
 
-    def repeated(self, count):
+    def repeat(self, count):
         prompts, masks = (np.repeat(x, count, axis=0) for x in (self.token_ids, self.padding_mask))
         return MarkovSteps(self.table, prompts, self.max_new_tokens, masks)
 

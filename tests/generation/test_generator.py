@@ -6,11 +6,18 @@ import pytest
 from markov import log_softmax
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation import DecoderSteps, GenerationConfig, StopStrings, TextGenerator, TextScorer, generator
+from bert_tf.generation import (
+    DecoderSteps,
+    GenerationConfig,
+    StopStrings,
+    TextGenerator,
+    TextScorer,
+    generator,
+    methods,
+)
 from bert_tf.generation.restrictions import Restrictions
 from bert_tf.generation.sampling import generate_tokens
 from bert_tf.generation.scoring import windows_of
-from bert_tf.generation.search import find_texts
 from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.tokenizers import Frame, WordPieceTokenizer
 from bert_tf.tokenizers.bpe.training import train_byte_level_bpe
@@ -86,7 +93,7 @@ def test_other_methods_are_alike_in_a_batch_and_alone(generate, method):
 
 def test_another_seed_takes_the_same_graph(model, tokenizer, monkeypatch):
     traced = []
-    monkeypatch.setattr(generator, "find_texts", lambda *_: traced.append(1) or find_texts(*_))
+    monkeypatch.setattr(generator, "generate", lambda *_: traced.append(1) or methods.generate(*_))
     generate = TextGenerator(model, tokenizer)
     configs = [GenerationConfig(method="sample", seed=seed, max_new_tokens=3) for seed in (1, 2, 1)]
     texts = [generate(["the"], config)[0][0].text for config in configs]
@@ -111,6 +118,7 @@ def test_a_text_ends_before_a_stop_string(generate, tokenizer):
     assert stop in tokenizer.decode(answer.token_ids) and stop not in tokenizer.decode(answer.token_ids[:-1])
     assert len(answer.token_ids) < 12  # the computation stops there, too
     assert "".join(generate.stream("the people", config)) == answer.text
+    assert generate.stop_strings(config) is generate.stop_strings(config)  # checked once, not at every token
 
 
 def test_prompt_and_text_read_as_one_text(model):
@@ -138,7 +146,7 @@ def test_a_stop_string_that_no_text_has_is_refused(model):
 def test_a_text_ends_at_the_earliest_of_the_stop_strings(tokenizer):
     ids = tokenizer.encode("the people of the union")
     for strings in (("ople", "peop", "of"), ("of", "peop", "ople")):
-        stop = StopStrings(strings, tokenizer, hidden_ids=())
+        stop = StopStrings(strings, tokenizer, not_shown_ids=())
         assert stop.cut("the people of the union") == ("the ", True)
         assert stop.texts(np.array([ids]), np.array([len(ids)])).numpy()[0] == b"the "
     assert stop.cut("union") == ("union", False)
@@ -169,7 +177,7 @@ def test_bad_prompts_are_refused(generate):
     ):
         with pytest.raises(DataError, match=message):
             generate(prompts, GenerationConfig(max_new_tokens=20))
-    with pytest.raises(ConfigError, match="beam search knows its text at the end only"):
+    with pytest.raises(ConfigError, match="beam search only knows its text at the end"):
         next(generate.stream("the", GenerationConfig(method="beam_search")))
 
 

@@ -158,9 +158,9 @@ def test_a_seed_gives_the_same_text_and_another_seed_another():
 
 def test_another_method_drops_the_settings_of_the_old_one():
     stored = GenerationConfig(method="beam_search", beams=8, n_best=2, max_new_tokens=9)
-    assert stored.changed({"method": "greedy"}) == GenerationConfig(max_new_tokens=9)
-    assert stored.changed({"method": "sample", "seed": 3}) == GenerationConfig("sample", max_new_tokens=9, seed=3)
-    assert stored.changed({"beams": 4}) == GenerationConfig("beam_search", 9, beams=4, n_best=2)
+    assert stored.replace({"method": "greedy"}) == GenerationConfig(max_new_tokens=9)
+    assert stored.replace({"method": "sample", "seed": 3}) == GenerationConfig("sample", max_new_tokens=9, seed=3)
+    assert stored.replace({"beams": 4}) == GenerationConfig("beam_search", 9, beams=4, n_best=2)
     for settings, message in (
         ({"top_p": 0.9}, "'top_p' applies only to method=sample, but method is 'beam_search'"),
         ({"method": "greedy", "n_best": 2}, "'n_best' applies only to method=beam_search"),
@@ -168,4 +168,4 @@ def test_another_method_drops_the_settings_of_the_old_one():
         ({"n_best": 9}, "n_best=9 is above beams=8"),
     ):
         with pytest.raises(ConfigError, match=message):
-            stored.changed(settings)
+            stored.replace(settings)

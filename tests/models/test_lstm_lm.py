@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from bert_tf.generation import GenerationConfig
+from bert_tf.generation.methods import generate
 from bert_tf.generation.restrictions import Restrictions
-from bert_tf.generation.search import find_texts
 from bert_tf.generation.steps import DecoderSteps
 from bert_tf.models import PRESETS, build_encoder
 from bert_tf.models.families import task_head
@@ -110,7 +110,7 @@ def test_a_text_is_continued_inside_a_graph():
     @tf.function(autograph=False)
     def texts(ids, mask):
         steps = DecoderSteps(model, ids, mask, max_new_tokens=4)
-        return [find_texts(steps, config, Restrictions())["token_ids"] for config in (greedy, beams)]
+        return [generate(steps, config, Restrictions())["token_ids"] for config in (greedy, beams)]
 
     found, of_beams = (np.asarray(ids)[:, 0] for ids in texts(prompts, mask))
     np.testing.assert_array_equal(found, of_beams)

@@ -21,7 +21,7 @@ CHECKS = dict.fromkeys([*FOLDERS.values(), ShardsConfig], lambda _: None)
 CHECKS |= {PretrainConfig: check_pretraining, FinetuneConfig: check_finetuning}
 KEYS = {cls: config.keys(cls) for cls in CHECKS}
 # Those of distillation are of two classes: tests/test_shipped_configs.py.
-SHIPPED = sorted(name for name in config.shipped() if name.split("/")[0] in FOLDERS)
+SHIPPED = sorted(name for name in config.shipped_configs() if name.split("/")[0] in FOLDERS)
 
 
 @st.composite

@@ -175,7 +175,7 @@ def test_json_arrays_of_objects(write):
         ('[{"text": "a", "label": 1}, 7]', "item 2 holds 7; it must be a JSON object"),
         (json.dumps(rows[0], indent=2), "every line must be one JSON object, or the file one array"),
         ('{"text": "a", "label": ' + "9" * 5000 + "}", "a.json, line 1: an integer of 5,000 digits"),
-        ('{"text": "a", "label": NaN}', "a.json, line 1: NaN is not a number of JSON"),
+        ('{"text": "a", "label": NaN}', "a.json, line 1: NaN is not valid JSON"),
         ("[" * 100_000, "a.json is nested more than"),
         ('{"text": "a", "label": "\\ud800"}', "line 1: the label '\\ud800' is no Unicode text"),
     ):

@@ -8,7 +8,7 @@ from keras import ops
 
 from bert_tf.errors import RunDirectoryError
 from bert_tf.files import lock_directory
-from bert_tf.interrupts import Interrupted, stopping
+from bert_tf.interrupts import Interrupted, defer_signals
 from bert_tf.training import monitor as monitoring
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.run_directory import RunDirectory
@@ -55,7 +55,7 @@ def test_a_signal_saves_the_step_that_is_under_way(run, number, together, step):
     monitor = begin(run, together)
     with (
         pytest.raises(Interrupted, match=f"step {step} of 100 is saved in .*run, the same command continues") as raised,
-        stopping("saving"),
+        defer_signals("saving"),
     ):
         for call in range(1, 20):
             if call == 5:
@@ -70,7 +70,7 @@ def test_a_signal_saves_the_step_that_is_under_way(run, number, together, step):
 
 def test_a_signal_in_the_last_step_says_that_the_run_is_finished(run):
     monitor = begin(run, total_steps=2)
-    with pytest.raises(Interrupted, match="step 2 of 2 is saved in .*, the run is finished"), stopping("saving"):
+    with pytest.raises(Interrupted, match="step 2 of 2 is saved in .*, the run is finished"), defer_signals("saving"):
         monitor.on_train_batch_end(0, {"loss": 1.0})
         os.kill(os.getpid(), signal.SIGINT)
         monitor.on_train_batch_end(1, {"loss": 1.0})

@@ -11,7 +11,7 @@ import zlib
 from typing import NamedTuple
 
 from bert_tf.config import nearest
-from bert_tf.encodings import conversion_advice, name_among
+from bert_tf.encodings import conversion_advice, find_name
 from bert_tf.errors import DataError
 from tfrecords.corpus.files import find_files, kind_of
 from tfrecords.corpus.tables import read_delimited, read_parquet
@@ -209,7 +209,7 @@ class CorpusReader:
         return value
 
     def _field_text(self, value, field, path, number, advice=_NAME_THE_FIELD):
-        key = name_among(field, value)
+        key = find_name(field, value)
         if key is None:
             raise DataError(f"{path}:{number}: no field '{field}'{nearest(field, value)}; {advice}")
         text = value[key]

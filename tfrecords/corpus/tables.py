@@ -4,7 +4,7 @@ import contextlib
 import csv
 
 from bert_tf.config import nearest
-from bert_tf.encodings import name_among
+from bert_tf.encodings import find_name
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
 
@@ -75,7 +75,7 @@ def _find(names, column, path):
 
 def _choose_column(names, column, path):
     """The one of `names` (list of str) that holds the text; `column` "text", the default, may be any of `TEXT_NAMES`."""
-    found = name_among(column, names)
+    found = find_name(column, names)
     if found is not None:
         return found
     usual = [name for name in names if name.strip().lower() in TEXT_NAMES] if column == "text" else []

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.parsing import listed
+from bert_tf.parsing import join_names
 from tfrecords.corruption.explanation import explain_permutation
 from tfrecords.corruption.gathering import gather_at, marked
 from tfrecords.corruption.permutation_config import PermutationConfig
@@ -82,7 +82,7 @@ class PermutationCorruption:
         if lacking:
             raise ConfigError(
                 "permutation LM reads rows that end with the tokens of the roles 'sep' and 'cls', and the tokenizer has none "
-                f"for {listed(lacking)}; use the objective causal_lm (objective.name, or --objective "
+                f"for {join_names(lacking)}; use the objective causal_lm (objective.name, or --objective "
                 "of inspect), or a vocabulary of another kind, such as `bert-tf vocab --kind unigram_xlnet`"
             )
         self.config = config

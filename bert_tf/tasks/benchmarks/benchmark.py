@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bert_tf.config import shipped
+from bert_tf.config import shipped_configs
 from bert_tf.errors import DataError
 
 
@@ -60,7 +60,7 @@ class BenchmarkTask:
 
 def read_published(name):
     """The published results in configs/benchmarks/NAME_published.tsv: model -> {task or submitted file: its result as str}."""
-    file = shipped()[f"benchmarks/{name}"].with_name(f"{name}_published.tsv")
+    file = shipped_configs()[f"benchmarks/{name}"].with_name(f"{name}_published.tsv")
     lines = file.read_text(encoding="utf-8").splitlines()
     (_, *keys), *rows = [line.split("\t") for line in lines if not line.startswith("#")]
     return {model: dict(zip(keys, numbers, strict=True)) for model, *numbers in rows}

@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 
 from bert_tf.config import nearest
-from bert_tf.encodings import name_among
+from bert_tf.encodings import find_name
 from bert_tf.errors import DataError
-from bert_tf.parsing import listed
+from bert_tf.parsing import join_names
 from bert_tf.tasks.config import ID_NAMES, LABEL_NAMES, PAIR_NAMES, TAGS_NAMES, TEXT_NAMES, WORDS_NAMES
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.tables.files import read_table
@@ -217,7 +217,7 @@ class _Finder:
         if isinstance(column, str) and self.names.count(column) > 1:
             places = [place for place, name in enumerate(self.names) if name == column]
             raise DataError(
-                f"{self.path}: the columns {listed(list(map(str, places)))} are both named '{column}'; give the number of the "
+                f"{self.path}: the columns {join_names(list(map(str, places)))} are both named '{column}'; give the number of the "
                 f"one that is read, with --set {key}={places[0]} --set task.columns.header=true"
             )
         return column
@@ -234,7 +234,7 @@ class _Finder:
                 )
             return given
         if given is not None:
-            name = name_among(given, self.names or ())
+            name = find_name(given, self.names or ())
             if name is None:
                 hint = nearest(given, self.names) if self.names else "; the file is read without a header"
                 if self.width == 1 and ";" in (self.names or ("",))[0]:
@@ -243,7 +243,7 @@ class _Finder:
             return name
         found = self._usual(usual)
         if len(found) > 1:
-            names = listed([f"'{name}'" for name in found])
+            names = join_names([f"'{name}'" for name in found])
             raise DataError(
                 f"{self.path}: the columns {names} have usual names of a {role}; say which one is read, e.g. with --set "
                 f"{key}={found[0]}"

@@ -4,7 +4,7 @@ from keras import ops
 
 from bert_tf.backend import cross_entropy, largest
 from bert_tf.errors import ConfigError
-from bert_tf.generation import DecoderSteps, EncoderDecoderSteps, find_texts
+from bert_tf.generation import DecoderSteps, EncoderDecoderSteps, generate
 from bert_tf.tasks.heads import InferringModel
 
 
@@ -21,7 +21,7 @@ class TextToText(InferringModel):
         config: a `GenerationConfig`, for what `call` writes.
         restrictions: a `Restrictions`; its `stop_ids` end a target.
         pad_id: int, of padding; also what an encoder-decoder's targets begin with, as T5's.
-        ends: of `find_texts`.
+        ends: of `generate`.
         name: of the Keras model.
 
     Call arguments:
@@ -61,7 +61,7 @@ class TextToText(InferringModel):
             steps = DecoderSteps(self.backbone, token_ids, mask, count)
         else:
             steps = EncoderDecoderSteps(self.backbone, token_ids, mask, count, self.pad_id)
-        result = find_texts(steps, self.config, self.restrictions, self.pad_id, ends=self.ends)
+        result = generate(steps, self.config, self.restrictions, self.pad_id, ends=self.ends)
         outputs = {"generated_ids": result["token_ids"], "lengths": result["lengths"], "scores": result["scores"]}
         if "target_ids" in features:
             loss, correct = self._of_tokens(features, training=False)

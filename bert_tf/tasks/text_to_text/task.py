@@ -199,7 +199,7 @@ class TextToTextTask(Task):
         stop, end, texts = self.stop_strings, self.frame.end, []
         for ids, length, score in zip(output["generated_ids"], output["lengths"], output["scores"]):
             ids = ids[:length].tolist()
-            text, found = stop.cut(self.tokenizer.decode([i for i in ids if i not in stop.hidden_ids]))
+            text, found = stop.cut(self.tokenizer.decode([i for i in ids if i not in stop.not_shown_ids]))
             if length:  # fewer texts than n_best may have been found
                 texts.append({"generated": text, "score": float(score), "finished": found or end in ids})
         return texts or [{"generated": "", "score": 0.0, "finished": True}]

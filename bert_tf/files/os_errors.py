@@ -1,4 +1,4 @@
-"""What the operating system refuses, in one sentence that names the path."""
+"""Turns errors of the operating system into one sentence that names the path."""
 
 import contextlib
 import errno
@@ -11,9 +11,9 @@ from bert_tf.errors import DataError, RunDirectoryError
 
 @contextlib.contextmanager
 def explain_disk_errors(path):
-    """Turns a refusal of the operating system to write into one sentence that names the path.
+    """Turns an error of the operating system while writing into one sentence that names the path.
 
-    Also where safetensors or TensorFlow raises an error of its own for it. Other errors pass through.
+    The same for the errors that safetensors and TensorFlow raise in its place. Other errors pass through.
     """
     try:
         yield
@@ -42,7 +42,7 @@ _REASONS = {
 
 
 def _disk_reason(error):
-    """Why the operating system refused, in words; None where `error` is about something else."""
+    """The reason of an error of the operating system, in words; None for another error."""
     if isinstance(error, OSError):
         return _REASONS.get(error.errno, error.strerror)
     if isinstance(error, UnicodeEncodeError):
@@ -59,9 +59,9 @@ def _disk_reason(error):
 
 @contextlib.contextmanager
 def explain_reading(path, error_class=DataError):
-    """Turns a refusal of the operating system to read into one sentence that names the path.
+    """Turns an error of the operating system while reading into one sentence that names the path.
 
-    A pipe or a device is refused, too: files are read more than once, and a pipe may deliver nothing for ever.
+    Pipes and devices are refused too: files are read more than once, and a pipe may never deliver anything.
     """
     _refuse_special(path, error_class)
     try:
@@ -79,7 +79,7 @@ def _refuse_special(path, error_class):
     except ValueError:  # NUL, or a surrogate that no encoding has
         raise error_class(f"cannot read {str(path)!r}: no file can have this name") from None
     except OSError:
-        return  # whoever opens it is told
+        return  # opening it raises the same
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        kind = "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
-        raise error_class(f"{path} is a {kind}, and a file is read more than once; write what it delivers to a file")
+        name = "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
+        raise error_class(f"{path} is a {name}, and a file is read more than once; write what it delivers to a file")
