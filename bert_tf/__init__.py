@@ -4,7 +4,11 @@
 for other libraries. Keras and TensorFlow are imported when one of them is called.
 """
 
+from bert_tf.lazy import lazy_names
+
 __version__ = "0.1.0"
+
+__getattr__, __dir__, _ = lazy_names(__name__, {})
 
 
 def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None, **outputs):

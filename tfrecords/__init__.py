@@ -6,7 +6,7 @@ The road of the data: `corpus` (text to token ids), `packing` (token ids to sequ
 
 from bert_tf.lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(
+__getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "corpus.documents": ["read_texts"],

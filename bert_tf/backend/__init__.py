@@ -16,6 +16,7 @@ from bert_tf.backend.cpu_kernels import (
 )
 from bert_tf.backend.graph import as_graph
 from bert_tf.backend.lamb import Lamb
+from bert_tf.backend.layer import Layer
 from bert_tf.backend.loops import fused
 from bert_tf.backend.model import NonFiniteError, TrainableModel
 from bert_tf.backend.optimizers import Adagrad, AdamW

@@ -16,6 +16,7 @@ import threading
 import keras
 import numpy as np
 
+from bert_tf.backend.layer import Layer
 from bert_tf.backend.loops import PIECE, dropped, fused, in_pieces, in_train_step_on_cpu, loop, pays_for
 from bert_tf.errors import ConfigError
 
@@ -137,7 +138,7 @@ def recomputed(function):
     return keras.remat(replayed)
 
 
-class Dropout(keras.layers.Layer):
+class Dropout(Layer):
     """Dropout (Srivastava et al. 2014); inverted, so nothing happens at inference.
 
     In the train step of a `TrainableModel` the mask comes from the step's seed; anywhere else
@@ -190,7 +191,7 @@ class Dropout(keras.layers.Layer):
         return input_shape
 
 
-class UniformNumbers(keras.layers.Layer):
+class UniformNumbers(Layer):
     """Random numbers in (0, 1) for each step of training, as `Dropout` draws its masks; a layer for its path in the model.
 
     Example:

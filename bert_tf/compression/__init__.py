@@ -2,4 +2,6 @@
 
 from bert_tf.lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(__name__, {"exporting": ["export_compressed"], "gate": ["Comparison", "compare"]})
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__, {"exporting": ["export_compressed"], "gate": ["Comparison", "compare"]}
+)

@@ -5,7 +5,7 @@ Names are imported when they are first used, so that settings are there without 
 
 from bert_tf.lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(__name__, {
+__getattr__, __dir__, __all__ = lazy_names(__name__, {
     "beams": ["beam_search"],
     "generation_config": ["GenerationConfig"],
     "generator": ["Generated", "TextGenerator"],

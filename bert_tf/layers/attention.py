@@ -5,7 +5,7 @@ import dataclasses
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout, attention_weights
+from bert_tf.backend import Dropout, Layer, attention_weights
 from bert_tf.errors import ConfigError
 from bert_tf.layers.block_settings import AttentionSettings
 from bert_tf.layers.dense import dense
@@ -14,7 +14,7 @@ from bert_tf.layers.rotary import check_even, rotate
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class Attention(keras.layers.Layer):
+class Attention(Layer):
     """Scaled dot-product attention with several heads (Vaswani et al. 2017, section 3.2).
 
     By default `attention_layer` in google-research/bert `modeling.py`: self-attention, biases everywhere,

@@ -5,12 +5,14 @@ import functools
 import keras
 from keras import ops
 
+from bert_tf.backend import Layer
+
 # Added to scores of order ten, in float32: exp() of the sum is exactly zero.
 _BLOCKED = -1e9
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class AttentionMask(keras.layers.Layer):
+class AttentionMask(Layer):
     """Builds the additive attention mask once per forward pass, for all layers.
 
     Every query sees the real keys of its own text. A query that sees none (padding in a packed sequence) gets a

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from bert_tf.backend import Layer
+
 
 @keras.saving.register_keras_serializable("bert_tf")
 class BiLstm(keras.layers.Bidirectional):
@@ -46,7 +48,7 @@ def bilstms(layers, units, width):
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class EndsOfDirections(keras.layers.Layer):
+class EndsOfDirections(Layer):
     """The last state of each direction: of the first half of H at the last real token, of the second half at the first.
 
     Call arguments:

@@ -3,12 +3,13 @@
 import keras
 from keras import ops
 
+from bert_tf.backend import Layer
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.dense import dense, range_of
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class CharacterEmbeddings(keras.layers.Layer):
+class CharacterEmbeddings(Layer):
     """A vector for each word, from the ids of its characters: the input of ELMo.
 
     Convolutions of several widths over the characters' vectors, each without padding; the largest value of each filter

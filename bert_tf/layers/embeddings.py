@@ -3,13 +3,13 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout, LayerNormalization
+from bert_tf.backend import Dropout, Layer, LayerNormalization
 from bert_tf.errors import ConfigError
 from bert_tf.layers.sinusoidal_positions import SinusoidalPositions
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class Embeddings(keras.layers.Layer):
+class Embeddings(Layer):
     """The sum of token, position and segment embeddings, normalized, with dropout.
 
     BERT (Devlin et al. 2018, section 3 and figure 2); `embedding_postprocessor` in

@@ -3,14 +3,14 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Dropout, LayerNormalization
+from bert_tf.backend import Dense, Dropout, Layer, LayerNormalization
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.dense import dense
 from bert_tf.layers.gather import gather_positions
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class Pooler(keras.layers.Layer):
+class Pooler(Layer):
     """A dense layer with an activation on the first token's vector.
 
     `BertModel.pooled_output` in google-research/bert `modeling.py`, there with tanh.
@@ -89,7 +89,7 @@ class LastTokenPooler(Pooler):
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class LastToken(keras.layers.Layer):
+class LastToken(Layer):
     """The vector of the last real token: of a causal model the only one that has seen the whole text.
 
     As GPT-1 and GPT-2 are fine-tuned (Radford et al. 2018, section 3.2); it has no weights.
@@ -131,7 +131,7 @@ class LastToken(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class ClassificationHead(keras.layers.Layer):
+class ClassificationHead(Layer):
     """Dropout and a linear layer: logits for classes, for a regression value, or for tags.
 
     Some families have a dense layer with an activation before it (`bert_tf.models.task_heads.TaskHead`).

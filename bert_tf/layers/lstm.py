@@ -3,9 +3,11 @@
 import keras
 from keras import ops
 
+from bert_tf.backend import Layer
+
 
 @keras.saving.register_keras_serializable("bert_tf")
-class LSTM(keras.layers.Layer):
+class LSTM(Layer):
     """One LSTM over a row, in one direction: TensorFlow 1's `LSTMCell`, which bilm-tf and adversarial_text use.
 
     With x the input, h the output of the step before and c its cell:
@@ -117,7 +119,7 @@ class LSTM(keras.layers.Layer):
         return y, (c, h)
 
 
-class _Cell(keras.layers.Layer):
+class _Cell(Layer):
     """One step of `LSTM`, from the gates without the part of the last output, and 0 where a text or a segment begins."""
 
     def __init__(self, units, projection, cell_clip, projection_clip, forget_bias, initializer, **kwargs):

@@ -2,9 +2,11 @@
 
 import keras
 
+from bert_tf.backend import Layer
+
 
 @keras.saving.register_keras_serializable("bert_tf")
-class OutputLayer(keras.layers.Layer):
+class OutputLayer(Layer):
     """The table of an output layer that is not the token table: `kernel` [V, H], and `bias` [V] or None.
 
     Args:

@@ -3,13 +3,13 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, LayerNormalization, product_with_transposed
+from bert_tf.backend import Dense, Layer, LayerNormalization, product_with_transposed
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.dense import dense
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class LMHead(keras.layers.Layer):
+class LMHead(Layer):
     """A decoder tied to the token embedding table, with a bias of its own and nothing before it.
 
     `lm_loss` with tie_weight in zihangdai/xlnet `modeling.py`.
@@ -104,7 +104,7 @@ class MaskedLMHead(LMHead):
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class SpanBoundaryHead(keras.layers.Layer):
+class SpanBoundaryHead(Layer):
     """Predicts a token of a span from the vectors of the span's two neighbours and its position in the span.
 
     Joshi et al. 2020, equation 1; `BertPairTargetPredictionHead` in facebookresearch/SpanBERT
@@ -193,7 +193,7 @@ class SpanBoundaryHead(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class DiscriminatorHead(keras.layers.Layer):
+class DiscriminatorHead(Layer):
     """Dense, activation, dense to one logit for each token: was it replaced?
 
     `_get_discriminator_output` in google-research/electra `run_pretraining.py`. Its second layer

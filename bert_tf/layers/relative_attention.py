@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from bert_tf.backend import Dropout
+from bert_tf.backend import Dropout, Layer
 from bert_tf.layers.attention import check_heads
 from bert_tf.layers.gather import gather_positions
 
@@ -13,7 +13,7 @@ _BLOCKED = -1e9
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class RelativeAttention(keras.layers.Layer):
+class RelativeAttention(Layer):
     """XLNet's attention, in one stream or in two (Yang et al. 2019, sections 2.3, 2.4 and 2.5).
 
     `rel_multihead_attn` and `two_stream_rel_attn` in zihangdai/xlnet `modeling.py`. The score of
@@ -156,7 +156,7 @@ class RelativeAttention(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class RelativePositions(keras.layers.Layer):
+class RelativePositions(Layer):
     """The sinusoids of all distances from a query to a key (Dai et al. 2019, section 3.3).
 
     `relative_positional_encoding` in zihangdai/xlnet `modeling.py`: sines of all frequencies

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import keras
 
-from bert_tf.backend import Dense, Dropout, LayerNormalization, recomputed
+from bert_tf.backend import Dense, Dropout, Layer, LayerNormalization, recomputed
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.relative_attention import RelativeAttention
 
@@ -34,7 +34,7 @@ class RelativeContext(NamedTuple):
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class RelativeBlock(keras.layers.Layer):
+class RelativeBlock(Layer):
     """Relative attention and a two-layer network, each with a residual connection normalized after.
 
     `rel_multihead_attn` or `two_stream_rel_attn`, then `positionwise_ffn`, in zihangdai/xlnet

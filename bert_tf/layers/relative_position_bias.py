@@ -6,9 +6,11 @@ import keras
 import numpy as np
 from keras import ops
 
+from bert_tf.backend import Layer
+
 
 @keras.saving.register_keras_serializable("bert_tf")
-class RelativePositionBias(keras.layers.Layer):
+class RelativePositionBias(Layer):
     """T5's relative positions: one learned number for each head and each bucket of distances.
 
     Raffel et al. 2020, section 2.1; `_relative_position_bucket` in Hugging Face's `modeling_t5.py`. Half of the

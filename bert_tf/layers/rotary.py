@@ -3,11 +3,12 @@
 import keras
 from keras import ops
 
+from bert_tf.backend import Layer
 from bert_tf.errors import ConfigError
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class RotaryPositions(keras.layers.Layer):
+class RotaryPositions(Layer):
     """The cosines and sines by which queries and keys are turned at each position.
 
     Frequency i of a head of size d is theta^(-2i/d). One layer serves all attentions with that

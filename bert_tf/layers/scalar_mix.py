@@ -3,9 +3,11 @@
 import keras
 from keras import ops
 
+from bert_tf.backend import Layer
+
 
 @keras.saving.register_keras_serializable("bert_tf")
-class ScalarMix(keras.layers.Layer):
+class ScalarMix(Layer):
     """gamma * sum_j softmax(w)_j h_j, of the outputs h of several layers; w starts from 0 and gamma from 1.
 
     Peters et al. 2018 (arXiv:1802.05365), equation 1. bilm-tf adds 1 / L to w, which the softmax does not see.

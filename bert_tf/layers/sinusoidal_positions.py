@@ -4,13 +4,14 @@ import keras
 import numpy as np
 from keras import ops
 
+from bert_tf.backend import Layer
 from bert_tf.errors import ConfigError
 
 LAYOUTS = ("interleaved", "concatenated")
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class SinusoidalPositions(keras.layers.Layer):
+class SinusoidalPositions(Layer):
     """A vector for each position, made of sines and cosines of falling frequency; there is no longest text.
 
     Vaswani et al. 2017, section 3.5. Two layouts are published; a model must keep the one it was trained with:

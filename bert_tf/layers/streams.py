@@ -5,12 +5,12 @@ import functools
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout
+from bert_tf.backend import Dropout, Layer
 from bert_tf.layers.gather import gather_positions
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class StreamEmbeddings(keras.layers.Layer):
+class StreamEmbeddings(Layer):
     """Token embeddings for the content stream, a learned vector for the query stream.
 
     Yang et al. 2019, section 2.3 (h and g of layer 0); `transformer_xl` in zihangdai/xlnet
@@ -63,7 +63,7 @@ class StreamEmbeddings(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class StreamMask(keras.layers.Layer):
+class StreamMask(Layer):
     """Who sees whom in XLNet: padding, packing, memory, and a factorization order.
 
     Yang et al. 2019, sections 2.2 and 2.3. With an order, a token of the content stream sees those
@@ -118,7 +118,7 @@ class StreamMask(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class SegmentsDiffer(keras.layers.Layer):
+class SegmentsDiffer(Layer):
     """Whether query and key are of different segments (Yang et al. 2019, section 2.5).
 
     Only that is known of segments, not which they are. As in `transformer_xl` of zihangdai/xlnet
@@ -153,7 +153,7 @@ class SegmentsDiffer(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class SegmentMemory(keras.layers.Layer):
+class SegmentMemory(Layer):
     """The memory that one segment of a text leaves for the next: inputs of all layers, without gradient.
 
     Dai et al. 2019, section 3.2; `_cache_mem` in zihangdai/xlnet `modeling.py`.

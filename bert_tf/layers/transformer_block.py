@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout, LayerNormalization, RMSNormalization, recomputed
+from bert_tf.backend import Dropout, Layer, LayerNormalization, RMSNormalization, recomputed
 from bert_tf.errors import ConfigError
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.attention import Attention, results
@@ -44,7 +44,7 @@ class BlockContext(NamedTuple):
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class TransformerBlock(keras.layers.Layer):
+class TransformerBlock(Layer):
     """Attention and a feed-forward network, each with a residual connection and a normalization.
 
     With normalizations after each part, Vaswani et al. 2017 and `transformer_model` in google-research/bert
@@ -99,7 +99,7 @@ class TransformerBlock(keras.layers.Layer):
         super().__init__(**kwargs)
         if settings.norm.position not in ("post", "pre"):
             raise ConfigError(f"the normalizations are {settings.norm.position!r}; give 'post' or 'pre'")
-        self.settings = settings
+        self.settings, self.shares = settings, False
         self._activation_function = activation_function(settings.feed_forward.activation)
 
         def dropout(rate, name):
@@ -115,11 +115,13 @@ class TransformerBlock(keras.layers.Layer):
 
     def share_attention(self, block):
         """Uses the attention of another, built block, with its normalization. Call it before building."""
+        self.shares = True
         self.attention = block.attention
         self.attention_layer_norm = block.attention_layer_norm
 
     def share_feed_forward(self, block):
         """Uses the feed-forward network of another, built block, with its normalization. As above."""
+        self.shares = True
         self.intermediate, self.gate = block.intermediate, block.gate
         self.output_dense = block.output_dense
         self.output_layer_norm = block.output_layer_norm
@@ -254,6 +256,11 @@ class TransformerBlock(keras.layers.Layer):
         )
 
     def get_config(self):
+        if self.shares:
+            raise ConfigError(
+                f"'{self.name}' shares weights with another layer, which a copy of it alone would not; copy the model "
+                "as a whole: type(model).from_config(model.get_config())"
+            )
         return {**super().get_config(), "settings": dataclasses.asdict(self.settings)}
 
     @classmethod

@@ -5,7 +5,7 @@ Names are imported when they are first used (PEP 562): configurations and sizes 
 
 from bert_tf.lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(__name__, {
+__getattr__, __dir__, __all__ = lazy_names(__name__, {
     "backbone": ["Backbone", "policy"],
     "config_map": ["REQUIRED", "ConfigMap"],
     "decoder": ["DECODER_INPUTS", "Decoder"],

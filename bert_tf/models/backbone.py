@@ -96,6 +96,26 @@ class Backbone(keras.Model):
         given = inputs[self._required[0]]
         return super().compute_output_spec({key: given if value is None else value for key, value in inputs.items()})
 
+    def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs):
+        """Keras's `export`; by default the exported model takes what tells one text from another, and no more.
+
+        That are token ids, padding mask and, where the model reads them, segment ids. Each input that a signature names
+        must be given when the exported model is called.
+
+        Example:
+            BertEncoder(BertConfig(100, 16, 2, 2, 32)).export("encoder", verbose=False)
+            served = tf.saved_model.load("encoder").serve
+            served({"token_ids": [[5, 6]], "segment_ids": [[0, 0]], "padding_mask": [[True, True]]})["pooled_output"]
+        """
+        if input_signature is None:
+            names = {*self._required, *(name for name in self.input if name.endswith("padding_mask"))}
+            names |= {"segment_ids"} if self.config.reads_segments else set()
+            inputs = {name: tensor for name, tensor in self.input.items() if name in names}
+            input_signature = [
+                {name: keras.InputSpec(x.dtype, x.shape, name=name) for name, x in inputs.items()}
+            ]  # fmt: skip
+        return super().export(filepath, format, verbose, input_signature, **kwargs)
+
     def backbones(self):
         """The models inside by the prefix of their variables' paths, as `PretrainingModel.backbones`: itself."""
         return {"": self}

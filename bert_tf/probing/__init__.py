@@ -9,7 +9,7 @@ Names are imported when they are first used (PEP 562).
 
 from bert_tf.lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(
+__getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "attention": ["TextAttention", "text_attention", "write_attention_page"],

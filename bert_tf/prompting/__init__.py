@@ -5,7 +5,7 @@ Names are imported when they are first used, so that settings are there without 
 
 from bert_tf.lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(__name__, {
+__getattr__, __dir__, __all__ = lazy_names(__name__, {
     "evaluation": ["PromptingResult", "run_prompts"],
     "prompting_config": ["PromptingConfig", "SyntheticConfig"],
     "prompts": ["Prompt", "make_prompts"],

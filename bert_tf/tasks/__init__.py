@@ -13,7 +13,7 @@ Names are imported when they are first used (PEP 562), so that a task's settings
 
 from bert_tf.lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(
+__getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "build": ["build_task", "load_task"],

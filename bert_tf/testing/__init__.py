@@ -5,7 +5,7 @@ Each raises AssertionError, or the error of the part that fails. Names are impor
 
 from bert_tf.lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(__name__, {
+__getattr__, __dir__, __all__ = lazy_names(__name__, {
     "backbone": ["check_backbone"],
     "export": ["check_export", "check_served"],
     "objective": ["check_objective"],

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from bert_tf.backend.randomness import step_randomness
 from bert_tf.config import to_dict
-from bert_tf.errors import DataError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.encoder_config import DROPOUT_RATES
 
 #: Positions of the checked sequences, and of those of them that hold tokens.
@@ -24,7 +24,8 @@ def check_backbone(encoder, folder, unreached=(), packing=True, training=True, t
     - Padding changes nothing at real positions; a packed sequence has the outputs that it has alone.
     - `outputs_at` equals the outputs at these positions, its gradients theirs; encoder-decoders have none.
     - Gradients reach every trainable weight and are finite.
-    - `get_config`, a `.keras` file, and weights assigned by their paths make the same model again.
+    - `get_config`, a `.keras` file, and weights assigned by their paths make the same model again; so does
+      `keras.models.clone_model`, as a functional model without optional inputs. An exported model answers the same.
     - Dropout is active only in training, and a pure function of the seed. Gradient checkpointing (`remat`) changes
       no gradient.
     - bfloat16 and float16 give finite outputs close to those of float32.
@@ -219,6 +220,41 @@ def _check_round_trips(encoder, folder):
     expected = encoder(_inputs(encoder))
     for model in (again, loaded):
         tf.nest.map_structure(np.testing.assert_array_equal, model(_inputs(encoder)), expected)
+
+    _check_clone(encoder)
+    encoder.export(folder / "exported", verbose=False)
+    exported = tf.saved_model.load(folder / "exported")
+    names = exported.signatures["serving_default"].structured_input_signature[1]
+    given = {name: value for name, value in _all_inputs(encoder).items() if name in names}
+    _assert_close(exported.serve(given), encoder(given), 1e-5)
+
+
+def _check_clone(encoder):
+    try:
+        clone = keras.models.clone_model(encoder)
+    except ConfigError as error:
+        assert "shares weights with another layer" in str(error)  # Keras copies each layer for itself
+        return
+    weights = {variable.path: variable for variable in encoder.weights}
+    for variable in clone.weights:
+        variable.assign(weights[variable.path])
+    inputs = _all_inputs(encoder)
+    _assert_close(clone(inputs), encoder(inputs), 1e-5)
+
+
+def _all_inputs(encoder):
+    """Values for all inputs that the model declares, those that may be left out, too."""
+    ids = _tokens(encoder, 2, LENGTH)
+    zeros, mask = np.zeros(ids.shape[:2], "int32"), np.arange(LENGTH) < [[LENGTH], [REAL]]
+    count = np.tile(np.arange(LENGTH, dtype="int32"), (2, 1))
+    values = {
+        "token_ids": ids,
+        "segment_ids": zeros,
+        "padding_mask": mask,
+        "sequence_ids": 1 * mask,
+        "position_ids": count,
+    }
+    return _given(encoder, values) | ({"prefix_mask": zeros > 0} if "prefix_mask" in encoder.input else {})
 
 
 def _check_randomness(dropped, plain, tolerance):

@@ -6,7 +6,7 @@ imported when they are first used (PEP 562), so that the list of kinds is there 
 
 from bert_tf.lazy import lazy_names
 
-__getattr__, __all__ = lazy_names(__name__, {
+__getattr__, __dir__, __all__ = lazy_names(__name__, {
     "bpe.bpe": ["BPETokenizer"],
     "bpe.byte_level_bpe": ["ByteLevelBPETokenizer"],
     "bpe.training": ["train_bpe", "train_byte_level_bpe"],

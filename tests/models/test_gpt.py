@@ -25,9 +25,9 @@ import bert_tf
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import build_encoder
 from bert_tf.models.gpt1 import checkpoints as gpt1
-from bert_tf.models.gpt2 import checkpoints as gpt2
 from bert_tf.models.gpt1.config import GPT1Config
 from bert_tf.models.gpt1.model import GPT1Decoder
+from bert_tf.models.gpt2 import checkpoints as gpt2
 from bert_tf.models.gpt2.config import GPT2Config
 from bert_tf.models.gpt2.model import GPT2Decoder
 from bert_tf.models.weights import load_weights

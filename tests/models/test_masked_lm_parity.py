@@ -17,9 +17,9 @@ from model_goldens import (
 from bert_tf.models.albert import checkpoints as albert
 from bert_tf.models.bert import checkpoints as bert
 from bert_tf.models.distilbert import checkpoints as distilbert
+from bert_tf.models.families import FAMILIES, build_encoder
 from bert_tf.models.modernbert import checkpoints as modernbert
 from bert_tf.models.roberta import checkpoints as roberta
-from bert_tf.models.families import FAMILIES, build_encoder
 from bert_tf.models.weights import load_weights
 from bert_tf.objectives import MaskedLM
 

@@ -9,7 +9,7 @@ import dataclasses
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout
+from bert_tf.backend import Dropout, Layer
 from bert_tf.layers import LSTM, AttentionMask, CharacterEmbeddings, EndsOfDirections, ScalarMix
 from bert_tf.models.backbone import policy
 from bert_tf.models.decoder import decoder_embeddings
@@ -158,7 +158,7 @@ class ElmoLayers:
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class BidirectionalLayer(keras.layers.Layer):
+class BidirectionalLayer(Layer):
     """A forward and a backward LSTM, each of which reads its own half of the vectors.
 
     Args:

@@ -11,7 +11,7 @@ import dataclasses
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout
+from bert_tf.backend import Dropout, Layer
 from bert_tf.errors import ConfigError
 from bert_tf.layers import LSTM, BiLstm, Embeddings, EndsOfDirections, OutputLayer
 from bert_tf.layers.gather import gather_positions
@@ -85,7 +85,7 @@ class LstmLM(Decoder):
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class RowDropout(keras.layers.Layer):
+class RowDropout(Layer):
     """Dropout of the same numbers at all positions of a row: [B, S, E] -> [B, S, E].
 
     adversarial_text `layers.py`, `Embedding`, with `noise_shape`; Gal and Ghahramani 2016.

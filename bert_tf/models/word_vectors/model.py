@@ -7,6 +7,7 @@ The vectors come from `bert-tf vectors` or from published files of word2vec, Glo
 import keras
 from keras import ops
 
+from bert_tf.backend import Layer
 from bert_tf.layers import Embeddings
 from bert_tf.models.backbone import policy
 from bert_tf.models.encoder import Encoder, encoder_inputs
@@ -53,7 +54,7 @@ class WordVectorsEncoder(Encoder):
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class MeanOfTokens(keras.layers.Layer):
+class MeanOfTokens(Layer):
     """The mean of the vectors at real tokens.
 
     Call arguments:
