@@ -12,7 +12,8 @@ from bert_tf.files import atomic_folder
 from bert_tf.models.electra.checkpoints import split_pair
 from bert_tf.models.encoder_config import DROPOUT_RATES
 from bert_tf.models.families import family_of, maps_of
-from bert_tf.models.weights import by_path, export_weights, part_of
+from bert_tf.models.lora import merged_weights
+from bert_tf.models.weights import export_weights, part_of
 from bert_tf.tokenizers.layout import with_padding_token
 
 #: The path of the token table in a model.
@@ -81,7 +82,7 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
     if family.name not in published:
         raise ConfigError(f"'{family.name}' has no checkpoints of format '{format}'{nearest(family.name, published)}")
     weight_map = published[family.name].weights
-    variables = by_path(model)
+    variables = merged_weights(model)
     generator = others[0] if others else None
     models = {"": (encoder.config, variables)}
     if format == "hf" and generator is not None:

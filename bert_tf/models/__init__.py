@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = lazy_names(__name__, {
         "FAMILIES", "PRESETS", "build_config", "build_encoder", "describe", "family_of", "preset", "register_family",
     ],
     "family": ["Family", "Maps", "Preset"],
+    "lora": ["enable_lora", "merge_lora"],
     "stack": ["ContextLayers", "Memory", "Stack", "block_settings", "transformer_blocks"],
     "transformer_encoder": ["TransformerEncoder"],
     "weights": ["WeightMap"],

@@ -32,8 +32,8 @@ from bert_tf.backend.model import NonFiniteError
 from bert_tf.config import nearest
 from bert_tf.errors import DataError, RunDirectoryError
 from bert_tf.files import atomic_folder, explain_disk_errors, list_folder, sha256
+from bert_tf.models.lora import merged
 from bert_tf.parsing import read_json_object
-from bert_tf.training.lora import merged
 
 _RANDOM_STATE = re.compile(r"(?:.*/)?seed_generator(?:_\d+)?/seed_generator_state")
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"

@@ -5,9 +5,9 @@ import sys
 import numpy as np
 
 from bert_tf.errors import ConfigError
+from bert_tf.models.lora import enable_lora, is_lora
 from bert_tf.models.weights import part_of
 from bert_tf.training.depth import depths
-from bert_tf.training.lora import enable_lora, is_lora
 
 
 class Freezing:
@@ -40,6 +40,7 @@ class Freezing:
                 f"task.layout adds tokens with random rows to the token table, and train.{keeps[0]} would never train "
                 f"them; remove train.{keeps[0]}, or set task.layout=t5"
             )
+        self.all = list(model.trainable_variables)
         if train.lora_rank is not None:
             enable_lora(model.backbone, train.lora_rank, train.lora_alpha, train.lora_layers)
         if self.gradual or isinstance(train.freeze, int):
@@ -53,7 +54,7 @@ class Freezing:
         self.kept = {v.path for v in model.backbone.weights if whole and not is_lora(v)}
         if "pooler" not in source.parts:
             self.kept = {path for path in self.kept if part_of(path) != "pooler"}
-        self.all = list(model.trainable_variables)
+        self.all += [v for v in model.weights if is_lora(v)]
         self.set_epoch(train.epochs - 1)
         if not model.trainable_variables:
             raise ConfigError(

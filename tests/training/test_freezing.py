@@ -12,6 +12,7 @@ from snapshots import snapshot
 from bert_tf import config as configuration
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config, build_encoder
+from bert_tf.models.lora import enable_lora
 from bert_tf.tasks.heads import Classifier
 from bert_tf.training import finetuning
 from bert_tf.training.converting import import_run
@@ -19,7 +20,6 @@ from bert_tf.training.finetune_config import FinetuneConfig, FinetuneTrainConfig
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.freezing import Freezing
 from bert_tf.training.loading import load_encoder, load_finetuned
-from bert_tf.training.lora import enable_lora
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.sources import open_source
 

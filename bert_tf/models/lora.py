@@ -13,8 +13,9 @@ DEFAULTS = (("query", "value"), ("query_key_value",))
 def enable_lora(backbone, rank, alpha=None, names=None):
     """Adds two factors, [in, rank] and [rank, out], beside the kernels of dense layers in a backbone.
 
-    A kernel W acts as W + alpha / rank * A B. B starts as zeros, so that the model answers as before. Layers that
-    several blocks share (ALBERT) get one pair of factors.
+    A kernel W acts as W + alpha / rank * A B. B starts as zeros, so that the model answers as before. All other weights of
+    the backbone are frozen. Layers that several blocks share (ALBERT) get one pair of factors. `bert_tf.save` and `.keras`
+    files hold the merged kernels; `merge_lora` merges them in the model.
 
     Args:
         backbone: of any family with dense layers of its own in its blocks.
@@ -24,6 +25,11 @@ def enable_lora(backbone, rank, alpha=None, names=None):
 
     Raises:
         ConfigError: no dense layer has one of the names.
+
+    Example:
+        encoder = BertEncoder(BertConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32))
+        enable_lora(encoder, rank=4)
+        len(encoder.trainable_variables)  # 8: two factors, for queries and for values, in each layer
     """
     found = {}
     for block in backbone.blocks():
@@ -43,6 +49,35 @@ def enable_lora(backbone, rank, alpha=None, names=None):
     for name in dict.fromkeys(names):
         for layer in found[name].values():
             layer.enable_lora(rank, lora_alpha=alpha)
+    for variable in backbone.weights:
+        variable.trainable = is_lora(variable)
+
+
+def merge_lora(backbone):
+    """Adds the factors to their kernels and removes them: the model answers as before, and all its weights are trained.
+
+    Example:
+        encoder = BertEncoder(BertConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32))
+        enable_lora(encoder, rank=4)
+        merge_lora(encoder)
+    """
+    for layer in _with_factors(backbone):
+        layer._kernel.assign(layer.kernel)
+        layer.lora_enabled = False
+        for name in (A, B):
+            layer._untrack_variable(getattr(layer, name.strip("/")))
+    for variable in backbone.weights:
+        variable.trainable = True
+
+
+def merged_weights(model):
+    """The weights of a model by path, each kernel with its factors added to it: dict from path to variable or tensor."""
+    weights = {variable.path: variable for variable in model.weights if not is_lora(variable)}
+    return weights | {layer._kernel.path: layer.kernel for layer in _with_factors(model)}
+
+
+def _with_factors(model):
+    return {id(layer): layer for layer in model._flatten_layers() if getattr(layer, "lora_enabled", False)}.values()
 
 
 def _known(found):
