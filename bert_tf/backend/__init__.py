@@ -15,6 +15,7 @@ from bert_tf.backend.cpu_kernels import (
     product_with_transposed,
 )
 from bert_tf.backend.graph import as_graph
+from bert_tf.backend.initial_weights import RandomNormal, RandomUniform, SeededByName, TruncatedNormal, initializer
 from bert_tf.backend.lamb import Lamb
 from bert_tf.backend.layer import Layer
 from bert_tf.backend.loops import fused

@@ -9,6 +9,7 @@ device and on many. Two rules make the numbers independent of the number of repl
 
 import keras
 
+from bert_tf.backend.initial_weights import SeededByName
 from bert_tf.errors import ConfigError, UserError
 
 if keras.backend.backend() == "tensorflow":
@@ -29,7 +30,7 @@ class NonFiniteError(UserError):
     """A loss or gradient became NaN or infinite."""
 
 
-class TrainableModel(Trainer, keras.Model):
+class TrainableModel(Trainer, keras.Model, metaclass=SeededByName):
     """A Keras model with a loss of its own.
 
     `compile(optimizer)` and `fit(dataset)` work as in any Keras model, except that an element of

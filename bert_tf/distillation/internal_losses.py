@@ -7,6 +7,7 @@ term.
 import keras
 from keras import ops
 
+from bert_tf.backend import TruncatedNormal
 from bert_tf.distillation.layer_maps import check_layers, uniform_layers
 from bert_tf.distillation.losses import (
     cosine_distances,
@@ -57,7 +58,7 @@ class HiddenStates(PerRow):
     def __init__(self, settings, student, teacher):
         super().__init__(settings, student, teacher)
         self.map = layer_map("hidden_states", settings.layers, student, teacher)
-        initializer = keras.initializers.TruncatedNormal(stddev=student.initializer_range)
+        initializer = TruncatedNormal(stddev=student.initializer_range)
         self.projection = keras.layers.Dense(
             teacher.hidden_size, kernel_initializer=initializer, dtype="float32", name="hidden_states_projection"
         )

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Layer
+from bert_tf.backend import Layer, RandomUniform
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.dense import dense, range_of
 
@@ -60,18 +60,14 @@ class CharacterEmbeddings(Layer):
 
     def build(self, token_ids_shape=None):
         shape = (self.vocabulary_size, self.character_size)
-        initializer = _zero_row(keras.initializers.RandomUniform(-self.initializer_range, self.initializer_range))
+        initializer = _zero_row(RandomUniform(-self.initializer_range, self.initializer_range))
         self.token_table = self.add_weight(shape=shape, initializer=initializer, name="character_embeddings")
         self.kernels, self.biases = [], []
         for i, (width, count) in enumerate(self.filters):
             # bilm-tf: for ReLU uniform in [-0.05, 0.05], for tanh a normal of sqrt(1 / (width * size)).
             shape = (width, self.character_size, count)
             self.kernels.append(
-                self.add_weight(
-                    shape=shape,
-                    initializer=keras.initializers.RandomUniform(-0.05, 0.05),
-                    name=f"convolution_{i}_kernel",
-                )
+                self.add_weight(shape=shape, initializer=RandomUniform(-0.05, 0.05), name=f"convolution_{i}_kernel")
             )
             self.biases.append(self.add_weight(shape=(count,), initializer="zeros", name=f"convolution_{i}_bias"))
         width = sum(count for _, count in self.filters)

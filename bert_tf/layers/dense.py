@@ -1,8 +1,6 @@
 """Dense layers as the originals make them."""
 
-import keras
-
-from bert_tf.backend import Dense
+from bert_tf.backend import Dense, initializer
 
 
 def range_of(deviation):
@@ -25,14 +23,11 @@ def dense(layer, units, activation, initializer_range, name, use_bias=True, inpu
         use_bias: whether it has a bias.
         inputs: width of the input, to build the layer; None to build it later.
     """
-    initializer = initializer_range
-    if not isinstance(initializer, str):
-        initializer = keras.initializers.TruncatedNormal(stddev=initializer_range)
     result = Dense(
         units,
         activation=activation,
         use_bias=use_bias,
-        kernel_initializer=initializer,
+        kernel_initializer=initializer(initializer_range),
         bias_initializer="zeros",
         dtype=layer.dtype_policy,
         name=name,

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout, Layer, LayerNormalization
+from bert_tf.backend import Dropout, Layer, LayerNormalization, TruncatedNormal
 from bert_tf.errors import ConfigError
 from bert_tf.layers.sinusoidal_positions import SinusoidalPositions
 
@@ -142,7 +142,7 @@ class Embeddings(Layer):
 
 
 def _table_initializer(initializer_range, zero_row):
-    normal = keras.initializers.TruncatedNormal(stddev=initializer_range)
+    normal = TruncatedNormal(stddev=initializer_range)
     if zero_row is None:
         return normal
 

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Dropout, Layer, LayerNormalization
+from bert_tf.backend import Dense, Dropout, Layer, LayerNormalization, RandomNormal, TruncatedNormal
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.dense import dense
 from bert_tf.layers.gather import gather_positions
@@ -33,7 +33,7 @@ class Pooler(Layer):
         Pooler(8, "tanh", 0.02)(np.ones((2, 5, 8), "float32"))  # [2, 8]
     """
 
-    initializer = keras.initializers.TruncatedNormal
+    initializer = TruncatedNormal
 
     def __init__(self, size, activation, initializer_range, **kwargs):
         super().__init__(**kwargs)
@@ -77,7 +77,7 @@ class LastTokenPooler(Pooler):
         LastTokenPooler(8, "tanh", 0.02)(np.ones((2, 5, 8), "float32"))  # [2, 8]
     """
 
-    initializer = keras.initializers.RandomNormal
+    initializer = RandomNormal
 
     def call(self, sequence_output, padding_mask=None):
         if padding_mask is None:

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Layer
+from bert_tf.backend import Layer, initializer
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -75,7 +75,7 @@ class LSTM(Layer):
         )
 
     def build(self, x_shape):
-        add = {"initializer": self.initializer, "trainable": True}
+        add = {"initializer": initializer(self.initializer), "trainable": True}
         self.input_kernel = self.add_weight(shape=(x_shape[-1], 4 * self.units), name="input_kernel", **add)
         self.bias = self.add_weight(shape=(4 * self.units,), initializer="zeros", name="bias")
         self.steps.build((*x_shape[:-1], 4 * self.units + (2 if self.unroll else 1)))
@@ -131,7 +131,7 @@ class _Cell(Layer):
         self.state_size = [self.output_size, units]
 
     def build(self, gates_shape):
-        add = {"initializer": self.initializer, "trainable": True}
+        add = {"initializer": initializer(self.initializer), "trainable": True}
         self.recurrent_kernel = self.add_weight(
             shape=(self.output_size, 4 * self.units), name="recurrent_kernel", **add
         )

@@ -2,7 +2,7 @@
 
 import keras
 
-from bert_tf.backend import Layer
+from bert_tf.backend import Layer, RandomNormal, initializer
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -21,12 +21,10 @@ class OutputLayer(Layer):
 
     def __init__(self, vocabulary_size, hidden_size, use_bias, initializer_range="glorot_uniform", **kwargs):
         super().__init__(**kwargs)
-        initializer = initializer_range
-        if not isinstance(initializer, str):
-            initializer = keras.initializers.RandomNormal(stddev=initializer_range)
+        own = initializer(initializer_range, normal=RandomNormal)
         with keras.name_scope(self.name, caller=self):
             self.kernel = self.add_weight(
-                shape=(vocabulary_size, hidden_size), initializer=initializer, autocast=False, name="kernel"
+                shape=(vocabulary_size, hidden_size), initializer=own, autocast=False, name="kernel"
             )
             self.bias = None
             if use_bias:

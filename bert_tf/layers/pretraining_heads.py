@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Layer, LayerNormalization, product_with_transposed
+from bert_tf.backend import Dense, Layer, LayerNormalization, TruncatedNormal, initializer, product_with_transposed
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.dense import dense
 
@@ -160,7 +160,7 @@ class SpanBoundaryHead(Layer):
         hidden_size = sequence_shape[-1]
         self.position_table = self.add_weight(
             shape=(self.num_positions, self.position_size),
-            initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+            initializer=TruncatedNormal(stddev=self.initializer_range),
             autocast=False,
             name="position_embeddings",
         )
@@ -225,7 +225,7 @@ class DiscriminatorHead(Layer):
         size = sequence_shape[-1]
         self.dense = dense(self, size, self._activation_function, self.initializer_range, "dense", inputs=size)
         self.output_dense = Dense(
-            1, activation=None, kernel_initializer="glorot_uniform", dtype=self.dtype_policy, name="output"
+            1, activation=None, kernel_initializer=initializer("glorot_uniform"), dtype=self.dtype_policy, name="output"
         )
         self.output_dense.build(sequence_shape)
 

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from bert_tf.backend import Dropout, Layer
+from bert_tf.backend import Dropout, Layer, RandomNormal
 from bert_tf.layers.attention import check_heads
 from bert_tf.layers.gather import gather_positions
 
@@ -74,7 +74,7 @@ class RelativeAttention(Layer):
         self.head_size = hidden_size // heads
 
         def weight(name, *shape):
-            initializer = keras.initializers.RandomNormal(stddev=self.initializer_range)
+            initializer = RandomNormal(stddev=self.initializer_range)
             return self.add_weight(shape=shape, initializer=initializer, name=name)
 
         kernel = (hidden_size, heads, self.head_size)

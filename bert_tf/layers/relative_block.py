@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import keras
 
-from bert_tf.backend import Dense, Dropout, Layer, LayerNormalization, recomputed
+from bert_tf.backend import Dense, Dropout, Layer, LayerNormalization, RandomNormal, recomputed
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.relative_attention import RelativeAttention
 
@@ -105,7 +105,7 @@ class RelativeBlock(Layer):
             layer = Dense(
                 units,
                 activation=function,
-                kernel_initializer=keras.initializers.RandomNormal(stddev=self.initializer_range),
+                kernel_initializer=RandomNormal(stddev=self.initializer_range),
                 bias_initializer="zeros",
                 dtype=policy,
                 name=name,

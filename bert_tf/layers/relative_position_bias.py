@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from bert_tf.backend import Layer
+from bert_tf.backend import Layer, RandomNormal
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -46,7 +46,7 @@ class RelativePositionBias(Layer):
         self.bidirectional, self.initializer_range = bidirectional, initializer_range
 
     def build(self, token_ids_shape):
-        initializer = keras.initializers.RandomNormal(stddev=self.initializer_range)
+        initializer = RandomNormal(stddev=self.initializer_range)
         # Not cast under mixed precision: the result is float32.
         self.table = self.add_weight(
             shape=(self.num_buckets, self.num_heads), initializer=initializer, autocast=False, name="bias_table"

@@ -5,7 +5,7 @@ import functools
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout, Layer
+from bert_tf.backend import Dropout, Layer, RandomNormal
 from bert_tf.layers.gather import gather_positions
 
 
@@ -44,7 +44,7 @@ class StreamEmbeddings(Layer):
     def build(self, token_ids_shape):
         def weight(name, *shape):
             # Not cast as a whole under mixed precision, as in `Embeddings`.
-            initializer = keras.initializers.RandomNormal(stddev=self.initializer_range)
+            initializer = RandomNormal(stddev=self.initializer_range)
             return self.add_weight(shape=shape, initializer=initializer, autocast=False, name=name)
 
         self.token_table = weight("token_embeddings", self.vocabulary_size, self.size)

@@ -3,12 +3,13 @@
 import keras
 import numpy as np
 
+from bert_tf.backend import SeededByName
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import DataError
 from bert_tf.models.families import FAMILIES
 
 
-class Backbone(keras.Model):
+class Backbone(keras.Model, metaclass=SeededByName):
     """A functional model from a dict of tensors to a dict of tensors, built from a configuration.
 
     A class sets `config_class`, makes its layers, calls them on symbolic inputs, and hands inputs and

@@ -4,7 +4,7 @@ import dataclasses
 
 from keras import ops
 
-from bert_tf.backend import Dense
+from bert_tf.backend import Dense, initializer
 from bert_tf.errors import ConfigError
 from bert_tf.layers import AttentionMask, Embeddings, Pooler
 from bert_tf.layers.internals import is_recording
@@ -141,7 +141,7 @@ def encoder_stack(config, dtype, num_segments=0, padding_id=None, embedding_size
         num_segments: rows of the segment table; 0 for no table.
         padding_id: positions are counted from the row after it, as RoBERTa does; None for counting from 0.
         embedding_size: E, the width of the tables; None for H.
-        projection: None, or the initializer of the kernel of a linear layer "embedding_projection" from E to H
+        projection: None, or the `initializer_range` of the kernel of a linear layer "embedding_projection" from E to H
             (Lan et al. 2019, section 3.1).
         blocks: list of blocks; None for one of BERT's a layer.
     """
@@ -159,7 +159,9 @@ def encoder_stack(config, dtype, num_segments=0, padding_id=None, embedding_size
             name="embeddings",
         ),
         projection=projection
-        and Dense(config.hidden_size, kernel_initializer=projection, dtype=dtype, name="embedding_projection"),
+        and Dense(
+            config.hidden_size, kernel_initializer=initializer(projection), dtype=dtype, name="embedding_projection"
+        ),
         blocks=blocks or transformer_blocks(block_settings(config), config.num_layers, dtype),
         contexts=ContextLayers(AttentionMask(dtype=dtype, name="attention_mask")),
     )

@@ -1,9 +1,8 @@
 """The model of two marked words: their vectors, and a classifier on them."""
 
-import keras
 from keras import ops
 
-from bert_tf.backend import Dense
+from bert_tf.backend import Dense, TruncatedNormal
 from bert_tf.models.task_heads import TaskHead
 from bert_tf.tasks.features import encode, token_vectors, width_of_tokens
 from bert_tf.tasks.heads import Classifier, backbone_inputs, mean_of_tokens
@@ -57,7 +56,7 @@ class WordPairClassifier(Classifier):
                 self.scores.append(self._dense(1, f"score_{word}", PROJECTION))
 
     def _dense(self, units, name, width):
-        initializer = keras.initializers.TruncatedNormal(stddev=self.backbone.config.initializer_range)
+        initializer = TruncatedNormal(stddev=self.backbone.config.initializer_range)
         layer = Dense(units, kernel_initializer=initializer, dtype="float32", name=name)
         layer.build((None, None, width))
         return layer

@@ -1,0 +1,101 @@
+"""Initial weights that depend on a seed and on the names of the variables, not on the order in which layers are made.
+
+A model draws one seed when it is made, from the generator that `keras.utils.set_random_seed` seeds. The value of each
+variable is a function of that seed and of the path of its layer, so that moving a layer, or adding another one, changes no
+other weight. A layer outside of a model draws as Keras does, and so do Keras's own recurrent layers (the
+BiLSTM's).
+"""
+
+import contextlib
+import hashlib
+import random
+import threading
+
+import keras
+from keras.src.backend.common.name_scope import current_path
+
+_active = threading.local()
+
+
+class SeededByName(type(keras.Model)):
+    """The class of model classes whose variables begin so."""
+
+    def __call__(cls, *args, **kwargs):
+        with _one_seed():
+            return super().__call__(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def _one_seed():
+    previous = getattr(_active, "drawn", None)
+    _active.drawn = (random.randint(1, 10**9), {})
+    try:
+        yield
+    finally:
+        _active.drawn = previous
+
+
+class _ByName:
+    """Mixed into an initializer of Keras: inside a model, its seed is of the model's seed and the layer's path."""
+
+    def __call__(self, shape, dtype=None):
+        drawn = getattr(_active, "drawn", None)
+        if drawn is None or self._init_seed is not None:
+            return super().__call__(shape, dtype)
+        seed, variables = drawn
+        path = current_path()
+        variables[path] = variables.get(path, -1) + 1  # a layer may have several variables
+        name = hashlib.blake2b(f"{seed}/{path}#{variables[path]}".encode(), digest_size=4).digest()
+        own, self.seed = self.seed, int.from_bytes(name, "little") >> 1
+        try:
+            return super().__call__(shape, dtype)
+        finally:
+            self.seed = own
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class TruncatedNormal(_ByName, keras.initializers.TruncatedNormal):
+    """Keras's own, seeded by name.
+
+    Example:
+        TruncatedNormal(stddev=0.02)((2, 3))
+    """
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class RandomNormal(_ByName, keras.initializers.RandomNormal):
+    """Keras's own, seeded by name.
+
+    Example:
+        RandomNormal(stddev=0.02)((2, 3))
+    """
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class RandomUniform(_ByName, keras.initializers.RandomUniform):
+    """Keras's own, seeded by name.
+
+    Example:
+        RandomUniform(-0.1, 0.1)((2, 3))
+    """
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class GlorotUniform(_ByName, keras.initializers.GlorotUniform):
+    """Keras's own, seeded by name.
+
+    Example:
+        GlorotUniform()((2, 3))
+    """
+
+
+def initializer(value, normal=TruncatedNormal):
+    """The initializer that a setting names.
+
+    Args:
+        value: the standard deviation of a normal; "glorot_uniform"; or another initializer of Keras, or its name.
+        normal: the class of the normal.
+    """
+    if isinstance(value, (int, float)):
+        return normal(stddev=value)
+    return GlorotUniform() if value == "glorot_uniform" else keras.initializers.get(value)
