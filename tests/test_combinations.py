@@ -42,7 +42,7 @@ FORMATS = {
     "text_pairs": {"format": "text_pairs"},
 }
 ENCODERS, DECODERS, BOTH = (
-    [name for name, family in FAMILIES.items() if family.kind == kind]
+    [name for name, family in FAMILIES.items() if family.structure == kind]
     for kind in ("encoder", "decoder", "encoder_decoder")
 )
 MASKED = [name for name in ENCODERS if name not in ("t5_encoder", "elmo")]
@@ -222,7 +222,7 @@ def test_one_batch_of_a_set_that_holds_every_pair(shards, possible):
         except UserError as error:
             assert "set model.num_segments=3" in str(error)
             config = dataclasses.replace(config, num_segments=3)
-        trained = record.model_class.around(build_encoder(config, pooler=objective.needs_pooler), objective)
+        trained = record.model_class.from_settings(build_encoder(config, pooler=objective.needs_pooler), objective)
         with tf.GradientTape() as tape:
             losses, _ = trained.loss_sums(features, training=False)
             total = tf.add_n(list(losses.values()))

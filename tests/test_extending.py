@@ -71,7 +71,7 @@ class LengthBucket(PretrainingModel):
         self.built = True
 
     @classmethod
-    def around(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone, settings, **kwargs):
         return cls(backbone, settings.buckets, **kwargs)
 
     @property

@@ -36,7 +36,7 @@ def write_finetuned(encoder, arrays, task, tokenizer, path):
         ConfigError, DataError, RunDirectoryError: as `write_checkpoint`.
     """
     family, config = family_of(encoder.config), encoder.config
-    if family.kind == "decoder" and task.kind in ("classification", "multi_label", "regression"):
+    if family.structure == "decoder" and task.kind in ("classification", "multi_label", "regression"):
         # Hugging Face's classes read the last token that is not padding, by its id.
         tokenizer = with_padding_token(tokenizer)
         if tokenizer.vocabulary_size > config.vocabulary_size:

@@ -36,7 +36,7 @@ class Augmenter:
     and then the whole text; a word of several tokens by one of those with the nearest vectors.
 
     Args:
-        objective: a pretrained model with `hidden_token_logits`, such as `MaskedLM`.
+        objective: a pretrained model with `masked_token_logits`, such as `MaskedLM`.
         tokenizer: of its pretraining.
         words: `WordTable`; None: words of several tokens stay.
         copies: versions that are drawn of each text.
@@ -169,7 +169,7 @@ class Augmenter:
     def _most_likely(self, *parts):
         *inputs, hidden, positions = parts
         inputs = dict(zip(INPUTS, inputs))
-        logits = self.objective.hidden_token_logits(inputs, hidden, positions, self.tokenizer.mask_id)
+        logits = self.objective.masked_token_logits(inputs, hidden, positions, self.tokenizer.mask_id)
         # A model may have more rows than the vocabulary, to a round number.
         return ops.top_k(logits[:, 0, : self.tokenizer.vocabulary_size], self.candidates)[1]
 

@@ -114,9 +114,9 @@ class Distiller(TrainableModel):
 
 
 def _check_backbone(backbone):
-    if backbone.kind != "encoder":
+    if backbone.structure != "encoder":
         raise ConfigError(
-            f"terms that compare layers are for encoders, and {type(backbone).__name__} is a {backbone.kind}; use "
+            f"terms that compare layers are for encoders, and {type(backbone).__name__} is a {backbone.structure}; use "
             "soft_labels, squared_error and hard_labels"
         )
     with recording() as internals:

@@ -64,7 +64,7 @@ class TeachingPretraining:
         """What the run is trained on beside the shards: setting -> (its value, its identity)."""
         return {"teacher.path": (self.path, identity_of(self.source))}
 
-    def around(self, objective):
+    def wrap(self, objective):
         """The model that is fitted: the objective of the student, with the teacher beside it."""
         everywhere = self.config.predictions == "all"
         student, teacher = MaskedLMView(objective, everywhere), MaskedLMView(self.teacher, everywhere)

@@ -32,7 +32,7 @@ class ServedEmbedding(ServingModule):
     def __init__(self, model, tokenizer, sequence_length=128, static=False):
         super().__init__(model, tokenizer, sequence_length, static=static)
         self.hidden_size = model.config.hidden_size
-        self._cls_is_last = model.kind == "decoder" or bool(tokenizer.layout.at_end)  # XLNet's [CLS] stands last
+        self._cls_is_last = model.structure == "decoder" or bool(tokenizer.layout.at_end)  # XLNet's [CLS] stands last
 
     def signatures(self):
         return super().signatures() | {"tokens": Signature(self.answer_tokens, {"text": TEXT})}

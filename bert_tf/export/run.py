@@ -90,7 +90,7 @@ def served_module(run_directory, kind, sequence_length, precision, settings, fin
         make = functools.partial(served, model, tokenizer) if served else None
         trained = trained_length(run_directory) if sequence_length is None else None
     possible = (served.kind or name,) if served else ()
-    if backbone.kind != "encoder_decoder" or family_of(backbone.config).encoder_alone:
+    if backbone.structure != "encoder_decoder" or family_of(backbone.config).encoder_alone:
         possible += (EMBEDDING,)
     if not possible:
         raise ConfigError(
@@ -106,7 +106,7 @@ def served_module(run_directory, kind, sequence_length, precision, settings, fin
     if kind not in possible:
         raise ConfigError(f"{run_directory} cannot be exported as '{kind}'{nearest(str(kind), possible)}")
     if kind == EMBEDDING:
-        if backbone.kind == "encoder_decoder":
+        if backbone.structure == "encoder_decoder":
             with precision_scope(precision):
                 backbone, _ = load_encoder(run_directory, pooler=False)
         served, make = ServedEmbedding, functools.partial(ServedEmbedding, backbone, tokenizer)

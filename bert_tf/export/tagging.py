@@ -67,7 +67,7 @@ class ServedTagger(ServingModule):
         column = tf.ragged.range(ids.row_lengths()).values + len(layout.before_first)
         tagged = begins
         # The token before the next word, or before the end of the row.
-        if self._model().backbones()[""].kind == "decoder":
+        if self._model().backbones()[""].structure == "decoder":
             next_begins = tf.concat([begins[1:], [True]], 0) | tf.concat([rows[1:] != rows[:-1], [True]], 0)
             started = ids.with_values(tf.cast(begins, tf.int32)).to_tensor()
             started = tf.gather_nd(tf.cumsum(started, axis=1), tf.stack([rows, column - len(layout.before_first)], 1))

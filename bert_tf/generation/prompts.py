@@ -53,9 +53,9 @@ class PromptTokenizer:
                 )
             frame = model.frame(tokenizer)
         model = backbone
-        if model.kind not in ("decoder", "encoder_decoder"):
+        if model.structure not in ("decoder", "encoder_decoder"):
             raise ConfigError(
-                f"{model.name} is of the kind {model.kind}, which does not continue texts; give a decoder (GPT) or an "
+                f"{model.name} is an encoder, which does not continue texts; give a decoder (GPT) or an "
                 f"encoder-decoder (T5)"
             )
         if tokenizer.vocabulary_size > model.config.vocabulary_size:
@@ -64,7 +64,7 @@ class PromptTokenizer:
                 f"{model.config.vocabulary_size:,}; give the tokenizer of its pretraining"
             )
         self.model, self.tokenizer = model, tokenizer
-        self.has_encoder = model.kind == "encoder_decoder"
+        self.has_encoder = model.structure == "encoder_decoder"
         self.start_id = tokenizer.pad_id
         if frame is None:
             is_source = self.has_encoder or model.prefix

@@ -15,7 +15,7 @@ class Embeddings(Layer):
     BERT (Devlin et al. 2018, section 3 and figure 2); `embedding_postprocessor` in
     google-research/bert `modeling.py`. Families without segments (DistilBERT) or whose positions
     are elsewhere (ModernBERT) leave those tables out, GPT leaves out the normalization. The Transformer of 2017
-    multiplies the token embeddings by sqrt(E) and adds sinusoids, which are no table.
+    multiplies the token embeddings by sqrt(E) and adds sinusoids, which are not a table.
 
     Args:
         vocabulary_size: rows of the token table.

@@ -26,7 +26,7 @@ class Backbone(keras.Model, metaclass=SeededByName):
             an attribute and part of the serialized configuration.
 
     Raises:
-        DataError: when called: an input is missing, has no such name, is no tensor, or has another number of dimensions
+        DataError: when called: an input is missing, has an unknown name, is not a tensor, or has another number of dimensions
             or another length than the tokens.
 
     Example:
@@ -46,7 +46,7 @@ class Backbone(keras.Model, metaclass=SeededByName):
 
     config_class = None
     #: "encoder" or "decoder": what objectives ask for. The same as in the family's record.
-    kind = None
+    structure = None
 
     def __init__(self, config, inputs, outputs, dtype, name, trainable=True, **arguments):
         name = name or next((family.name for family in FAMILIES.values() if family.config is type(config)), None)
@@ -66,13 +66,13 @@ class Backbone(keras.Model, metaclass=SeededByName):
         return getattr(self.config, "prefix", False)
 
     def __call__(self, inputs, *args, **kwargs):
-        return super().__call__(self.complete(inputs), *args, **kwargs)
+        return super().__call__(self.standardize_inputs(inputs), *args, **kwargs)
 
     def call(self, inputs, training=None, mask=None):
         # `stateless_call`, and with it `predict` on JAX, comes here directly.
-        return super().call(self.complete(inputs), training=training, mask=mask)
+        return super().call(self.standardize_inputs(inputs), training=training, mask=mask)
 
-    def complete(self, inputs):
+    def standardize_inputs(self, inputs):
         """The inputs as tensors, each by name, with None for the absent ones: as a functional model wants them."""
         required = " and ".join(f"'{key}'" for key in self._required)
         if not isinstance(inputs, dict):

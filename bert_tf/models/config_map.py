@@ -1,6 +1,6 @@
 """Other libraries' configuration files, read and written strictly.
 
-Every key is mapped to a field of ours, or known to have no effect, or has one value that is supported. Any other
+Every key is mapped to a setting, or known to have no effect, or has one value that is supported. Any other
 key is an error: it may be the one that changes the numbers.
 """
 
@@ -13,7 +13,7 @@ from bert_tf.parsing import brief
 #: Stands for the default of a key that must be there.
 REQUIRED = object()
 
-#: Their names of activations and ours, in Hugging Face's files. The first of several is written.
+#: Hugging Face's name of an activation -> this library's. The first of several is written.
 HF_ACTIVATIONS = {
     "gelu": "gelu_erf",
     "gelu_new": "gelu_tanh",
@@ -59,11 +59,11 @@ HF_TIED = {"tie_word_embeddings": (True,)}
 
 @dataclasses.dataclass(frozen=True)
 class ConfigMap:
-    """How one family's published configurations name the fields of ours.
+    """How one family's published configurations name the settings.
 
     Args:
         fields: their key -> (our field, the value where the key is absent, or `REQUIRED`).
-        activations: their names of activations -> ours.
+        activations: their name of an activation -> this library's.
         fixed: their key -> the values that mean what we compute; absent means the first, which is
             also the one written.
         checked: as `fixed`, but never written.
@@ -102,11 +102,11 @@ class ConfigMap:
     token_ids: dict = dataclasses.field(default_factory=lambda: {"pad_token_id": "pad_id"})
     head_activations: dict = dataclasses.field(default_factory=dict)
 
-    def read(self, theirs, where):
+    def read(self, keys, where):
         """Our fields, a dict, from their configuration.
 
         Args:
-            theirs: dict, as the file holds it.
+            keys: dict, as the file holds it.
             where: the file, for messages.
 
         Raises:
@@ -115,9 +115,9 @@ class ConfigMap:
         """
         fixed = self.checked | self.fixed
         ignored = {*self.ignored, *(_HF_IGNORED if self.model_type else ())}
-        ours, problems = dict(self.assumed), []
+        settings, problems = dict(self.assumed), []
         for key, (field, default) in self.fields.items():
-            value = theirs.get(key, default)
+            value = keys.get(key, default)
             if value is REQUIRED:
                 problems.append(f"'{key}' is missing")
                 continue
@@ -126,8 +126,8 @@ class ConfigMap:
                     problems.append(f"{key} is {brief(value)}{nearest(str(value)[:100], self.activations)}")
                     continue
                 value = self.activations[value]
-            ours[field] = value
-        for key, value in theirs.items():
+            settings[field] = value
+        for key, value in keys.items():
             if key in fixed:
                 if value not in fixed[key]:
                     problems.append(f"{key} is {brief(value)}; only {fixed[key][0]!r} is supported")
@@ -136,18 +136,18 @@ class ConfigMap:
         if problems:
             raise ConfigError(f"{where} cannot be used:\n  " + "\n  ".join(sorted(problems)))
         try:
-            self.check_activation(ours.get("activation"), self._parts(theirs))
-            return ours | self.derived[0](theirs) if self.derived else ours
+            self.check_activation(settings.get("activation"), self._parts(keys))
+            return settings | self.derived[0](keys) if self.derived else settings
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from None
 
     def write(self, config):
-        """Their configuration, a dict, from ours.
+        """Their configuration, a dict, of a configuration.
 
         Raises:
             ConfigError: a value that their code cannot have.
         """
-        theirs = {key: values[0] for key, values in self.fixed.items()}
+        keys = {key: values[0] for key, values in self.fixed.items()}
         for field, value in self.assumed.items():
             if getattr(config, field) != value:
                 raise ConfigError(
@@ -156,12 +156,12 @@ class ConfigMap:
         for key, (field, _) in self.fields.items():
             value = getattr(config, field)
             if field == "activation":
-                names = [theirs for theirs, ours in self.activations.items() if ours == value]
+                names = [name for name, own in self.activations.items() if own == value]
                 if not names:
                     raise ConfigError(f"{self.file} has no name for the activation '{value}'")
                 value = names[0]
-            theirs[key] = value
-        return theirs | self.derived[1](config) if self.derived else theirs
+            keys[key] = value
+        return keys | self.derived[1](config) if self.derived else keys
 
     def check_activation(self, activation, parts):
         """Refuses our activation of a model with these parts beside the encoder, where their code has another in one.
@@ -177,8 +177,8 @@ class ConfigMap:
                     "says, and here both have one activation"
                 )
 
-    def _parts(self, theirs):
-        names = theirs.get("architectures")
+    def _parts(self, keys):
+        names = keys.get("architectures")
         names = names if isinstance(names, list) else []
         return next((parts for parts, name in self.architectures.items() if name in names), ())
 
@@ -187,13 +187,13 @@ class ConfigMap:
         return next(name for needed, name in self.architectures.items() if set(needed) <= set(parts))
 
 
-def number(theirs, key, default, allowed=int):
-    """`theirs[key]` (or the default), for the functions in `ConfigMap.derived`.
+def number(keys, key, default, allowed=int):
+    """`keys[key]` (or the default), for the functions in `ConfigMap.derived`.
 
     Raises:
-        ConfigError: the value is no int (with `allowed`: no float), or one of more than 32 bits.
+        ConfigError: the value is not an int (with `allowed`: not a float), or has more than 32 bits.
     """
-    value = theirs.get(key, default)
+    value = keys.get(key, default)
     if value is default:
         return value
     if not isinstance(value, allowed) or isinstance(value, bool) or not abs(value) < 2**31:

@@ -57,7 +57,7 @@ class Decoder(TokenOutput, Backbone):
         decoder.output_logits(x)  # [1, 1, 50257]
     """
 
-    kind = "decoder"
+    structure = "decoder"
 
     @staticmethod
     def make_stack(config, dtype):
@@ -113,8 +113,8 @@ class Decoder(TokenOutput, Backbone):
         if output is not None:
             self.output_layer = output
 
-    def complete(self, inputs):
-        inputs = super().complete(inputs)
+    def standardize_inputs(self, inputs):
+        inputs = super().standardize_inputs(inputs)
         if inputs.get("position_ids") is None:
             check_length(inputs["token_ids"].shape[1], self.config.max_positions)
         return inputs
@@ -140,7 +140,7 @@ class Decoder(TokenOutput, Backbone):
             dict: `sequence_output` float [B, P, H], the vectors at these positions; `pooled_output` [B, H] where
             the decoder has a pooler.
         """
-        inputs, positions = self.complete(inputs), as_tensor(positions)
+        inputs, positions = self.standardize_inputs(inputs), as_tensor(positions)
         if not self.pooler:
             return {"sequence_output": self._stack(inputs, positions, training=training).last}
         mask = self._is_read(inputs["padding_mask"], inputs["token_ids"])

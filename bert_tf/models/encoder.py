@@ -42,14 +42,14 @@ class Encoder(Backbone):
         WordVectors(ModelConfig(100, 16)).outputs_at({"token_ids": np.array([[5, 6, 7]])}, np.array([[2]]))
     """
 
-    kind = "encoder"
+    structure = "encoder"
 
     def __init__(self, config, inputs, outputs, dtype, name, longest=None, **arguments):
         super().__init__(config, inputs, outputs, dtype, name, **arguments)
         self._longest = longest
 
-    def complete(self, inputs):
-        inputs = super().complete(inputs)
+    def standardize_inputs(self, inputs):
+        inputs = super().standardize_inputs(inputs)
         if self._longest is not None and inputs.get("position_ids") is None:
             check_length(inputs["token_ids"].shape[1], self._longest)
         return inputs

@@ -54,7 +54,7 @@ class EncoderDecoder(TokenOutput, Backbone):
         x, cache = model.decode(np.array([[0]]), cache, 0, sources)  # the same, token by token
     """
 
-    kind = "encoder_decoder"
+    structure = "encoder_decoder"
 
     @staticmethod
     def make_stacks(config, dtype):
@@ -94,8 +94,8 @@ class EncoderDecoder(TokenOutput, Backbone):
         if output is not None:
             self.output_layer = output
 
-    def complete(self, inputs):
-        inputs = super().complete(inputs)
+    def standardize_inputs(self, inputs):
+        inputs = super().standardize_inputs(inputs)
         given = [name for name in ("sequence_ids", "decoder_sequence_ids") if inputs[name] is not None]
         if len(given) == 1:
             raise DataError(f"there is '{given[0]}' alone; give 'sequence_ids' and 'decoder_sequence_ids', or neither")

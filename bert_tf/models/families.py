@@ -60,12 +60,14 @@ def family_of(config):
     """The `Family` whose configuration this is.
 
     Raises:
-        ConfigError: it is no registered family's.
+        ConfigError: it does not belong to a registered family.
     """
     for record in FAMILIES.values():
         if type(config) is record.config:
             return record
-    raise ConfigError(f"{type(config).__name__} is the configuration of no family; register it with register_family")
+    raise ConfigError(
+        f"{type(config).__name__} does not belong to a registered family; register one with register_family"
+    )
 
 
 def maps_of(format):
@@ -128,7 +130,7 @@ def build_config(section, vocabulary_size=None, padding_id=None):
     return build(config_class, section, "model", base)
 
 
-def above_table(section, vocabulary_size, width, padding_id=None):
+def config_for_token_table(section, vocabulary_size, width, padding_id=None):
     """The configuration of a new encoder above a token table: `build_config` with `embedding_size` from the table.
 
     Args:
@@ -142,7 +144,7 @@ def above_table(section, vocabulary_size, width, padding_id=None):
         ConfigError: as `build_config`.
 
     Example:
-        above_table({"family": "bilstm", "hidden_size": 256}, vocabulary_size=8000, width=100).embedding_size  # 100
+        config_for_token_table({"family": "bilstm", "hidden_size": 256}, vocabulary_size=8000, width=100).embedding_size  # 100
     """
     names = {field.name for field in dataclasses.fields(config_class(section))}
     own = {"embedding_size": width} if "embedding_size" in names else {}

@@ -69,7 +69,7 @@ class Family:
         checkpoints: format ("hf", "tf1", "garden", "numpy", "bilm") -> `Maps`; or a function that returns this.
         objective: the name of the objective that its published models were pretrained with.
         pair_task: the task of their pair head, as `objective.pair_task` names it; None for no such head.
-        kind: "encoder", "decoder" or "encoder_decoder": see `bert_tf.models.decoder` and `encoder_decoder`.
+        structure: "encoder", "decoder" or "encoder_decoder": see `bert_tf.models.decoder` and `encoder_decoder`.
         heads: function from a configuration to {kind: `TaskHead`}, the heads that its published models were fine-tuned
             with where they are not BERT's; None for BERT's.
         encoder_alone: of an encoder-decoder: function from a configuration to that of the encoder without the decoder,
@@ -93,7 +93,7 @@ class Family:
     checkpoints: Mapping[str, Maps] | Callable = dataclasses.field(default_factory=dict)
     objective: str = "masked_lm"
     pair_task: str | None = None
-    kind: str = "encoder"
+    structure: str = "encoder"
     heads: Callable | None = None
     encoder_alone: Callable | None = None
 

@@ -129,9 +129,9 @@ class PublishedHead:
         parts = {name: getattr(weight_map, name) | getattr(self, name) for name in ("dense", "arrays", "transposed")}
         return dataclasses.replace(weight_map, **parts)
 
-    def rate(self, theirs):
+    def rate(self, keys):
         """The dropout rate that their configuration, a dict, sets."""
-        rates = (theirs.get(key) for key in self.dropout)
+        rates = (keys.get(key) for key in self.dropout)
         return next((rate for rate in rates if rate is not None), self.default_dropout)
 
 

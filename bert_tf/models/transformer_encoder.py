@@ -124,7 +124,7 @@ class TransformerEncoder(Encoder):
         """
         if is_recording():
             return super().outputs_at(inputs, positions, training)
-        inputs, positions = self.complete(inputs), as_tensor(positions)
+        inputs, positions = self.standardize_inputs(inputs), as_tensor(positions)
         if not self.pooler:
             return {"sequence_output": self._stack(inputs, positions, training=training).last}
         positions = ops.pad(positions, [(0, 0), (1, 0)])  # the pooler reads the first vector

@@ -38,7 +38,7 @@ class WeightMap:
             `<prefix>.bias` is `<path>/beta`.
         kernels: source prefix -> layer path, for TensorFlow's dense layers: `<prefix>/kernel` [in, out] and
             `<prefix>/bias` are those of the layer.
-        transposed: source name -> variable path, for matrices that are the transposes of ours.
+        transposed: source name -> variable path, for matrices that are transposed here.
         stacked: source name -> variable path with `{layer}` in it: one array for all layers, its
             first axis the layer's number.
         fused: source name -> variable paths: one array that holds several, side by side along its last axis,

@@ -106,7 +106,7 @@ class BidirectionalLM(PretrainingModel):
         return losses, metrics
 
     @classmethod
-    def around(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone, settings, **kwargs):
         return cls(backbone, settings.words, settings.sampled_softmax, **kwargs)
 
     @property

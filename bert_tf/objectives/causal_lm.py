@@ -8,7 +8,7 @@ from bert_tf.models.decoder import DECODER_INPUTS
 from bert_tf.objectives.block_loss import block_loss_sums
 from bert_tf.objectives.causal_lm_config import CausalLMConfig
 from bert_tf.objectives.losses import cross_entropy_sums, feature
-from bert_tf.objectives.objective import check_backbone_kind
+from bert_tf.objectives.objective import check_backbone_structure
 from bert_tf.objectives.pretraining_model import PretrainingModel
 from bert_tf.objectives.sampled_softmax import log_uniform_candidates, sampled_softmax_sum
 
@@ -36,7 +36,7 @@ class CausalLM(PretrainingModel):
         dict: `causal_lm_logits` float32 [B, S, V], of the token after each position.
 
     Raises:
-        ConfigError: a backbone that is no decoder.
+        ConfigError: a backbone that is not a decoder.
         DataError: `token_ids` are missing.
 
     Example:
@@ -47,7 +47,7 @@ class CausalLM(PretrainingModel):
 
     def __init__(self, backbone, loss_block=None, sampled_softmax=None, name="causal_lm", **kwargs):
         super().__init__(name=name, dtype=backbone.dtype_policy, **kwargs)
-        check_backbone_kind("causal_lm", backbone.kind, type(backbone).__name__)
+        check_backbone_structure("causal_lm", backbone.structure, type(backbone).__name__)
         self.backbone, self.loss_block, self.sampled_softmax = backbone, loss_block, sampled_softmax
         self.uniform = UniformNumbers(name="candidates") if sampled_softmax else None
         self.built = True
@@ -79,12 +79,12 @@ class CausalLM(PretrainingModel):
         return {"causal_lm": loss}, {"causal_lm_accuracy": (correct, ops.sum(weights))}
 
     @classmethod
-    def around(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone, settings, **kwargs):
         return cls(backbone, settings.loss_block, settings.sampled_softmax, **kwargs)
 
     @property
     def settings(self):
-        # How rows are read is no part of the model.
+        # How rows are read is not a part of the model.
         return CausalLMConfig(loss_block=self.loss_block, sampled_softmax=self.sampled_softmax)
 
 

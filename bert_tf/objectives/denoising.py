@@ -46,12 +46,12 @@ class Denoising(SequenceToSequence):
         self.denoising = denoising
 
     def frame(self, tokenizer):
-        if self.denoising.method == "lm" and self.backbone.kind == "decoder":
+        if self.denoising.method == "lm" and self.backbone.structure == "decoder":
             return Frame.continuing(tokenizer, before=(tokenizer.sep_id,))  # the source was empty: the separator alone
         return super().frame(tokenizer)
 
     @classmethod
-    def around(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone, settings, **kwargs):
         return cls(backbone, settings.z_loss, settings.loss_block, settings.denoising, **kwargs)
 
     @property

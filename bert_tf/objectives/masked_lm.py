@@ -106,7 +106,7 @@ class MaskedLM(PretrainingModel):
             outputs["pair_logits"] = self.pair_head(encoded["pooled_output"], training=training)
         return outputs
 
-    def hidden_token_logits(self, inputs, hidden, positions, mask_id):
+    def masked_token_logits(self, inputs, hidden, positions, mask_id):
         return masked_logits(self.backbone, self.masked_lm_head, inputs, hidden, positions, mask_id)
 
     def next_sentence_logits(self, inputs):
@@ -153,7 +153,7 @@ class MaskedLM(PretrainingModel):
         return targets
 
     @classmethod
-    def around(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone, settings, **kwargs):
         pair_task = settings.pair_task if settings.needs_pooler else None
         return cls(backbone, pair_task=pair_task, span_boundary=settings.span_boundary, **kwargs)
 
@@ -164,7 +164,7 @@ class MaskedLM(PretrainingModel):
 
 
 def masked_logits(encoder, head, inputs, hidden, positions, mask_id):
-    """float32 [B, P, V] of an encoder with a masked LM head; see `PretrainingModel.hidden_token_logits`."""
+    """float32 [B, P, V] of an encoder with a masked LM head; see `PretrainingModel.masked_token_logits`."""
     masked = ops.where(hidden, mask_id, inputs["token_ids"])
     encoded = encoder.outputs_at(inputs | {"token_ids": masked}, positions)
     return head(encoded["sequence_output"], encoder.embedding_table)

@@ -81,7 +81,7 @@ class Objective:
     Attributes:
         name: the value of `objective.name`.
         config: its settings, a subclass of `ObjectiveConfig` whose default `name` is this name.
-        model: a `PretrainingModel`; `model.around(backbone, settings)` makes one.
+        model: a `PretrainingModel`; `model.from_settings(backbone, settings)` makes one.
         head: the first part of the paths of its head's variables, by which a published checkpoint is recognized as
             pretrained with it; None for an objective without a head of its own.
         corruption: the class that corrupts its batches; `corruption.of_shards(reader, tokenizer, settings)` makes
@@ -91,7 +91,7 @@ class Objective:
             run is only exported as "embedding".
         unigram: its metrics to which guessing by token frequency can be compared -> names in
             `bert_tf.training.baselines.unigram`.
-        backbone: the kind of model that it trains, "encoder", "decoder" or "encoder_decoder" (`Family.kind`), or a
+        backbone: the structure of the models that it trains, "encoder", "decoder" or "encoder_decoder" (`Family.structure`), or a
             tuple of kinds.
         tokenizer: function from the tokenizer of the shards and the objective's settings to that of the model, where
             the corruption gives the model other ids than the shards hold. None: they are the same.
@@ -162,12 +162,12 @@ def check_running_text(name, packing):
         )
 
 
-def check_backbone_kind(name, kind, given):
-    """Refuses a backbone of another kind than the objective trains.
+def check_backbone_structure(name, structure, given):
+    """Refuses a backbone of another structure than the objective trains.
 
     Args:
         name: the name of the objective.
-        kind: "encoder", "decoder" or "encoder_decoder", of the backbone.
+        structure: "encoder", "decoder" or "encoder_decoder", of the backbone.
         given: what the caller calls the backbone, for the message.
 
     Raises:
@@ -176,14 +176,14 @@ def check_backbone_kind(name, kind, given):
     from bert_tf.objectives.registry import OBJECTIVES
 
     wanted = OBJECTIVES[name].backbones
-    if kind not in wanted:
-        others = [other for other, record in OBJECTIVES.items() if kind in record.backbones]
-        does = {
-            "encoder": "sees the tokens after each token, too",
-            "decoder": "sees only the tokens before each token",
-            "encoder_decoder": "reads one text and writes another",
+    if structure not in wanted:
+        others = [other for other, record in OBJECTIVES.items() if structure in record.backbones]
+        what = {
+            "encoder": "an encoder: it sees the tokens after each token, too",
+            "decoder": "a decoder: it sees only the tokens before each token",
+            "encoder_decoder": "an encoder-decoder: it reads one text and writes another",
         }
         raise ConfigError(
-            f"{name} trains {'s and '.join(wanted)}s, and {given} is of the kind {kind}: it {does[kind]}; "
+            f"{name} trains {'s and '.join(wanted)}s, and {given} is {what[structure]}; "
             f"set objective.name={' or '.join(others)}, or use another model"
         )

@@ -90,7 +90,7 @@ class PermutationLM(PretrainingModel):
         x = outputs[0] if self.segments == 1 else ops.concatenate(outputs, axis=1)
         return {"permutation_lm_logits": self.lm_head(x, self.backbone.embedding_table)}
 
-    def hidden_token_logits(self, inputs, hidden, positions, mask_id):
+    def masked_token_logits(self, inputs, hidden, positions, mask_id):
         """By the query stream, with all hidden tokens after the others in the order; nothing is masked."""
         order = ops.cast(hidden, "int32")
         encoded = self.backbone.encode(inputs, permutation_order=order, mask_positions=positions)
@@ -112,7 +112,7 @@ class PermutationLM(PretrainingModel):
                 raise DataError(f"'{name}' has {width} columns, which is not a multiple of segments={self.segments}")
 
     @classmethod
-    def around(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone, settings, **kwargs):
         return cls(backbone, settings.permutation.segments, settings.memory_length, settings.reuse_length, **kwargs)
 
     @property

@@ -11,7 +11,7 @@ from bert_tf.objectives.objective import ObjectiveConfig
 class PretrainingModel(TrainableModel):
     """A backbone with the heads and the loss of one objective.
 
-    A subclass sets `backbone` in its constructor and defines `around` and `settings`, and the methods that
+    A subclass sets `backbone` in its constructor and defines `from_settings` and `settings`, and the methods that
     `TrainableModel` needs: `call`, `loss_weights` and `loss_sums`. The variables of the backbone keep their paths, so
     that the backbone can be loaded alone from a checkpoint.
 
@@ -26,7 +26,7 @@ class PretrainingModel(TrainableModel):
     """
 
     @classmethod
-    def around(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone, settings, **kwargs):
         """Makes the model of these settings on a backbone.
 
         Args:
@@ -34,16 +34,16 @@ class PretrainingModel(TrainableModel):
             settings: an `ObjectiveConfig`, resolved by `for_shards`.
             kwargs: of `keras.Model`, such as `name`.
         """
-        raise NotImplementedError(f"{cls.__name__} must define around")
+        raise NotImplementedError(f"{cls.__name__} must define from_settings")
 
-    def hidden_token_logits(self, inputs, hidden, positions, mask_id):
-        """What the model predicts for hidden tokens from the tokens before and after them.
+    def masked_token_logits(self, inputs, masked, positions, mask_id):
+        """What the model predicts for masked tokens from the tokens before and after them.
 
         Args:
             inputs: dict of the encoder's inputs, not corrupted: `token_ids` int32 [B, S], ...
-            hidden: bool [B, S], True at the tokens that the model must not see.
-            positions: int32 [B, P], those of the hidden tokens that are predicted.
-            mask_id: id of the token that replaces hidden ones, for models that were trained with one.
+            masked: bool [B, S], True at the tokens that the model must not see.
+            positions: int32 [B, P], those of the masked tokens that are predicted.
+            mask_id: id of the token that replaces masked ones, for models that were trained with one.
 
         Returns:
             float32 [B, P, V].
@@ -52,7 +52,7 @@ class PretrainingModel(TrainableModel):
             ConfigError: an objective that trains no such predictions.
         """
         raise ConfigError(
-            f"a model pretrained with {self.settings.name} does not predict hidden tokens from both sides; give one of "
+            f"a model pretrained with {self.settings.name} does not predict masked tokens from both sides; give one of "
             "masked_lm, replaced_token_detection or permutation_lm"
         )
 
@@ -79,7 +79,7 @@ class PretrainingModel(TrainableModel):
 
     @property
     def settings(self):
-        """The `ObjectiveConfig` from which `around` makes this model again."""
+        """The `ObjectiveConfig` from which `from_settings` makes this model again."""
         raise NotImplementedError(f"{type(self).__name__} must define settings")
 
     def get_config(self):
@@ -94,4 +94,4 @@ class PretrainingModel(TrainableModel):
     def from_config(cls, config, custom_objects=None):
         backbone = keras.saving.deserialize_keras_object(config["backbone"], custom_objects=custom_objects)
         settings = build(ObjectiveConfig, config["settings"])
-        return cls.around(backbone, settings, name=config["name"], trainable=config["trainable"])
+        return cls.from_settings(backbone, settings, name=config["name"], trainable=config["trainable"])

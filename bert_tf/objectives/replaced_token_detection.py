@@ -97,7 +97,7 @@ class ReplacedTokenDetection(PretrainingModel):
         encoded = self.backbone(inputs, training=training)
         return outputs | {"replaced_logits": self.discriminator_head(encoded["sequence_output"])}
 
-    def hidden_token_logits(self, inputs, hidden, positions, mask_id):
+    def masked_token_logits(self, inputs, hidden, positions, mask_id):
         """Those of the generator: the discriminator predicts no tokens."""
         if self.generator is None:
             raise ConfigError("the checkpoint has no generator, and ELECTRA's discriminator predicts no tokens")
@@ -148,7 +148,7 @@ class ReplacedTokenDetection(PretrainingModel):
             )
 
     @classmethod
-    def around(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone, settings, **kwargs):
         config = settings.generator_config(backbone.config)
         generator = None if config is None else make_generator(backbone, config)
         return cls(backbone, generator, settings.discriminator_weight, **kwargs)

@@ -57,12 +57,12 @@ class SequenceAutoencoder(SequenceToSequence):
         return super().loss_sums(with_targets(features), training)
 
     @classmethod
-    def around(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone, settings, **kwargs):
         return cls(backbone, settings.loss_block, **kwargs)
 
     @property
     def settings(self):
-        return SequenceAutoencoderConfig(loss_block=self.loss_block)  # how rows are read is no part of the model
+        return SequenceAutoencoderConfig(loss_block=self.loss_block)  # how rows are read is not a part of the model
 
 
 def with_targets(features):

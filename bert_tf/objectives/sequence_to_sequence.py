@@ -6,7 +6,7 @@ from bert_tf.models.encoder_decoder import ENCODER_DECODER_INPUTS
 from bert_tf.objectives.block_loss import block_loss_sums
 from bert_tf.objectives.decoder_rows import source_then_target
 from bert_tf.objectives.losses import cross_entropy_sums, feature, smoothing_sum
-from bert_tf.objectives.objective import check_backbone_kind
+from bert_tf.objectives.objective import check_backbone_structure
 from bert_tf.objectives.pretraining_model import PretrainingModel
 from bert_tf.tokenizers.frame import Frame
 
@@ -42,7 +42,7 @@ class SequenceToSequence(PretrainingModel):
         **kwargs,
     ):
         super().__init__(name=name or self.objective, dtype=backbone.dtype_policy, **kwargs)
-        check_backbone_kind(self.objective, backbone.kind, type(backbone).__name__)
+        check_backbone_structure(self.objective, backbone.structure, type(backbone).__name__)
         self.backbone, self.z_loss, self.loss_block = backbone, z_loss, loss_block
         self.label_smoothing = label_smoothing
         self.label_smoothing_normalization = label_smoothing_normalization
@@ -56,7 +56,7 @@ class SequenceToSequence(PretrainingModel):
 
     def _vectors(self, features, training):
         """The backbone's vectors that predict the targets: float [B, T, H]."""
-        if self.backbone.kind == "decoder":
+        if self.backbone.structure == "decoder":
             inputs, positions = source_then_target(features, self.backbone.prefix)
             return self.backbone.outputs_at(inputs, positions, training=training)["sequence_output"]
         feature(features, "decoder_token_ids")

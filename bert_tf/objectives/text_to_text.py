@@ -30,7 +30,7 @@ class TextToText(SequenceToSequence):
     objective = "text_to_text"
 
     @classmethod
-    def around(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone, settings, **kwargs):
         how = settings.label_smoothing, settings.label_smoothing_normalization
         return cls(backbone, settings.z_loss, *how, loss_block=settings.loss_block, **kwargs)
 

@@ -91,7 +91,7 @@ def run_heads(encoder, tokenizer, trees, batch_size=32, progress=None):
             numbers = words_of_row(tokenizer, [words], len(words) + tokenizer.layout.special_tokens_per_sequence)
             weights = scores[:, row, :, : len(numbers), : len(numbers)]
             _add_relations(between_words(weights, numbers), tree, tokenizer.layout, hits, counts, offsets)
-            _add_patterns(weights, tokenizer.layout, sums, encoder.kind == "decoder")
+            _add_patterns(weights, tokenizer.layout, sums, encoder.structure == "decoder")
         done += len(chosen)
         if progress is not None:
             progress(done, len(kept))

@@ -88,7 +88,7 @@ def layer_vectors(encoder, tokenizer, sentences, sequence_length=128, batch_size
     length = min(sequence_length, encoder.config.max_positions)
     words = words_of_sentences(tokenizer, sentences)
     cut = cut_sequences(
-        words, length, tokenizer.layout, last=encoder.kind == "decoder", token_shape=tokenizer.token_shape
+        words, length, tokenizer.layout, last=encoder.structure == "decoder", token_shape=tokenizer.token_shape
     )
     plan = cut.plan(TaskConfig(sequence_length=length), batch_size)
     compute = as_graph(lambda features: encoder(features, training=False)["hidden_states"])

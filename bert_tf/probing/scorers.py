@@ -99,7 +99,7 @@ class HiddenTokenScorer:
     """Scores texts with a model that sees both sides: each token hidden in turn.
 
     Args:
-        objective: a pretrained model with `hidden_token_logits`, such as `MaskedLM`.
+        objective: a pretrained model with `masked_token_logits`, such as `MaskedLM`.
         tokenizer: of its pretraining.
         batch_size: sequences computed together; a text of T tokens becomes T sequences.
         hide: what is hidden beside the token that is predicted. "word": the later tokens of its word (Kauf and Ivanova
@@ -221,7 +221,7 @@ class HiddenTokenScorer:
         """float32 and int32 [B]: log-probability and rank of the targets [B, 1]."""
         inputs = {"token_ids": ids, "segment_ids": segments, "padding_mask": real}
         mask_id = -1 if self.tokenizer.mask_id is None else self.tokenizer.mask_id
-        logits = self.objective.hidden_token_logits(inputs, hidden, positions, mask_id)
+        logits = self.objective.masked_token_logits(inputs, hidden, positions, mask_id)
         # A model may have more rows than the vocabulary, to a round number.
         logits = ops.cast(logits[:, 0, : self.tokenizer.vocabulary_size], "float32")
         own = ops.take_along_axis(logits, targets, axis=-1)
@@ -248,7 +248,7 @@ def text_scorer(objective, tokenizer, batch_size=32, hide="word"):
     Example:
         text_scorer(MaskedLM(encoder), tokenizer).score(["a good film", "film good a"])
     """
-    if objective.backbone.kind == "encoder":
+    if objective.backbone.structure == "encoder":
         return HiddenTokenScorer(objective, tokenizer, batch_size, hide)
     kinds = {"decoder": NextTokenScorer, "encoder_decoder": GapScorer}
-    return kinds[objective.backbone.kind](objective.backbone, tokenizer, batch_size, objective.frame(tokenizer))
+    return kinds[objective.backbone.structure](objective.backbone, tokenizer, batch_size, objective.frame(tokenizer))

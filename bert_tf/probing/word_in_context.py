@@ -96,6 +96,10 @@ def run_wic(encoder, tokenizer, train, test, batch_size=32, progress=None):
     )
 
 
+#: Of a cosine of float32 vectors.
+ROUNDING = 1e-6
+
+
 def best_threshold(values, labels):
     """(threshold, accuracy): values above the threshold are taken for True; the lowest of the thresholds that are best.
 
@@ -112,7 +116,8 @@ def best_threshold(values, labels):
     between = np.concatenate([[values[0] - 1], (values[1:] + values[:-1]) / 2, [values[-1] + 1]])
     # With the threshold below number i, the values before it are False and the others True.
     right = np.concatenate([[0], np.cumsum(~labels)]) + np.concatenate([np.cumsum(labels[::-1])[::-1], [0]])
-    possible = np.concatenate([[True], values[1:] > values[:-1], [True]])  # equal values cannot be told apart
+    # Values that differ by rounding alone are equal, and cannot be told apart.
+    possible = np.concatenate([[True], values[1:] - values[:-1] > ROUNDING, [True]])
     best = int(np.argmax(np.where(possible, right, -1)))
     return float(between[best]), float(right[best] / len(labels))
 

@@ -152,7 +152,7 @@ def with_hidden_states(encoder):
     Raises:
         ConfigError: a model that cannot give them.
     """
-    whole = None if encoder.kind == "encoder_decoder" else with_output(encoder, "output_hidden_states")
+    whole = None if encoder.structure == "encoder_decoder" else with_output(encoder, "output_hidden_states")
     if whole is None:
         raise ConfigError(
             f"{type(encoder).__name__} does not give the outputs of its layers, which task.features and the probes of layers read; "

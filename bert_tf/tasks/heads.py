@@ -102,12 +102,12 @@ class TaskModel(InferringModel):
         name="task",
     ):
         super().__init__(name=name)
-        if encoder.kind == "encoder_decoder":
+        if encoder.structure == "encoder_decoder":
             raise ConfigError(
                 f"the tasks fine-tune encoders and decoders, and {type(encoder).__name__} is an encoder-decoder; "
                 "set task.kind=text_to_text, or use a model of another family"
             )
-        if lm_weight and encoder.kind != "decoder":
+        if lm_weight and encoder.structure != "decoder":
             raise ConfigError(
                 f"task.lm_weight={lm_weight} is for decoders (GPT), and {type(encoder).__name__} is an encoder; "
                 "remove task.lm_weight"
@@ -290,7 +290,7 @@ class Classifier(TaskModel):
     ):
         super().__init__(encoder, units, dropout, name=name, **options)
         others = self.lm_weight or self.both_orders is not None or self.lstms
-        if linear_gain and (encoder.kind != "decoder" or others):
+        if linear_gain and (encoder.structure != "decoder" or others):
             raise ConfigError(
                 "task.linear_gain is for decoders (LSTM, GPT), without task.lm_weight and task.bilstm_layers and with "
                 "task.pair_order=given; remove one of them"

@@ -106,7 +106,7 @@ class Task(abc.ABC):
         self.config = check_task(config)
         self.tokenizer = self.make_tokenizer(tokenizer)
         self.labels = self.config.labels
-        self.pairs, self.backbone_kind = None, "encoder"
+        self.pairs, self.backbone_structure = None, "encoder"
         self._sequences = weakref.WeakKeyDictionary()  # texts are tokenized once for all epochs and evaluations
 
     @property
@@ -328,8 +328,8 @@ class Task(abc.ABC):
                 f"set task.sequence_length={longest} or less"
             )
         encoder = with_vocabulary(encoder, self.tokenizer.vocabulary_size)
-        if self.backbone_kind != encoder.kind:
-            self.backbone_kind = encoder.kind
+        if self.backbone_structure != encoder.structure:
+            self.backbone_structure = encoder.structure
             self._sequences.clear()
         model = self.make_model(encoder)
         if self.config.reinitialize_layers:

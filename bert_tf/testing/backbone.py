@@ -51,7 +51,7 @@ def check_backbone(encoder, folder, unreached=(), packing=True, training=True, t
     _check_padding(plain, tolerance)
     if packing:
         _check_packing(plain, tolerance)
-    if encoder.kind != "encoder_decoder":
+    if encoder.structure != "encoder_decoder":
         _check_outputs_at(plain, tolerance)
     _check_gradients(plain, unreached)
     _check_round_trips(encoder, folder)

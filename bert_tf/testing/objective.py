@@ -47,7 +47,7 @@ def check_objective(record, backbone, reader, tokenizer, folder, settings=None, 
     batch = next(iter(reader.dataset(ROWS, seed=0)))
     corruption = record.make_corruption(settings, tokenizer, reader)
     features = batch if corruption is None else _check_corruption(corruption, batch, draws)
-    model = record.model_class.around(backbone, settings)
+    model = record.model_class.from_settings(backbone, settings)
     again = build(ObjectiveConfig, to_dict(model.settings))
     assert type(again) is record.config and again == model.settings
     weights = _check_sums(model, features, tolerance)

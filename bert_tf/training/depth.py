@@ -20,7 +20,7 @@ def depths(model, setting):
     """
     backbone = model.backbone
     blocks, name = backbone.blocks(), type(backbone).__name__
-    if backbone.kind == "encoder_decoder":
+    if backbone.structure == "encoder_decoder":
         raise ConfigError(f"{setting} is for one stack of layers, and {name} is an encoder-decoder; remove {setting}")
     if not blocks:
         raise ConfigError(f"{setting} needs the layers of the model, and {name} does not name them; remove {setting}")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from bert_tf.config import Range, check
 from bert_tf.errors import ConfigError
-from bert_tf.models.families import above_table
+from bert_tf.models.families import config_for_token_table
 from bert_tf.tasks.record import check_task
 from bert_tf.training.optimizer_config import AdamConfig, OptimizerConfig, check_accumulation
 
@@ -151,7 +151,7 @@ def _check_encoder(config):
     """Rejects what cannot be done with a new encoder."""
     if not config.encoder:
         return
-    above_table(config.encoder, vocabulary_size=1, width=1)
+    config_for_token_table(config.encoder, vocabulary_size=1, width=1)
     if config.train.dropout is not None:
         raise ConfigError(
             "train.dropout is for the encoder of init_from, and encoder describes a new one; set encoder.dropout"

@@ -39,7 +39,14 @@ from bert_tf.backend import TrainableModel
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import is_there
 from bert_tf.models.encoder_config import DROPOUT_RATES
-from bert_tf.models.families import FAMILIES, above_table, arguments_of, build_encoder, describe, encoder_alone
+from bert_tf.models.families import (
+    FAMILIES,
+    arguments_of,
+    build_encoder,
+    config_for_token_table,
+    describe,
+    encoder_alone,
+)
 from bert_tf.models.weights import LoadReport, by_path, part_of
 from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.objectives.registry import OBJECTIVES
@@ -120,7 +127,7 @@ def load_from(source, settings, pooler=None, fresh=(), dtype=None, trained=True,
     encoder = build_encoder(source.config, pooler=pooler, dtype=dtype, **outputs)
     objective = None
     if settings is not None:
-        objective = OBJECTIVES[settings.name].model_class.around(encoder, settings)
+        objective = OBJECTIVES[settings.name].model_class.from_settings(encoder, settings)
     report = LoadReport()
     if trained:
         report = source.fill(objective or encoder, partly=objective is None, fresh=fresh)
@@ -240,7 +247,7 @@ def new_config(source, section, whole=False):
     if not section:
         return trained_config(source, whole)
     width = int(build_encoder(source.config).embedding_table.shape[-1])
-    return above_table(section, source.config.vocabulary_size, width, source.tokenizer().pad_id)
+    return config_for_token_table(section, source.config.vocabulary_size, width, source.tokenizer().pad_id)
 
 
 def load_new_encoder(path, section, trained=True, pooler=True):

@@ -10,7 +10,7 @@ from bert_tf.config import Range, check
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config, family_of
 from bert_tf.objectives.masked_lm_config import MaskedLMConfig
-from bert_tf.objectives.objective import ObjectiveConfig, check_backbone_kind
+from bert_tf.objectives.objective import ObjectiveConfig, check_backbone_structure
 from bert_tf.training.optimizer_config import AdamConfig, OptimizerConfig, check_accumulation
 
 
@@ -119,7 +119,7 @@ def check_pretraining(config):
     """
     check(config)
     model = build_config(config.model, vocabulary_size=1)  # the tokenizer's is not known yet
-    check_backbone_kind(config.objective.name, family_of(model).kind, f"the family {family_of(model).name}")
+    check_backbone_structure(config.objective.name, family_of(model).structure, f"the family {family_of(model).name}")
     config.objective.check_model(model)
     check_training(config.train)
     if not config.data.shards:

@@ -120,8 +120,8 @@ def _objective(config, model_config, tokenizer, run, strategy, teaching):
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # initial weights
         backbone = build_encoder(model_config, pooler=config.objective.needs_pooler)
-        objective = OBJECTIVES[config.objective.name].model_class.around(backbone, config.objective)
-        trained = teaching.around(objective) if teaching else objective
+        objective = OBJECTIVES[config.objective.name].model_class.from_settings(backbone, config.objective)
+        trained = teaching.wrap(objective) if teaching else objective
         trained.compile(
             optimizer=make_optimizer(config.optimizer, train.steps),
             accumulation_steps=train.accumulation_steps,

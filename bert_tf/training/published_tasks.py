@@ -48,7 +48,7 @@ def task_of(source):
         longest = min(QuestionAnsweringConfig.sequence_length, settings["sequence_length"])
         settings |= {"head": published.published.spans, "impossible_questions": True, "sequence_length": longest}
     tokenizer = source.tokenizer()
-    if FAMILIES[source.family].kind == "decoder" and tokenizer.layout_name == "none":
+    if FAMILIES[source.family].structure == "decoder" and tokenizer.layout_name == "none":
         settings["layout"] = "none"  # without this setting a task adds separators
     try:
         task = build_task(settings, tokenizer)

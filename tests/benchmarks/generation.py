@@ -104,7 +104,7 @@ def bert_tf(a):
 
     def function_of(new):
         def function(token_ids, mask):
-            if model.kind == "decoder":
+            if model.structure == "decoder":
                 steps = DecoderSteps(model, token_ids, mask, new)
             else:
                 steps = EncoderDecoderSteps(model, token_ids, mask, new, start_id=0)

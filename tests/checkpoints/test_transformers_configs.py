@@ -136,12 +136,12 @@ def logits(config):
     family, ours, _ = read(config)
     record = RECORDS[family]
     maps = record.maps("hf")
-    is_text = record.kind == "encoder_decoder"
+    is_text = record.structure == "encoder_decoder"
     model = encoder = build_encoder(ours, pooler=False)
     name = "masked_lm" if record.name == "electra" else record.objective
-    if record.kind == "encoder" and record.name != "t5_encoder":
+    if record.structure == "encoder" and record.name != "t5_encoder":
         settings = OBJECTIVES[name].config().for_parts({"masked_lm_head"}, None, None)
-        model = OBJECTIVES[name].model_class.around(encoder, settings)
+        model = OBJECTIVES[name].model_class.from_settings(encoder, settings)
     bare = config["architectures"][0] == maps.config.architecture(())
     names = export_weights(model, maps.weights)
     arrays = {n: weight(n.removeprefix(maps.weights.prefix) if bare else n, a.shape) for n, a in names.items()}
@@ -154,7 +154,7 @@ def logits(config):
     x = encoder(inputs)["sequence_output"]
     if family == "t5_encoder":
         found = x
-    elif record.kind == "encoder":
+    elif record.structure == "encoder":
         head = model.lm_head if name == "permutation_lm" else model.masked_lm_head
         found = head(x, encoder.embedding_table)
     else:

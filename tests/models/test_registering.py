@@ -81,7 +81,7 @@ def test_a_name_has_one_meaning():
         register_family(dataclasses.replace(GRU, pair_task="nsp"))
     with pytest.raises(ConfigError, match="there is another preset of the name 'bert_tiny'"):
         register_family(Family("gru_2", BiGruConfig, BiGruEncoder, sizes={"bert_tiny": GRU.sizes["gru_tiny"]}))
-    with pytest.raises(ConfigError, match="int is the configuration of no family"):
+    with pytest.raises(ConfigError, match="int does not belong to a registered family"):
         build_encoder(3)
 
 

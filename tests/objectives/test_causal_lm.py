@@ -89,7 +89,7 @@ def test_padding_on_the_left_counts_the_same():
 
 def test_backbones_of_the_other_kind_are_refused():
     encoder = BertEncoder(BertConfig(**SIZES))
-    with pytest.raises(ConfigError, match="causal_lm trains decoders, and BertEncoder is of the kind encoder: it sees"):
+    with pytest.raises(ConfigError, match="causal_lm trains decoders, and BertEncoder is an encoder: it sees"):
         CausalLM(encoder)
     for family, objective, wanted in (("bert", "causal_lm", "masked_lm or"), ("gpt2", "masked_lm", "causal_lm")):
         config = {"model": {"family": family, **SIZES}, "objective": {"name": objective}, "data": {"shards": "x"}}

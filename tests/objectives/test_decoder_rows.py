@@ -188,7 +188,7 @@ def test_prompts_without_a_known_training_have_the_frame_of_their_layout(tokeniz
     lm = Denoising(gpt2(), denoising=DenoisingConfig(method="lm"))
     frame = lm.frame(tokenizer)
     assert PromptTokenizer(lm.backbone, tokenizer, frame).ids("a film") == [sep, *tokenizer.encode("a film")]
-    assert frame.start == sep and Denoising.around(gpt2(), lm.settings).frame(tokenizer) == frame
+    assert frame.start == sep and Denoising.from_settings(gpt2(), lm.settings).frame(tokenizer) == frame
     assert CausalLM(gpt2()).frame(tokenizer) is None
 
 

@@ -51,7 +51,7 @@ def test_settings():
 
 def test_refusals():
     with pytest.raises(
-        ConfigError, match="denoising trains encoder_decoders and decoders, and BertEncoder is of the kind encoder"
+        ConfigError, match="denoising trains encoder_decoders and decoders, and BertEncoder is an encoder"
     ):
         Denoising(BertEncoder(BertConfig(30, 16, 2, 2, 32)))
     with pytest.raises(DataError, match="the batch has no 'decoder_token_ids'"):

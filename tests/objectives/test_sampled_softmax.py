@@ -92,6 +92,6 @@ def test_training_draws_anew_and_evaluation_takes_all_tokens():
     data = tf.data.Dataset.from_tensors({k: tf.constant(v) for k, v in features.items()})
     first = model.fit(data.repeat(2), steps_per_epoch=1, epochs=2, verbose=0).history["loss"]
     assert first[0] != first[1], "other candidates at each update"
-    assert CausalLM.around(backbone, model.settings).sampled_softmax == 8
+    assert CausalLM.from_settings(backbone, model.settings).sampled_softmax == 8
     with pytest.raises(ConfigError, match="remove objective.loss_block"):
         CausalLMConfig(sampled_softmax=8, loss_block=4)

@@ -85,7 +85,7 @@ def test_packed_pairs_are_those_alone(make):
 
 def test_settings():
     settings = TextToTextConfig(label_smoothing=0.1, label_smoothing_normalization="uniform", z_loss=1e-4)
-    assert TextToText.around(T5(CONFIG), settings).settings == settings
+    assert TextToText.from_settings(T5(CONFIG), settings).settings == settings
     with pytest.raises(ConfigError, match="label_smoothing"):
         build(ObjectiveConfig, {"name": "text_to_text", "label_smoothing": 1.0})
     message = "the shards have the format token_blocks; write them with --format text_pairs"

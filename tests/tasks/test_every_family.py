@@ -63,7 +63,7 @@ def backbone_of(family, pooler):
     sizes = {name: value for name, value in (SIZES | own).items() if name in fields}
     size = {"vocabulary_size": tokenizer_of(kind).vocabulary_size}
     keras.utils.set_random_seed(2)
-    pooling = {} if FAMILIES[family].kind == "encoder_decoder" else {"pooler": pooler}
+    pooling = {} if FAMILIES[family].structure == "encoder_decoder" else {"pooler": pooler}
     return build_encoder(build_config({"family": family} | size | sizes), **pooling)
 
 
@@ -202,8 +202,8 @@ def test_answers_are_the_same_however_they_are_asked_for(family, kind, tmp_path)
     case, tokenizer = KINDS[kind], tokenizer_of(MODELS[family][0])
     exact = {} if "dropout" in TASKS[kind].without else {"dropout": 0.0}
     task = build_task({"kind": kind, "sequence_length": LENGTH} | exact | case.settings, tokenizer)
-    whole, pair = kind == "text_to_text", FAMILIES[family].kind == "encoder_decoder"
-    if (whole and FAMILIES[family].kind == "encoder") or (pair and not whole):
+    whole, pair = kind == "text_to_text", FAMILIES[family].structure == "encoder_decoder"
+    if (whole and FAMILIES[family].structure == "encoder") or (pair and not whole):
         with pytest.raises(ConfigError):
             task.model(backbone_of(family, False))
         return

@@ -36,7 +36,7 @@ SIZES = {"vocabulary_size": 50, "hidden_size": 24, "num_layers": 3, "num_heads":
 
 
 # ALBERT is a case of its own below; LSTMs and word vectors have no transformer layers.
-OTHERS = {"albert", *(name for name, record in FAMILIES.items() if record.kind == "encoder_decoder")}
+OTHERS = {"albert", *(name for name, record in FAMILIES.items() if record.structure == "encoder_decoder")}
 OTHERS |= {name for name, record in FAMILIES.items() if "num_heads" not in record.config.__dataclass_fields__}
 
 

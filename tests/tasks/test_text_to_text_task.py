@@ -200,7 +200,7 @@ def run(tokenizer, tmp_path_factory):
     """A pretrained run of no training."""
     backbone = t5(tokenizer)
     settings = OBJECTIVES["denoising"].config()
-    objective = OBJECTIVES["denoising"].model_class.around(backbone, settings)
+    objective = OBJECTIVES["denoising"].model_class.from_settings(backbone, settings)
     objective.compile(AdamW())
     objective.optimizer.build(objective.trainable_variables)
     run = RunDirectory(tmp_path_factory.mktemp("pretrained") / "run")
@@ -266,7 +266,7 @@ def test_messages(gpt_tokenizer, tokenizer):
     with pytest.raises(ConfigError, match="max_new_tokens=8 need 38 positions, and the model has 32; lower them"):
         task.model(gpt(gpt_tokenizer))
     task = build_task(SETTINGS, tiny.tokenizer())
-    with pytest.raises(ConfigError, match="needs a model that writes: .* and BertEncoder is of the kind encoder"):
+    with pytest.raises(ConfigError, match="needs a model that writes: .* and BertEncoder is an encoder"):
         task.model(tiny.encoder())
     with pytest.raises(DataError, match="input 0 must be a text, got"):
         task.from_list([("a", "b")])

@@ -36,7 +36,7 @@ UNREACHED = {"xlnet": ["embeddings/query_vector"], "lstm_lm": ["output/bias", "o
 @pytest.mark.parametrize("family", [name for name in FAMILIES if FAMILIES[name].sizes or name in OWN])
 def test_families(family, tmp_path):
     keras.utils.set_random_seed(1)
-    pair = FAMILIES[family].kind == "encoder_decoder"
+    pair = FAMILIES[family].structure == "encoder_decoder"
     fields = {field.name for field in dataclasses.fields(FAMILIES[family].config)}
     sizes = {key: value for key, value in SIZES.items() if key in fields}
     config = build_config({"family": family} | sizes | OWN.get(family, {}))

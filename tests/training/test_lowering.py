@@ -92,7 +92,7 @@ def pretraining(row):
     model_config = build_config(settings.model, TOKENIZER.vocabulary_size, TOKENIZER.pad_id)
     chosen = settings.objective.for_shards({"format": "segment_pair", "pair": "next_sentence"}, 32)
     backbone = build_encoder(model_config, pooler=chosen.needs_pooler)
-    model = OBJECTIVES[chosen.name].model_class.around(backbone, chosen)
+    model = OBJECTIVES[chosen.name].model_class.from_settings(backbone, chosen)
     optimizer = make_optimizer(settings.optimizer, 10)
     model.compile(optimizer, accumulation_steps=settings.train.accumulation_steps, seed=3)
     return model, corrupted(settings)

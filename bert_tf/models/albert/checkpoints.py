@@ -8,7 +8,7 @@ from bert_tf.models.task_heads import classes
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 # The names in a Hugging Face checkpoint (AlbertModel, AlbertForMaskedLM, AlbertForPreTraining). It
-# can hold models that share all (`num_hidden_groups` is then ours) or none (it is then num_layers).
+# can hold models that share all (`num_hidden_groups` is then `num_groups`) or none (it is then num_layers).
 _LAYER = "albert.encoder.albert_layer_groups.{group}.albert_layers.{inner}"
 _BLOCK = "transformer_group_{group}_layer_{inner}"
 HF_WEIGHTS = WeightMap(
@@ -45,8 +45,8 @@ HF_WEIGHTS = WeightMap(
 )
 
 
-def _read_groups(theirs):
-    return {"share": "all", "num_groups": theirs.get("num_hidden_groups", 1)}
+def _read_groups(keys):
+    return {"share": "all", "num_groups": keys.get("num_hidden_groups", 1)}
 
 
 def _write_groups(config):
@@ -92,7 +92,7 @@ HF_CONFIG = ConfigMap(
 _TF1_LAYER = "bert/encoder/transformer/group_{group}/inner_group_{inner}"
 TF1_WEIGHTS = WeightMap(
     arrays={
-        **{theirs: ours for theirs, ours in bert.TF1_WEIGHTS.arrays.items() if "transformer_" not in ours},
+        **{name: path for name, path in bert.TF1_WEIGHTS.arrays.items() if "transformer_" not in path},
         f"{_TF1_LAYER}/LayerNorm/gamma": f"{_BLOCK}/attention_layer_norm/gamma",
         f"{_TF1_LAYER}/LayerNorm/beta": f"{_BLOCK}/attention_layer_norm/beta",
         f"{_TF1_LAYER}/LayerNorm_1/gamma": f"{_BLOCK}/output_layer_norm/gamma",

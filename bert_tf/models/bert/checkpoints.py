@@ -6,7 +6,7 @@ from bert_tf.models.task_heads import classes
 from bert_tf.models.weights import TF1_IGNORED, WeightMap
 
 # The names in a Hugging Face checkpoint (BertModel, BertForMaskedLM, BertForPreTraining) and the
-# variables they belong to. Their Linear kernels are [out, in], ours [in, out].
+# variables they belong to. Kernels are [out, in] there, [in, out] here.
 _LAYER = "bert.encoder.layer.{layer}"
 _BLOCK = "transformer_layer_{layer}"
 HF_WEIGHTS = WeightMap(
@@ -117,5 +117,5 @@ TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)
 
 def encoder_names(names, prefix, pooler=True):
     """The names of the encoder in a part of BERT's weight maps, with `prefix` in place of "bert." or "bert/"."""
-    mine = {theirs: ours for theirs, ours in names.items() if theirs.startswith(("bert.", "bert/"))}
-    return {prefix + theirs[len("bert.") :]: ours for theirs, ours in mine.items() if pooler or "pooler" not in theirs}
+    own = {name: path for name, path in names.items() if name.startswith(("bert.", "bert/"))}
+    return {prefix + name[len("bert.") :]: path for name, path in own.items() if pooler or "pooler" not in name}

@@ -67,9 +67,9 @@ HF_CONFIG = ConfigMap(
 def _generator_names(names):
     """The names of the generator's layers, from those of the discriminator's."""
     return {
-        theirs.replace("electra/", "generator/", 1): GENERATOR + ours
-        for theirs, ours in names.items()
-        if not ours.startswith("embeddings/")
+        name.replace("electra/", "generator/", 1): GENERATOR + path
+        for name, path in names.items()
+        if not path.startswith("embeddings/")
     }
 
 

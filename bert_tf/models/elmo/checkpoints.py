@@ -7,9 +7,9 @@ from bert_tf.models.weights import WeightMap
 
 # The names in bilm-tf's HDF5 files; `bert_tf.checkpoints.bilm` takes `W_0` apart.
 _CELLS = {
-    f"RNN_{number}/RNN/MultiRNNCell/Cell{{layer}}/LSTMCell/{theirs}": f"lstm_layer_{{layer}}/{direction}/{ours}"
+    f"RNN_{number}/RNN/MultiRNNCell/Cell{{layer}}/LSTMCell/{name}": f"lstm_layer_{{layer}}/{direction}/{path}"
     for number, direction in enumerate(("forward", "backward"))
-    for theirs, ours in (
+    for name, path in (
         ("W_0[input]", "input_kernel"),
         ("W_0[recurrent]", "steps/cell/recurrent_kernel"),
         ("W_P_0", "steps/cell/projection_kernel"),
@@ -17,9 +17,9 @@ _CELLS = {
     )
 }
 _HIGHWAYS = {
-    f"CNN_high_{{number}}/{theirs}_{kind}": f"embeddings/highway_{{number}}_{kind}/{ours}"
-    for kind in ("carry", "transform")
-    for theirs, ours in (("W", "kernel"), ("b", "bias"))
+    f"CNN_high_{{number}}/{name}_{gate}": f"embeddings/highway_{{number}}_{gate}/{path}"
+    for gate in ("carry", "transform")
+    for name, path in (("W", "kernel"), ("b", "bias"))
 }
 BILM_WEIGHTS = WeightMap(
     arrays={
@@ -37,10 +37,10 @@ BILM_WEIGHTS = WeightMap(
 )
 
 
-def _read_rest(theirs):
-    highways = number(theirs, "char_cnn/n_highway", None)
-    width = {"hidden_size": 2 * number(theirs, "lstm/projection_dim", 0), "highways": highways or 0}
-    return width | {"skip_connections": bool(theirs.get("lstm/use_skip_connections"))}
+def _read_rest(keys):
+    highways = number(keys, "char_cnn/n_highway", None)
+    width = {"hidden_size": 2 * number(keys, "lstm/projection_dim", 0), "highways": highways or 0}
+    return width | {"skip_connections": bool(keys.get("lstm/use_skip_connections"))}
 
 
 def _write_rest(config):

@@ -51,7 +51,7 @@ class ElmoConfig(ModelConfig):
         initializer_range: standard deviation of the kernels of heads.
 
     Raises:
-        ConfigError: an odd `hidden_size`; a filter that is no pair, or wider than a word.
+        ConfigError: an odd `hidden_size`; a filter that is not a pair, or wider than a word.
 
     Example:
         ElmoConfig(hidden_size=16, units=32, character_size=4, filters=((1, 8), (2, 8)), highways=1)

@@ -129,7 +129,7 @@ class Elmo(Encoder):
             hidden_states, state = elmo.outputs_of_layers({"token_ids": first})
             hidden_states, state = elmo.outputs_of_layers({"token_ids": second}, state)
         """
-        return self._elmo_layers.encode(self.complete(inputs), state, training)
+        return self._elmo_layers.encode(self.standardize_inputs(inputs), state, training)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -298,7 +298,7 @@ class TransformerBiLM(Encoder):
         Example:
             hidden_states, _ = model.outputs_of_layers({"token_ids": np.array([[5, 6, 7]])})
         """
-        return _hidden_states(self._directions, self.complete(inputs), training), None
+        return _hidden_states(self._directions, self.standardize_inputs(inputs), training), None
 
 
 def _hidden_states(stacks, inputs, training=None):

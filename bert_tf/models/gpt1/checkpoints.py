@@ -19,7 +19,7 @@ HF_WEIGHTS = WeightMap(
         "transformer.positions_embed.weight": "embeddings/position_embeddings",
         **_HF_KERNELS,
     },
-    norms={f"{_HF_LAYER}.{theirs}": ours for theirs, ours in _NORMS.items()},
+    norms={f"{_HF_LAYER}.{name}": path for name, path in _NORMS.items()},
     fused=_HF_FUSED,
     copies={"lm_head.weight": "transformer.tokens_embed.weight"},
     ignored=("transformer.h.*.attn.bias", "transformer.position_ids"),
@@ -27,8 +27,8 @@ HF_WEIGHTS = WeightMap(
 )
 
 
-def _read_rest(theirs):
-    return {"intermediate_size": 4 * number(theirs, "n_embd", 0)} | read_dropout(theirs) | read_skipped_id(theirs)
+def _read_rest(keys):
+    return {"intermediate_size": 4 * number(keys, "n_embd", 0)} | read_dropout(keys) | read_skipped_id(keys)
 
 
 def _write_rest(config):
@@ -69,7 +69,7 @@ NUMPY_WEIGHTS = WeightMap(
         "positions": "embeddings/position_embeddings",
         "tokens": "embeddings/token_embeddings",
         **_NPY_KERNELS,
-        **norms({f"{_NPY_LAYER}/{theirs}": ours for theirs, ours in _NORMS.items()}),
+        **norms({f"{_NPY_LAYER}/{name}": path for name, path in _NORMS.items()}),
     },
     fused=_NPY_FUSED,
     convolutions=("h*/w",),

@@ -49,5 +49,5 @@ GPT1 = Family(
     sizes={"gpt1": Preset(GPT1Config(40_478, **published_sizes(12, 768)), 116_534_784, 116_534_784)},
     checkpoints=_checkpoints,
     objective="causal_lm",
-    kind="decoder",
+    structure="decoder",
 )

@@ -19,24 +19,24 @@ def kernels(layer, separator, kernel, bias):
         kernel, bias: the last words of the names.
     """
     arrays = {}
-    for theirs, ours in (
+    for name, path in (
         (("attn", "c_proj"), "attention/output"),
         (("mlp", "c_fc"), "intermediate"),
         (("mlp", "c_proj"), "output"),
     ):
-        arrays[separator.join([layer, *theirs, kernel])] = f"{_BLOCK}/{ours}/kernel"
-        arrays[separator.join([layer, *theirs, bias])] = f"{_BLOCK}/{ours}/bias"
+        arrays[separator.join([layer, *name, kernel])] = f"{_BLOCK}/{path}/kernel"
+        arrays[separator.join([layer, *name, bias])] = f"{_BLOCK}/{path}/bias"
     fused = {
-        separator.join([layer, "attn", "c_attn", last]): [f"{path}/{ours}" for path in QUERY_KEY_VALUE]
-        for last, ours in ((kernel, "kernel"), (bias, "bias"))
+        separator.join([layer, "attn", "c_attn", last]): [f"{path}/{own}" for path in QUERY_KEY_VALUE]
+        for last, own in ((kernel, "kernel"), (bias, "bias"))
     }
     return arrays, fused
 
 
 def norms(names):
-    """`arrays` of a `WeightMap`: OpenAI's name of a normalization -> ours, as those of its two arrays."""
-    arrays = {f"{theirs}/g": f"{ours}/gamma" for theirs, ours in names.items()}
-    return arrays | {f"{theirs}/b": f"{ours}/beta" for theirs, ours in names.items()}
+    """`arrays` of a `WeightMap`: OpenAI's name of a normalization -> its path, as those of its two arrays."""
+    arrays = {f"{name}/g": f"{path}/gamma" for name, path in names.items()}
+    return arrays | {f"{name}/b": f"{path}/beta" for name, path in names.items()}
 
 
 # The names in a Hugging Face checkpoint (GPT2Model, GPT2LMHeadModel). Kernels are [in, out] there as here; `attn.bias`
@@ -61,30 +61,30 @@ HF_WEIGHTS = WeightMap(
 )
 
 
-def read_dropout(theirs):
+def read_dropout(keys):
     """The rate of embeddings and residual branches in a Hugging Face configuration, a dict of our setting.
 
     Raises:
         ConfigError: two rates.
     """
-    rates = {key: number(theirs, key, 0.1, (int, float)) for key in ("embd_pdrop", "resid_pdrop")}
+    rates = {key: number(keys, key, 0.1, (int, float)) for key in ("embd_pdrop", "resid_pdrop")}
     if len(set(rates.values())) > 1:
         given = " and ".join(f"{key} is {rate}" for key, rate in rates.items())
         raise ConfigError(f"{given}; they must be equal")
     return {"dropout": float(rates["resid_pdrop"])}
 
 
-def read_skipped_id(theirs):
+def read_skipped_id(keys):
     """What a classifier skips at the end of a text, a dict of our setting: its `pad_token_id`."""
-    names = theirs.get("architectures")
+    names = keys.get("architectures")
     classifies = isinstance(names, list) and any(str(name).endswith("ForSequenceClassification") for name in names)
-    return {"skipped_id": number(theirs, "pad_token_id", None) if classifies else None}
+    return {"skipped_id": number(keys, "pad_token_id", None) if classifies else None}
 
 
-def _read_rest(theirs):
-    width = number(theirs, "n_inner", None)
-    width = 4 * number(theirs, "n_embd", 0) if width is None else width
-    return {"intermediate_size": width} | read_dropout(theirs) | read_skipped_id(theirs)
+def _read_rest(keys):
+    width = number(keys, "n_inner", None)
+    width = 4 * number(keys, "n_embd", 0) if width is None else width
+    return {"intermediate_size": width} | read_dropout(keys) | read_skipped_id(keys)
 
 
 def _write_rest(config):
@@ -150,8 +150,8 @@ TF1_WEIGHTS = WeightMap(
 )
 
 
-def _read_width(theirs):
-    return {"intermediate_size": 4 * number(theirs, "n_embd", 0)}
+def _read_width(keys):
+    return {"intermediate_size": 4 * number(keys, "n_embd", 0)}
 
 
 def write_width(config):

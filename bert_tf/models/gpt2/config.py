@@ -65,7 +65,7 @@ GPT2 = Family(
     },
     checkpoints=_checkpoints,
     objective="causal_lm",
-    kind="decoder",
+    structure="decoder",
     # OpenAI published no fine-tuned GPT-2; this is Hugging Face's `score`.
     heads=lambda config: {"classification": TaskHead("pooled", dropout=0.0, bias=False)},
 )

@@ -91,7 +91,7 @@ LSTM_LM = Family(
     # counts of parameters are published; these are the sums of the formulas.
     sizes={"lm_lstm": _size(512), "lm_lstm_adversarial_text": _size(256)},
     objective="causal_lm",
-    kind="decoder",
+    structure="decoder",
     # A hidden layer of 512 with dropout of 0.5 (Dai and Le 2015); ReLU as in adversarial_text, which has 30 units.
     heads=lambda config: {"classification": TaskHead("pooled", activation="relu", dropout=0.5, width=512)},
 )

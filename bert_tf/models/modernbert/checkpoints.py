@@ -36,28 +36,28 @@ def _layer_types(num_layers, every):
     return ["sliding_attention" if layer % every else "full_attention" for layer in range(num_layers)]
 
 
-def _read_layers(theirs):
+def _read_layers(keys):
     """Which layers are global, and their rotations: older files have numbers, newer ones lists."""
-    every = number(theirs, "global_attn_every_n_layers", 3)
+    every = number(keys, "global_attn_every_n_layers", 3)
     if every < 1:
         raise ConfigError(f"global_attn_every_n_layers is {every}; it must be at least 1")
-    types = theirs.get("layer_types")
+    types = keys.get("layer_types")
     if types is not None:
         layers = len(types) if isinstance(types, list) else 0
         if not layers or types != _layer_types(layers, every):
             every = next((i for i in range(1, layers) if types[i] == "full_attention"), max(layers, 1))
-        if layers != theirs.get("num_hidden_layers") or types != _layer_types(layers, every):
+        if layers != keys.get("num_hidden_layers") or types != _layer_types(layers, every):
             raise ConfigError(
                 f"layer_types is {brief(types)}; it must have num_hidden_layers entries, and only a global layer "
                 "first and at equal distances is supported"
             )
     # `local_rope_theta: null` is the global one.
-    global_theta = number(theirs, "global_rope_theta", 160_000.0, (int, float))
+    global_theta = number(keys, "global_rope_theta", 160_000.0, (int, float))
     local_theta = global_theta
-    if theirs.get("local_rope_theta", 10_000.0) is not None:
-        local_theta = number(theirs, "local_rope_theta", 10_000.0, (int, float))
+    if keys.get("local_rope_theta", 10_000.0) is not None:
+        local_theta = number(keys, "local_rope_theta", 10_000.0, (int, float))
     thetas = {"full_attention": global_theta, "sliding_attention": local_theta}
-    ropes = theirs.get("rope_parameters") or {}
+    ropes = keys.get("rope_parameters") or {}
     if not isinstance(ropes, dict):
         raise ConfigError(f"rope_parameters must be an object, but is {brief(ropes)}")
     for kind, parameters in ropes.items():
@@ -66,8 +66,8 @@ def _read_layers(theirs):
             raise ConfigError(f"rope_parameters has {kind}: {brief(parameters)}; only rope_type 'default' is supported")
         thetas[kind] = number(parameters, "rope_theta", thetas[kind], (int, float))
     for same, other in (("mlp_dropout", "embedding_dropout"), ("classifier_activation", "hidden_activation")):
-        if same in theirs and other in theirs and theirs[same] != theirs[other]:
-            values = f"{same} is {brief(theirs[same])} and {other} is {brief(theirs[other])}"
+        if same in keys and other in keys and keys[same] != keys[other]:
+            values = f"{same} is {brief(keys[same])} and {other} is {brief(keys[other])}"
             raise ConfigError(f"{values}; they must be equal")
     return {
         "global_attention_every": every,
@@ -77,7 +77,7 @@ def _read_layers(theirs):
 
 
 def _write_layers(config):
-    activation_name = next(theirs for theirs, ours in HF_CONFIG.activations.items() if ours == config.activation)
+    activation_name = next(name for name, own in HF_CONFIG.activations.items() if own == config.activation)
     return {
         "classifier_activation": activation_name,
         "mlp_dropout": config.dropout,

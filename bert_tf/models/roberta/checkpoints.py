@@ -22,10 +22,10 @@ HF_WEIGHTS = WeightMap(
 )
 
 
-def _read_positions(theirs):
-    # The table of theirs counts the rows up to the padding id, which no token has.
-    padding_id = number(theirs, "pad_token_id", 1)
-    return {"max_positions": number(theirs, "max_position_embeddings", 514) - padding_id - 1}
+def _read_positions(keys):
+    # Hugging Face's count has the rows up to the padding id, which no token has.
+    padding_id = number(keys, "pad_token_id", 1)
+    return {"max_positions": number(keys, "max_position_embeddings", 514) - padding_id - 1}
 
 
 def _write_positions(config):

@@ -38,11 +38,11 @@ def _names(kernel, norm):
     """
     kernels, norms = {}, {}
     for stack, sublayers in _SUBLAYERS.items():
-        for number, module, ours, layers, norm_name in sublayers:
+        for number, module, own, layers, norm_name in sublayers:
             block = f"{stack}_layer_{{layer}}"
             norms[norm(stack, number)] = f"{block}/{norm_name}/scale"
-            for theirs, layer in layers.items():
-                kernels[kernel(stack, number, module, theirs)] = "/".join(filter(None, (block, ours, layer, "kernel")))
+            for name, layer in layers.items():
+                kernels[kernel(stack, number, module, name)] = "/".join(filter(None, (block, own, layer, "kernel")))
     return kernels, norms
 
 
@@ -80,13 +80,13 @@ _FORMS = {
 }
 
 
-def read_form(theirs):
+def read_form(keys):
     """Our settings of the feed-forward networks, a dict, of a Hugging Face configuration.
 
     Newer files say it twice, and `dense_act_fn` and `is_gated_act` are what is computed.
     """
-    form = theirs.get("feed_forward_proj", "gated-gelu" if _is_newer(theirs) else "relu")
-    gated, activation = theirs.get("is_gated_act"), theirs.get("dense_act_fn")
+    form = keys.get("feed_forward_proj", "gated-gelu" if _is_newer(keys) else "relu")
+    gated, activation = keys.get("is_gated_act"), keys.get("dense_act_fn")
     alone = gated is None or activation is None
     if not isinstance(form, str) or (alone and form not in _FORMS):
         raise ConfigError(f"feed_forward_proj is {brief(form)}; known: {', '.join(_FORMS)}")
@@ -112,19 +112,19 @@ def write_form(config):
     return {"feed_forward_proj": forms[0], "is_gated_act": config.gated} | names
 
 
-def _is_newer(theirs):
-    return theirs.get("model_type") == "mt5"
+def _is_newer(keys):
+    return keys.get("model_type") == "mt5"
 
 
-def _read_form_and_output(theirs):
+def _read_form_and_output(keys):
     # transformers 5 writes tie_word_embeddings: true for every T5, and what it computes under the second name.
-    key = "scale_decoder_outputs" if "scale_decoder_outputs" in theirs else "tie_word_embeddings"
-    scaled = theirs.get(key, True)
+    key = "scale_decoder_outputs" if "scale_decoder_outputs" in keys else "tie_word_embeddings"
+    scaled = keys.get(key, True)
     if not isinstance(scaled, bool):
         raise ConfigError(f"{key} must be true or false, but is {brief(scaled)}")
     # It writes so for every mT5, too, whose code never scales.
-    scaled = scaled and not _is_newer(theirs)
-    return read_form(theirs) | {"tied": scaled, "scale_outputs": scaled}
+    scaled = scaled and not _is_newer(keys)
+    return read_form(keys) | {"tied": scaled, "scale_outputs": scaled}
 
 
 def _tied_in_arrays(arrays):
@@ -250,7 +250,7 @@ HF_WEIGHTS_OF_ENCODER = WeightMap(
 
 ENCODER_HF = Maps(
     ConfigMap(
-        fields={theirs: ours for theirs, ours in HF_CONFIG.fields.items() if theirs != "num_decoder_layers"},
+        fields={key: field for key, field in HF_CONFIG.fields.items() if key != "num_decoder_layers"},
         checked={"is_decoder": (False,)},
         ignored=(
             *(key for key in HF_CONFIG.ignored if key != "is_decoder"),

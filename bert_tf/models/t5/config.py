@@ -192,7 +192,7 @@ T5_FAMILY = Family(
     },
     checkpoints=_checkpoints,
     objective="denoising",
-    kind="encoder_decoder",
+    structure="encoder_decoder",
     encoder_alone=encoder_alone,
 )
 
@@ -221,4 +221,6 @@ def _t5_decoder():
     return T5Decoder
 
 
-T5_DECODER = Family(name="t5_decoder", config=T5DecoderConfig, model=_t5_decoder, objective="denoising", kind="decoder")
+T5_DECODER = Family(
+    name="t5_decoder", config=T5DecoderConfig, model=_t5_decoder, objective="denoising", structure="decoder"
+)

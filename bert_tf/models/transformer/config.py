@@ -99,5 +99,5 @@ TRANSFORMER = Family(
         ),
     },
     objective="text_to_text",
-    kind="encoder_decoder",
+    structure="encoder_decoder",
 )

@@ -25,7 +25,7 @@ HF_WEIGHTS = WeightMap(
     arrays={
         "transformer.word_embedding.weight": "embeddings/token_embeddings",
         "transformer.mask_emb": "embeddings/query_vector",
-        **{f"{_LAYER}.rel_attn.{theirs}": f"{_BLOCK}/attention/{ours}" for theirs, ours in _ATTENTION.items()},
+        **{f"{_LAYER}.rel_attn.{name}": f"{_BLOCK}/attention/{path}" for name, path in _ATTENTION.items()},
         "lm_loss.bias": "lm_head/output_bias",
     },
     dense={
@@ -42,8 +42,8 @@ HF_WEIGHTS = WeightMap(
 )
 
 
-def _read_head_size(theirs):
-    sizes = [number(theirs, key, None) for key in ("d_head", "n_head", "d_model")]
+def _read_head_size(keys):
+    sizes = [number(keys, key, None) for key in ("d_head", "n_head", "d_model")]
     if None not in sizes and sizes[0] * sizes[1] != sizes[2]:
         raise ConfigError(f"d_head is {sizes[0]}; only d_model / n_head is supported")
     return {}
@@ -53,11 +53,11 @@ def _write_head_size(config):
     return {"d_head": config.hidden_size // config.num_heads}
 
 
-def _read_rest(theirs):
-    length = number(theirs, "clamp_len", -1)
+def _read_rest(keys):
+    length = number(keys, "clamp_len", -1)
     # One rate is for all dropouts there.
-    rest = {"clamp_length": None if length <= 0 else length, "attention_dropout": theirs.get("dropout", 0.1)}
-    return _read_head_size(theirs) | rest
+    rest = {"clamp_length": None if length <= 0 else length, "attention_dropout": keys.get("dropout", 0.1)}
+    return _read_head_size(keys) | rest
 
 
 def _write_rest(config):
@@ -108,7 +108,7 @@ HF_CONFIG = ConfigMap(
 )
 
 # The names in the checkpoints of zihangdai/xlnet (`modeling.py`). The biases and segment vectors of
-# all layers are stacked in one array each. "sequnece" is theirs.
+# all layers are stacked in one array each. "sequnece" is their spelling.
 _TF1_LAYER = "model/transformer/layer_{layer}"
 TF1_WEIGHTS = WeightMap(
     arrays={
@@ -150,7 +150,7 @@ TF1_CONFIG = ConfigMap(
     file="xlnet_config.json",
 )
 _SUMMARY = {"dense": {"logits_proj": "head/dense"}, "dropout": ("summary_last_dropout",)}
-# It answers as the authors' code. While training, its answer class reads the true start alone, theirs all tokens.
+# It answers as the authors' code. While training, its answer class reads the true start alone, the authors' all tokens.
 _JOINT_SPANS = PublishedHead(
     "XLNetForQuestionAnswering",
     dense={

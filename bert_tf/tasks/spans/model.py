@@ -59,7 +59,7 @@ class SpanModel(InferringModel):
         name="question_answering",
     ):
         super().__init__(name=name)
-        if encoder.kind == "encoder_decoder":
+        if encoder.structure == "encoder_decoder":
             raise ConfigError(
                 f"question answering by spans fine-tunes encoders and decoders, and {type(encoder).__name__} is an "
                 "encoder-decoder; set task.kind=text_to_text, or use a model of another family"

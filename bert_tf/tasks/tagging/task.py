@@ -190,7 +190,7 @@ class TaggingTask(Task):
         else:
             words = words_of_sentences(self.tokenizer, examples.words)
         labels = None if examples.labels is None else self._numbers(examples)
-        last = self.backbone_kind == "decoder"
+        last = self.backbone_structure == "decoder"
         documents = examples.documents if self.config.context == "document" else None
         if self.config.context == "file" and examples.lines is not None:
             documents = [0] * len(examples)

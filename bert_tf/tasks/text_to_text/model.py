@@ -44,10 +44,10 @@ class TextToText(InferringModel):
 
     def __init__(self, backbone, config, restrictions, pad_id, ends=None, name="text_to_text"):
         super().__init__(name=name)
-        if backbone.kind not in ("decoder", "encoder_decoder"):
+        if backbone.structure not in ("decoder", "encoder_decoder"):
             raise ConfigError(
                 f"task.kind=text_to_text needs a model that writes: a decoder (GPT) or an encoder-decoder (T5), and "
-                f"{type(backbone).__name__} is of the kind {backbone.kind}; set another task.kind or init_from"
+                f"{type(backbone).__name__} is an encoder; set another task.kind or init_from"
             )
         self.backbone, self.config, self.restrictions = backbone, config, restrictions
         self.pad_id, self.ends = pad_id, ends
@@ -57,7 +57,7 @@ class TextToText(InferringModel):
         token_ids = ops.convert_to_tensor(features["token_ids"], dtype="int32")
         mask = ops.convert_to_tensor(features["padding_mask"], dtype="bool")
         count = self.config.max_new_tokens
-        if self.backbone.kind == "decoder":
+        if self.backbone.structure == "decoder":
             steps = DecoderSteps(self.backbone, token_ids, mask, count)
         else:
             steps = EncoderDecoderSteps(self.backbone, token_ids, mask, count, self.pad_id)
@@ -89,7 +89,7 @@ class TextToText(InferringModel):
         """The vectors that predict the tokens of the targets: [B, T, H]."""
         token_ids, mask = features["token_ids"], features["padding_mask"]
         written = features["target_ids"][:, :-1]
-        if self.backbone.kind == "encoder_decoder":
+        if self.backbone.structure == "encoder_decoder":
             shifted = ops.pad(written, [(0, 0), (1, 0)], constant_values=self.pad_id)
             inputs = {"token_ids": token_ids, "padding_mask": mask, "decoder_token_ids": shifted}
             return self.backbone(inputs, training=training)["sequence_output"]

@@ -101,7 +101,7 @@ class TextToTextTask(Task):
         Raises:
             ConfigError: nothing stands at the end of a target.
         """
-        make = Frame.answering_in_pairs if self.backbone_kind == "decoder" else Frame.answering
+        make = Frame.answering_in_pairs if self.backbone_structure == "decoder" else Frame.answering
         frame = make(self.tokenizer)
         if frame.end is None:
             raise ConfigError(
@@ -169,7 +169,7 @@ class TextToTextTask(Task):
             examples.labels,
             trained,
             self.frame,
-            self.backbone_kind == "decoder",
+            self.backbone_structure == "decoder",
             settings.sequence_length,
             settings.target_length,
         )
@@ -179,7 +179,7 @@ class TextToTextTask(Task):
     def make_model(self, encoder):
         longest, settings = encoder.config.max_positions, self.config
         written = max(settings.target_length, settings.generation.max_new_tokens)
-        needed = written + (settings.sequence_length if encoder.kind == "decoder" else 0)
+        needed = written + (settings.sequence_length if encoder.structure == "decoder" else 0)
         if needed > longest:
             raise ConfigError(
                 f"task.sequence_length={settings.sequence_length}, task.target_length={settings.target_length} and "

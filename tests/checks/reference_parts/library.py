@@ -179,7 +179,9 @@ def objective_around(encoder, name, given):
     """The pretraining model of an objective around an encoder."""
     from bert_tf.objectives import OBJECTIVES
 
-    return OBJECTIVES[name].model_class.around(encoder, settings(OBJECTIVES[name].config, {"name": name} | given))
+    return OBJECTIVES[name].model_class.from_settings(
+        encoder, settings(OBJECTIVES[name].config, {"name": name} | given)
+    )
 
 
 def load(path, pretraining=False, **arguments):

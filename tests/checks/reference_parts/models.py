@@ -59,9 +59,9 @@ def values(room, name):
     _, total, gradients = library.gradients_of(whole, computed)
     found["sum"] = np.asarray(total)
     found["gradients"] = library.published(source, gradients)
-    if encoder.kind == "decoder":
+    if encoder.structure == "decoder":
         found["decoded"] = decoded(DecoderSteps(encoder, rows["prompts"], rows["prompts_mask"], 4), rows["new"])
-    elif encoder.kind == "encoder_decoder":
+    elif encoder.structure == "encoder_decoder":
         steps = EncoderDecoderSteps(encoder, rows["prompts"], rows["sources_mask"], 4, start_id=0)
         found["decoded"] = decoded(steps, rows["new"])
     return found

@@ -64,7 +64,7 @@ def made(room, name):
     config = config.for_shards(packing.packing, packing.sequence_length)
     pooler = config.needs_pooler or (MODELS[model_name].pooler and model_name in ("lstm_lm",))
     encoder, _, _, source = load(room, model_name, pooler=pooler)
-    model = record.model_class.around(encoder, config)
+    model = record.model_class.from_settings(encoder, config)
     own = library.by_path(encoder)
     room.assign(f"objective_{name}", {path: v for path, v in library.by_path(model).items() if path not in own})
 
@@ -100,6 +100,6 @@ def hidden(model, features, tokenizer):
     positions = np.array([[2, 5], [1, 3], [0, 4]], "int32")
     mask = np.zeros(rows["token_ids"].shape, bool)
     mask[np.arange(3)[:, None], positions] = True
-    logits = model.hidden_token_logits(rows, tf.constant(mask), tf.constant(positions), tokenizer.mask_id)
+    logits = model.masked_token_logits(rows, tf.constant(mask), tf.constant(positions), tokenizer.mask_id)
     following = model.next_sentence_logits(rows)
     return {"hidden_tokens": logits} | ({} if following is None else {"next_sentence": following})

@@ -95,7 +95,7 @@ def made(room, name):
     settings = {"sequence_length": LENGTH} | exact | settings
     encoder, tokenizer, _, source = load(room, model_name, pooler=False)
     task = build_task(settings, tokenizer)
-    if encoder.kind != "encoder_decoder" and task.needs_pooler(encoder.config):
+    if encoder.structure != "encoder_decoder" and task.needs_pooler(encoder.config):
         encoder, _, _, source = load(room, model_name, pooler=True)
     examples = task.read(file_of(room, file))
     known = {path: v.shape for path, v in library.by_path(encoder).items()}
