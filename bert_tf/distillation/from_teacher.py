@@ -69,7 +69,7 @@ class FromTeacher(FromLabels):
             length = task.config.sequence_length
             raise ConfigError(f"task.sequence_length={length} is beyond the teacher's {longest} positions")
         for field in dataclasses.fields(self.teacher_task.saved):  # labels, the mean of a regression, ...
-            if field.name not in ("tokenizer_fingerprint", "backbone_kind"):
+            if field.name not in ("tokenizer_fingerprint", "backbone_structure"):
                 setattr(task, field.name, getattr(self.teacher_task, field.name))
         return task
 

@@ -40,7 +40,7 @@ class SavedTask:
     Attributes:
         labels, pairs: of `Task`.
         tokenizer_fingerprint: of the tokenizer that the task was trained with.
-        backbone_kind: of `Task`.
+        backbone_structure: of `Task`.
 
     Example:
         @dataclasses.dataclass(frozen=True)
@@ -51,7 +51,7 @@ class SavedTask:
     labels: tuple[str, ...] | None
     pairs: bool | None
     tokenizer_fingerprint: str
-    backbone_kind: str = "encoder"
+    backbone_structure: str = "encoder"
 
 
 class Task(abc.ABC):
@@ -79,7 +79,7 @@ class Task(abc.ABC):
         labels: tuple of str, the label set; None until it is known (from the config, or from the
             first labelled file that is read), and for tasks without labels.
         pairs: whether the texts are pairs; None until the first file is read.
-        backbone_kind: the kind of the model, which decides how some tasks encode texts. `model` sets it.
+        backbone_structure: the kind of the model, which decides how some tasks encode texts. `model` sets it.
 
     Example:
         task = build_task({"kind": "classification", "sequence_length": 32}, tokenizer)

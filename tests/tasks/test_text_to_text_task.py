@@ -179,7 +179,7 @@ def test_labels_and_a_format(tokenizer, tmp_path):
     assert of_pair == of_row and of_pair["label"] is None
     task.save(tmp_path)
     again = load_task(tmp_path, tokenizer)
-    assert (again.labels, again.config, again.backbone_kind) == (task.labels, task.config, "encoder_decoder")
+    assert (again.labels, again.config, again.backbone_structure) == (task.labels, task.config, "encoder_decoder")
     plain = build_task(SETTINGS | {"labels": ["rot", "blau"]}, tokenizer)
     with pytest.raises(DataError, match="example 1: the label 'gruen' is not in the label set"):
         plain.examples(["red", "green"], ["rot", "gruen"])
