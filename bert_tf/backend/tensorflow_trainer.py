@@ -6,6 +6,9 @@ replaces the part of the trainer that faces the strategy; callbacks, epochs and 
 remain Keras's own.
 """
 
+import contextlib
+import threading
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -15,14 +18,16 @@ from bert_tf.backend.randomness import fold_in, step_randomness
 from bert_tf.backend.tpu import check_xla, is_tpu
 from bert_tf.errors import ConfigError
 
-# What Keras's `compile` takes and this one does not, with what there is instead.
-_NOT_TAKEN = {
+#: Arguments of Keras's `compile` that this one refuses, and what to do instead.
+_UNSUPPORTED_COMPILE_ARGUMENTS = {
     "loss": "which has its own loss; leave it out",
     "loss_weights": "whose losses have the factors of its attribute loss_coefficients; leave it out",
     "metrics": "whose metrics are those of its loss_sums; leave it out",
     "weighted_metrics": "whose metrics are those of its loss_sums; leave it out",
     "run_eagerly": "which trains in a graph; call tf.config.run_functions_eagerly(True) instead",
 }
+
+_active = threading.local()  # MirroredStrategy traces each replica in a thread of its own
 
 #: The name of the loss that layers add (`add_loss`, regularizers); its weight is the number of rows.
 _ADDED = "added"
@@ -56,7 +61,9 @@ class TensorFlowTrainer:
                 clip is applied to the gradient of the whole global batch.
             accumulation_steps: micro-batches that a replica's batch is cut into, computed one after the other
                 before one update; the numbers are those of the whole batch.
-            steps_per_execution: updates per call of the train function.
+            steps_per_execution: the most updates per call of the train function. `fit` makes fewer of them where
+                `steps_per_epoch` or `validation_steps` is not a multiple. "auto": 1 on CPUs, where a call costs nothing
+                beside an update, and 16 elsewhere.
             remat: gradient checkpointing: the backward pass computes each transformer layer again. The same numbers
                 in less memory and more time; tests/benchmarks/remat.py measures both. LSTMs have no such layers, and
                 are not changed.
@@ -65,16 +72,21 @@ class TensorFlowTrainer:
             cpu_kernels: False computes every layer as Keras does (`bert_tf.backend.cpu_kernels`): slower on a
                 CPU, the same numbers but for rounding.
             seed: of the dropout masks.
+            kwargs: `jit_compile`, Keras's name of `xla`, whose default "auto" is None here; `auto_scale_loss`, as in Keras.
 
         Raises:
             ConfigError: a setting that cannot be right.
         """
-        if kwargs.pop("jit_compile", None):
-            xla = True  # around forward and backward only: XLA cannot hold the collectives
-        for name, instead in _NOT_TAKEN.items():
+        compiled = kwargs.pop("jit_compile", "auto")
+        if compiled not in ("auto", None):
+            if xla not in (bool(compiled), None):
+                raise ConfigError(f"compile(xla={xla}, jit_compile={compiled}) disagree; give one of them")
+            xla = bool(compiled)
+        for name, instead in _UNSUPPORTED_COMPILE_ARGUMENTS.items():
             if kwargs.pop(name, None):
                 raise ConfigError(f"compile({name}=...) would have no effect on {type(self).__name__}, {instead}")
-        super().compile(optimizer=optimizer, steps_per_execution=steps_per_execution, jit_compile=False, **kwargs)
+        # Not `jit_compile`: XLA compiles forward and backward pass alone, for it cannot hold the collectives.
+        super().compile(optimizer=optimizer, jit_compile=False, **kwargs)
         # Under float16 Keras has put the optimizer into one that scales the loss.
         inner = getattr(self.optimizer, "inner_optimizer", self.optimizer)
         if inner.clipnorm or inner.clipvalue:
@@ -88,17 +100,20 @@ class TensorFlowTrainer:
                 f"{type(self).__name__} has weights in float16, in which small updates are lost and sums overflow; make "
                 "it with the dtype policy 'mixed_float16', which computes in float16 and keeps the weights in float32"
             )
-        _leave_reduction_to_the_model(inner)
-        self._options = {"accumulation_steps": accumulation_steps, "steps_per_execution": steps_per_execution}
+        _take_reduced_gradients(inner)
+        self._options = {"accumulation_steps": accumulation_steps, "steps_per_execution": steps_per_execution} | kwargs
         self._options |= {"remat": remat, "xla": xla, "cpu_kernels": cpu_kernels, "seed": seed}
         self._clip_norm, self._scales_loss = inner.global_clipnorm, inner is not self.optimizer
         self._accumulation_steps = accumulation_steps
         self._remat = remat
         self._seed = seed
         self._names = self._totals = None
+        self._other_logs = {}  # what an overridden step returned last, beside the means
         check_xla(self.distribute_strategy, xla)
         tpu = is_tpu(self.distribute_strategy)
         accelerated = tpu or bool(tf.config.list_logical_devices("GPU"))
+        self._most_steps = (16 if accelerated else 1) if steps_per_execution == "auto" else int(steps_per_execution)
+        self.steps_per_execution = self._most_steps
         compiles = xla is None and not accelerated and compiles_for_cpus()
         self._kernels = (compiles or None) if cpu_kernels else False
         if xla is None:
@@ -134,19 +149,30 @@ class TensorFlowTrainer:
         `steps_per_epoch` is read on from epoch to epoch.
 
         Raises:
-            ConfigError: `steps_per_epoch` is not a multiple of `steps_per_execution`; labels or weights beside `x`.
+            ConfigError: labels or weights beside `x`.
             NonFiniteError: a loss or gradient became NaN or infinite.
         """
         if any(kwargs.get(name) is not None for name in ("y", "sample_weight", "class_weight")):
             raise ConfigError(_ONE_DICT)
-        together = self.steps_per_execution
-        if steps_per_epoch and steps_per_epoch % together:
-            raise ConfigError(
-                f"an epoch of {steps_per_epoch} steps is not a multiple of steps_per_execution={together}"
-            )
+        self._set_steps_per_execution(steps_per_epoch, kwargs.get("validation_steps"))
         if isinstance(x, tf.data.Dataset):
             kwargs.setdefault("shuffle", False)  # Keras warns that it does not shuffle it
         return super().fit(x, steps_per_epoch=steps_per_epoch, **kwargs)
+
+    def evaluate(self, x=None, *, steps=None, **kwargs):
+        """Keras's `evaluate` on a dataset (or dict of arrays) of feature dicts."""
+        if not kwargs.get("_use_cached_eval_dataset"):  # of `fit`, which has set them
+            self._set_steps_per_execution(steps)
+        return super().evaluate(x, steps=steps, **kwargs)
+
+    def _set_steps_per_execution(self, *numbers):
+        """The most steps of a call that divide each number of steps, where one is given."""
+        for together in range(getattr(self, "_most_steps", 1), 0, -1):
+            if not any(number and number % together for number in numbers):
+                break
+        if together != self.steps_per_execution:
+            self.steps_per_execution = together
+            self.train_function = self.test_function = self.predict_function = None
 
     # -- what fit, evaluate and train_on_batch call -------------------------------------------
 
@@ -164,17 +190,17 @@ class TensorFlowTrainer:
         if force:
             self._make_forward_backward()
         if self.train_function is None or force:
-            self.train_function = self._logged(self._repeated(self.train_step))
+            self.train_function = self._logged(self._repeated(self.train_step, training=True))
         return self.train_function
 
     def make_test_function(self, force=False):
         if self.test_function is None or force:
-            self.test_function = self._logged(self._repeated_while_there_is_data(self.test_step))
+            self.test_function = self._logged(self._repeated(self.test_step, training=False))
         return self.test_function
 
     def reset_metrics(self):
         super().reset_metrics()
-        self._totals = None
+        self._totals, self._other_logs = None, {}
 
     @property
     def running_sums(self):
@@ -187,9 +213,9 @@ class TensorFlowTrainer:
 
     def get_metrics_result(self):
         """The means since the last `reset_metrics`, exact over replicas, steps and batch sizes."""
-        if self._totals is None:
+        losses, metrics = self._names or ([], [])
+        if self._totals is None or not losses:
             return {}
-        losses, metrics = self._names
         sums = self._totals.reshape(-1, 2)
         ratios = np.divide(sums[:, 0], sums[:, 1], out=np.zeros(len(sums)), where=sums[:, 1] != 0)
         result = {"loss": sum(self._coefficient(n) * r for n, r in zip(losses, ratios))}
@@ -198,11 +224,51 @@ class TensorFlowTrainer:
         return {name: float(value) for name, value in result.items()}
 
     def _get_metrics_result_or_logs(self, logs):
-        return self.get_metrics_result() or logs
+        return self.get_metrics_result() | self._other_logs or logs
 
     # -- one step, in replica context -----------------------------------------------------------
 
-    def train_step(self, features):
+    def train_step(self, data):
+        """One update with a batch, as a dict of features; under a strategy with one replica's part of it.
+
+        A subclass may override it as Keras's guide "Customizing what happens in fit()" shows: it calls this one, or
+        `compute_loss` under a tape of its own and `optimizer.apply`, and returns a dict of what is logged. Such a
+        gradient of its own is summed over replicas and clipped by the optimizer, as in Keras. What `compile` says of
+        micro-batches, recomputation and XLA belongs to this method.
+
+        Returns:
+            A dict of float32 scalars: the losses and metrics of the global batch, and `gradient_norm`. `fit` logs the
+            exact means of the first over the epoch.
+        """
+        sums, norm, bad = self._update(data)
+        return self._noted(sums, bad, {"gradient_norm": norm})
+
+    def test_step(self, data):
+        """The losses and metrics of a batch without an update, of this replica alone; overridden as `train_step`."""
+        features = _without_tuple(data)
+        losses, metrics = self._loss_sums(features, training=False)
+        sums = self._pair_with(self._stack(losses, metrics), self._loss_weights(features))
+        return self._noted(sums, tf.constant(-1), {})
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """The loss of a dict of features `x`, of this replica alone, for a `train_step` of a subclass.
+
+        The other arguments are Keras's, and are not used: labels and weights are among the features.
+        """
+        features = _without_tuple(x)
+        losses, _ = self._loss_sums(features, training=training)
+        return self._total(losses, self._loss_weights(features))
+
+    def _noted(self, sums, bad, extra):
+        """The logs of a step, whose exact sums are put down for `_repeated`."""
+        losses, metrics = self._names
+        ratios = tf.unstack(tf.math.divide_no_nan(sums[::2], sums[1::2]))
+        logs = {"loss": tf.add_n([self._coefficient(n) * r for n, r in zip(losses, ratios)])}
+        logs |= {f"{n}_loss": r for n, r in zip(losses, ratios)} | dict(zip(metrics, ratios[len(losses) :])) | extra
+        getattr(_active, "noted", []).append((sums, bad, extra, logs))
+        return logs
+
+    def _update(self, features):
         """Forward, backward and update on one replica's part of the batch.
 
         Returns:
@@ -211,13 +277,9 @@ class TensorFlowTrainer:
             finite, -1 for none.
         """
         features = _without_tuple(features)
-        replica = tf.distribute.get_replica_context()
         local = self._loss_weights(features)
         weights = dict(zip(local, tf.unstack(_sum_over_replicas(tf.stack(list(local.values()))))))
-        seed = tf.stack([tf.cast(self.optimizer.iterations.value, tf.int32), self._seed])
-        if self._scales_loss:  # a step left out does not count; the next one has another scale
-            seed = fold_in(seed, tf.bitcast(self.optimizer.dynamic_scale.value, tf.int32))
-        seed = fold_in(seed, tf.cast(replica.replica_id_in_sync_group, tf.int32))
+        seed = self._step_seed()
         sums, gradients = None, None
         for micro, part in enumerate(_split(features, self._accumulation_steps)):
             part_seed = fold_in(seed, micro)
@@ -244,15 +306,17 @@ class TensorFlowTrainer:
         if self._clip_norm:
             factor = self._clip_norm / tf.maximum(norm, self._clip_norm)
             gradients = [g * tf.cast(factor, g.dtype) for g in gradients]
-        self.optimizer.apply_gradients(zip(gradients, self._variables_with_gradient()))
+        with _reduced(self.optimizer):
+            self.optimizer.apply_gradients(zip(gradients, self._variables_with_gradient()))
         return sums, norm, bad
 
-    def test_step(self, features):
-        """The same pairs of sums without an update, of this replica alone."""
-        features = _without_tuple(features)
-        losses, metrics = self._loss_sums(features, training=False)
-        sums = self._stack(losses, metrics)
-        return self._pair_with(sums, self._loss_weights(features))
+    def _step_seed(self):
+        """int32 [2]: of the masks of this update on this replica."""
+        seed = tf.stack([tf.cast(self.optimizer.iterations.value, tf.int32), self._seed])
+        if self._scales_loss:  # a step left out does not count; the next one has another scale
+            seed = fold_in(seed, tf.bitcast(self.optimizer.dynamic_scale.value, tf.int32))
+        seed = fold_in(seed, tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.int32))
+        return seed
 
     def _loss_weights(self, features):
         return self.loss_weights(features) | {_ADDED: tf.cast(_rows(features), tf.float32)}
@@ -272,7 +336,7 @@ class TensorFlowTrainer:
             randomness = step_randomness(seed, self, recomputes=self._remat)
             with tf.GradientTape() as tape, randomness:
                 losses, metrics = self._loss_sums(features, training=True)
-                total = tf.add_n([tf.math.divide_no_nan(losses[n], weights[n]) * self._coefficient(n) for n in losses])
+                total = self._total(losses, weights)
                 if self._scales_loss:
                     total = self.optimizer.scale_loss(total)
             gradients = tape.gradient(total, self.trainable_variables)
@@ -283,6 +347,9 @@ class TensorFlowTrainer:
 
     def _variables_with_gradient(self):
         return [self.trainable_variables[i] for i in self._with_gradient]
+
+    def _total(self, losses, weights):
+        return tf.add_n([tf.math.divide_no_nan(losses[n], weights[n]) * self._coefficient(n) for n in losses])
 
     def _coefficient(self, name):
         return float(self.loss_coefficients.get(name, 1.0))
@@ -300,53 +367,60 @@ class TensorFlowTrainer:
 
     # -- many steps, in cross-replica context ---------------------------------------------------
 
-    def _repeated(self, step):
-        """A graph function of up to `steps_per_execution` updates, as many as there is data for."""
+    def _repeated(self, step, training):
+        """A graph function of up to `steps_per_execution` steps, as many as there is data for."""
         strategy, repetitions = self.distribute_strategy, int(self.steps_per_execution)
+        overridden = training and type(self).train_step is not TensorFlowTrainer.train_step
+
+        def one_replica(features):
+            features = _without_tuple(features)
+            before, _active.noted = getattr(_active, "noted", []), []
+            if overridden:  # its own passes have the kernels and the masks of the base class
+                with use_cpu_kernels(self._kernels), step_randomness(self._step_seed(), self):
+                    logs = step(features)
+            else:
+                logs = step(features)
+            noted, _active.noted = _active.noted, before
+            known = {id(value) for *_, own in noted for value in own.values()}
+            logs = {name: tf.cast(value, tf.float32) for name, value in logs.items() if id(value) not in known}
+            if not noted:
+                self._names = ([], [])
+                return tf.zeros([0]), tf.constant(-1), {}, logs
+            sums, bad, extra, _ = noted[-1]
+            for more, other, *_ in noted[:-1]:
+                sums, bad = sums + more, tf.where(other >= 0, other, bad)
+            return sums, bad, extra, logs
+
+        # Nothing may be updated before the data is known to exist, or at the end of a finite dataset the step counter
+        # would count an update that never was.
+        one_replica = _after_data(one_replica) if training else _as_it_is(one_replica)
 
         def once(features):
-            # Nothing may run before the data is known to exist, or at the end of a finite
-            # dataset the step counter would count an update that never was.
-            results = strategy.run(_after_data(step), args=(features,))
-            return [strategy.experimental_local_results(r)[0] for r in results]
+            *results, logs = strategy.run(one_replica, args=(features,))
+            logs = {
+                name: strategy.reduce(tf.distribute.ReduceOp.MEAN, value, axis=None) for name, value in logs.items()
+            }
+            sums, bad, extra = tf.nest.map_structure(lambda r: strategy.experimental_local_results(r)[0], results)
+            if not training:  # those of a train step are of all replicas
+                sums = strategy.reduce(tf.distribute.ReduceOp.SUM, results[0], axis=None)
+            return sums, bad, extra, logs
 
         @tf.function(reduce_retracing=True)
         def steps(iterator):
-            sums, norm, bad = once(next(iterator))
+            sums, bad, extra, logs = once(next(iterator))
             first_bad = tf.where(bad >= 0, 0, -1)
             if repetitions == 1:  # a loop of no rounds would be traced, and compiled, all the same
-                return sums, {"gradient_norm": norm}, bad, 1 - first_bad
+                return sums, extra, logs, bad, 1 - first_bad
             done = 1
             for i in tf.range(1, repetitions):
                 following = iterator.get_next_as_optional()
                 if following.has_value():
-                    more, norm, new = once(following.get_value())
+                    more, new, extra, logs = once(following.get_value())
                     sums += more
                     first_bad = tf.where((bad < 0) & (new >= 0), i, first_bad)
                     bad = tf.where(bad < 0, new, bad)
                     done += 1
-            return sums, {"gradient_norm": norm}, bad, done - first_bad
-
-        return steps
-
-    def _repeated_while_there_is_data(self, step):
-        """A graph function of up to `steps_per_execution` evaluation steps, remainder included."""
-        strategy, repetitions = self.distribute_strategy, int(self.steps_per_execution)
-
-        def run(features):
-            sums = strategy.run(_as_it_is(step), args=(features,))
-            return strategy.reduce(tf.distribute.ReduceOp.SUM, sums, axis=None)
-
-        @tf.function(reduce_retracing=True)
-        def steps(iterator):
-            sums = run(next(iterator))
-            if repetitions == 1:
-                return sums, {}, -1, 0
-            for _ in tf.range(1, repetitions):
-                following = iterator.get_next_as_optional()
-                if following.has_value():
-                    sums += run(following.get_value())
-            return sums, {}, -1, 0
+            return sums, extra, logs, bad, done - first_bad
 
         return steps
 
@@ -359,7 +433,7 @@ class TensorFlowTrainer:
             nonlocal names
             if names is not None:
                 self._names = names  # training and evaluation may have different metrics
-            sums, extra, bad, steps_ago = steps(iterator)
+            sums, extra, logs, bad, steps_ago = steps(iterator)
             names = self._names
             if bad >= 0:
                 done = int(self.optimizer.iterations.numpy()) + self._scales_loss  # then, it was left out
@@ -367,7 +441,8 @@ class TensorFlowTrainer:
                 self._raise_non_finite(int(bad), place)
             sums = sums.numpy().astype(np.float64)
             self._totals = sums if self._totals is None else self._totals + sums
-            return self.get_metrics_result() | {name: float(value) for name, value in extra.items()}
+            extra, self._other_logs = ({name: float(value) for name, value in x.items()} for x in (extra, logs))
+            return self.get_metrics_result() | extra | self._other_logs
 
         return function
 
@@ -434,7 +509,26 @@ def _without_tuple(features):
     return features
 
 
-def _leave_reduction_to_the_model(optimizer):
-    """The model has summed and clipped the gradients before the optimizer sees them."""
+def _take_reduced_gradients(optimizer):
+    """Makes `optimizer` neither sum nor clip gradients in a block of `_reduced`."""
     # On the object: the optimizer that the caller holds is the one that trains, and it is saved as what it is.
-    optimizer._clip_gradients = optimizer._all_reduce_sum_gradients = list
+    if hasattr(optimizer, "_reduced_blocks"):
+        return
+    optimizer._reduced_blocks = 0
+    for name in ("_clip_gradients", "_all_reduce_sum_gradients"):
+
+        def method(gradients, original=getattr(optimizer, name)):
+            return list(gradients) if optimizer._reduced_blocks else original(gradients)
+
+        setattr(optimizer, name, method)
+
+
+@contextlib.contextmanager
+def _reduced(optimizer):
+    """Gradients that `optimizer` applies in this block are summed over replicas and clipped."""
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    inner._reduced_blocks += 1  # a count, because replicas are traced in threads that take turns
+    try:
+        yield
+    finally:
+        inner._reduced_blocks -= 1

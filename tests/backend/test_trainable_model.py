@@ -392,10 +392,105 @@ def test_settings_that_cannot_be_right_are_refused():
         ({"metrics": ["accuracy"]}, "no effect on Toy, whose metrics are those of its loss_sums"),
         ({"loss_weights": {"token": 2.0}}, "no effect on Toy, whose losses have the factors of its attribute"),
         ({"run_eagerly": True}, "call tf.config.run_functions_eagerly"),
+        ({"xla": False, "jit_compile": True}, "jit_compile=True\\) disagree; give one of them"),
     ):
         with pytest.raises(ConfigError, match=message):
             Toy().compile(**arguments)
-    model = Toy()
+
+
+@pytest.mark.parametrize("together", [1, 4, 5, 100, "auto"])
+def test_an_epoch_has_its_number_of_steps_whatever_steps_per_execution_is(together):
+    """Ten of training and three of validation, which none of these divides all; the data has more."""
+    model, calls = Toy(), []
+    model.compile(AdamW(1e-2, global_clipnorm=0.05), steps_per_execution=together)
+    steps = {"steps_per_epoch": 10, "validation_data": dataset(80, 8, seed=1), "validation_steps": 3}
+    count = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: calls.append(batch))
+    history = model.fit(dataset(240, 8).repeat(), epochs=2, callbacks=[count], verbose=0, **steps).history
+    expected = Toy()
+    expected.compile(AdamW(1e-2, global_clipnorm=0.05))
+    for name, values in expected.fit(dataset(240, 8).repeat(), epochs=2, verbose=0, **steps).history.items():
+        assert history[name] == pytest.approx(values, rel=1e-6)
+    assert calls[-1] == 9 and int(model.optimizer.iterations.numpy()) == 20
+    measured = model.evaluate(dataset(80, 8), steps=7, verbose=0, return_dict=True)
+    assert measured == pytest.approx(expected.evaluate(dataset(80, 8).take(7), verbose=0, return_dict=True), rel=1e-6)
+
+
+def test_steps_of_an_execution_run_in_one_call_where_they_divide_the_epoch():
+    model, calls = Toy(), []
     model.compile(AdamW(), steps_per_execution=4)
-    with pytest.raises(ConfigError, match="6 steps is not a multiple of steps_per_execution=4"):
-        model.fit(dataset(44, 8), steps_per_epoch=6, verbose=0)
+    count = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: calls.append(batch))
+    for steps in (8, 6):  # two calls of four, two of three
+        model.fit(dataset(160, 8), steps_per_epoch=steps, callbacks=[count], verbose=0)
+    assert calls == [3, 7, 2, 5]
+
+
+def test_the_default_of_jit_compile_is_that_of_xla():
+    for arguments, compiled in (({}, 0), ({"jit_compile": "auto"}, 0), ({"jit_compile": True}, 1), ({"xla": True}, 1)):
+        model = Toy()
+        model.compile(AdamW(), cpu_kernels=False, **arguments)
+        model.optimizer.build(model.trainable_variables)
+        batch = {name: tf.constant(value) for name, value in arrays(8).items()}
+        graph = tf.function(model.train_step).get_concrete_function(batch).graph.as_graph_def()
+        assert sum(f.attr["_XlaMustCompile"].b for f in graph.library.function) >= compiled
+        assert any(f.attr["_XlaMustCompile"].b for f in graph.library.function) == bool(compiled)
+
+
+class Calling(Toy):
+    """Adds to what the base class's step returns."""
+
+    def train_step(self, data):
+        logs = super().train_step(data)
+        return logs | {"twice": 2 * logs["token_loss"], "rows": tf.shape(data["labels"])[0]}
+
+    def test_step(self, data):
+        return super().test_step(data) | {"rows": tf.shape(data["labels"])[0]}
+
+
+class Own(Toy):
+    """As the guide "Customizing what happens in fit()" of Keras."""
+
+    def train_step(self, data):
+        with tf.GradientTape() as tape:
+            loss = self.compute_loss(data)
+        gradients = tape.gradient(loss, self.trainable_variables)
+        self.optimizer.apply(gradients, self.trainable_variables)
+        for metric in self.metrics:
+            metric.update_state(loss)
+        return {metric.name: metric.result() for metric in self.metrics}
+
+
+@pytest.mark.parametrize("strategy", ["one", "mirrored"])
+@pytest.mark.parametrize("together", [1, 4])
+def test_a_step_that_adds_to_the_one_of_the_base_class(strategy, together):
+    with make_strategy(strategy).scope():
+        model = Calling(0.3)
+        model.compile(AdamW(1e-2, global_clipnorm=0.05), steps_per_execution=together, accumulation_steps=2)
+    history = model.fit(dataset(44, 8), epochs=2, verbose=0, validation_data=dataset(16, 8)).history
+    plain, expected = train(strategy, rate=0.3, steps_per_execution=together, accumulation_steps=2)
+    for name, values in expected.items():
+        assert history[name] == pytest.approx(values, rel=1e-6)
+    np.testing.assert_array_equal(weights_of(model), weights_of(plain))
+    last = history["rows"][1], history["val_rows"][1]  # of the last step, as in Keras; a mean over replicas
+    assert last == ((4, 8) if strategy == "one" else (2, 4))
+    assert history["twice"][1] == pytest.approx(2 * history["token_loss"][1], rel=0.2)
+    features = arrays(8) | {"weights": np.full((8, 16), np.nan, "float32")}
+    with pytest.raises(NonFiniteError, match="the sum of token is not finite"):
+        model.fit(features, verbose=0)
+
+
+@pytest.mark.parametrize("strategy", ["one", "mirrored"])
+@pytest.mark.parametrize("together", [1, 3])
+def test_a_step_with_a_tape_of_its_own(strategy, together):
+    """Its gradients are clipped, and summed over replicas, by the optimizer; its masks are a function of the seed."""
+    found = []
+    for rate, count, epochs in ((0.3, 48, 2), (0.3, 48, 2), (0.0, 8, 1)):
+        with make_strategy(strategy).scope():
+            model = Own(rate)
+            model.compile(keras.optimizers.SGD(1.0, global_clipnorm=0.01), steps_per_execution=together, seed=3)
+        losses = model.fit(dataset(count, 8), epochs=epochs, verbose=0).history
+        assert losses.keys() == {"loss"} and losses["loss"] == sorted(losses["loss"], reverse=True)
+        found.append(weights_of(model))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5, atol=1e-6)
+    moved = np.linalg.norm(found[2] - weights_of(Toy()))
+    assert 0.005 < moved / (1 if strategy == "one" else 2) <= 0.0101  # not more than the clip on each replica
+    assert model.evaluate(dataset(16, 8), verbose=0, return_dict=True).keys() > {"loss", "token_loss"}

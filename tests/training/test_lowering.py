@@ -107,7 +107,7 @@ def check_program(core, model, features):
     assert model.distribute_strategy is core
     tpu.check_elements(specs(features))
     model.optimizer.build(model.trainable_variables)
-    step = tf.function(model.train_step, jit_compile=True)
+    step = tf.function(model._update, jit_compile=True)
     program = core.run(lambda: step.experimental_get_compiler_ir(features)(stage="hlo"))
     assert "[<=" not in program and "custom-call" not in program  # sizes bounded by data; code of a CPU alone
     assert set(re.findall(r"\b([a-z]+[0-9]+|pred)\[", program)) <= TPU_TYPES
@@ -130,7 +130,7 @@ def test_masked_lm_is_one_program_that_computes_what_the_graph_does(core):
     variables = [*model.variables, *model.optimizer.variables]
     before = [v.numpy() for v in variables]
     results = []
-    for step in (compiled, tf.function(model.train_step)):
+    for step in (compiled, tf.function(model._update)):
         for variable, value in zip(variables, before):
             variable.assign(value)
         results.append([*core.run(step, [features]), *[v.numpy() for v in variables]])
