@@ -1,4 +1,4 @@
-"""ELMo as bilm-tf keeps it: options.json and an HDF5 file of weights, or the same with a name of the model in front.
+"""Reads and writes ELMo in the files of bilm-tf: options.json and HDF5 weights, or NAME_options.json and NAME_weights.hdf5.
 
 allenai/bilm-tf `model.py`, `_pretrained_initializer`, reads these files; `dump_weights` in `training.py` writes them.
 """
@@ -28,7 +28,7 @@ def recognize(path):
 
 
 def read_options(file):
-    """The options, a flat dict: the key "dim" of the section "lstm" is "lstm/dim"."""
+    """The options as a flat dict: the key "dim" of the section "lstm" is "lstm/dim"."""
     return dict(_flat(read_json_object(file), ""))
 
 
@@ -41,31 +41,31 @@ def _flat(section, prefix):
 
 
 class BilmArrays(collections.abc.Mapping):
-    """The arrays of the HDF5 file by name, read one by one, as our variables have them.
+    """The arrays of the HDF5 file by name, read one by one, in the shapes of this library's variables.
 
     - `char_embed` gets a row of zeros in front, for padding words, as bilm-tf adds it.
     - Each kernel `W_0` is two arrays: `W_0[input]`, the rows that its input is multiplied with, and `W_0[recurrent]`.
-    - `mix/weight` and `mix/gamma` are those that every mix starts from: the published files have none.
+    - `mix/weight` and `mix/gamma` are added where the file has none, as in the published ones: their initial values.
 
     Args:
         file: the HDF5 file.
         options: of `read_options`.
 
     Raises:
-        DataError: a file that is damaged, or that is no HDF5 file of such arrays.
+        DataError: a file that is damaged, or not an HDF5 file of such arrays.
     """
 
     def __init__(self, file, options):
         self._file = Path(file)
         with explain_reading(file), open(file, "rb"):
-            pass  # h5py has one error for what may not be read and what is damaged
+            pass  # h5py has one error for unreadable and for damaged files
         try:
             with h5py.File(file, "r") as opened:
                 shapes = _shapes(opened)
         except (OSError, RuntimeError, KeyError) as error:
-            raise DataError(f"{file} is no HDF5 file of weights: {error}") from None
+            raise DataError(f"{file} is not an HDF5 file of weights: {error}") from None
         if not shapes or _TABLE not in shapes:
-            raise DataError(f"{file} has no array '{_TABLE}'; it is no file of bilm-tf's weights")
+            raise DataError(f"{file} has no array '{_TABLE}'; it is not a file of bilm-tf's weights")
         self.shapes = {}
         for name, shape in shapes.items():
             if name == _TABLE and len(shape) == 2:
@@ -106,7 +106,7 @@ def _shapes(opened):
     """Name -> shape of all arrays of an open file.
 
     Raises:
-        DataError: too many, or one that lies elsewhere.
+        DataError: too many arrays, or one that lies in another file.
     """
     shapes = {}
 
@@ -124,7 +124,7 @@ def _shapes(opened):
 
 
 def write(folder, family, config, weights):
-    """Writes options.json and weights.hdf5 into an existing folder; a mix only where it was trained.
+    """Writes options.json and weights.hdf5 into an existing folder. A mix is written only where it was trained.
 
     Args:
         folder: a str or Path.

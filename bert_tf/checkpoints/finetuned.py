@@ -1,4 +1,4 @@
-"""What Hugging Face's configuration of a fine-tuned model says of its task, read and written.
+"""Reads and writes the task of a fine-tuned model in Hugging Face's config.json.
 
 The class of the model is the first of `architectures`; the families' records say which heads it has
 (`bert_tf.models.task_heads.PublishedHead`).
@@ -10,7 +10,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.models.task_heads import PublishedHead
 from bert_tf.parsing import brief
 
-#: A configuration alone can claim any number; labels with names take room in the file.
+#: A limit, because a configuration without names of labels can claim any number of them.
 MAX_LABELS = 100_000
 
 
@@ -32,29 +32,29 @@ class PublishedTask:
     dropout: float
 
 
-def published_head(theirs, heads):
-    """(kind of head, `PublishedHead`) of the class that a configuration, a dict, names; None for none of `heads`."""
-    names = theirs.get("architectures")
+def published_head(hf_config, heads):
+    """(name of the head, `PublishedHead`) of the class that config.json names; None if it is not among `heads`."""
+    names = hf_config.get("architectures")
     names = names if isinstance(names, list) else []
     return next(((kind, head) for kind, head in heads.items() if head.architecture in names), None)
 
 
-def read_task(theirs, kind, published, where):
+def read_task(hf_config, head, published, where):
     """The `PublishedTask` of a configuration.
 
     Args:
-        theirs: the content of config.json, a dict.
-        kind, published: of `published_head`.
+        hf_config: the content of config.json, a dict.
+        head, published: of `published_head`.
         where: the file, for messages.
 
     Raises:
         ConfigError: a task that this library does not have, or labels that are not numbered from 0.
     """
     for key, value in published.fixed.items():
-        if theirs.get(key, value) != value:
-            raise ConfigError(f"{where}: {key} is {brief(theirs[key])}; only {value!r} is supported")
-    labels = _labels(theirs, where) if kind in ("classification", "tagging") else None
-    kind, problem = _OTHER_NAMES.get(kind, kind), theirs.get("problem_type")
+        if hf_config.get(key, value) != value:
+            raise ConfigError(f"{where}: {key} is {brief(hf_config[key])}; only {value!r} is supported")
+    labels = _labels(hf_config, where) if head in ("classification", "tagging") else None
+    kind, problem = _OTHER_NAMES.get(head, head), hf_config.get("problem_type")
     if kind == "classification":
         if problem == "regression" and len(labels) != 1:
             raise ConfigError(f"{where}: problem_type is 'regression' with {len(labels)} outputs; one can be read")
@@ -62,34 +62,34 @@ def read_task(theirs, kind, published, where):
             kind = "multi_label"
         elif len(labels) == 1:
             kind, labels = "regression", None
-    rate = published.rate(theirs)
+    rate = published.rate(hf_config)
     if not isinstance(rate, (int, float)) or isinstance(rate, bool) or not 0 <= rate < 1:
         raise ConfigError(f"{where}: the dropout rate {brief(rate)} must be at least 0 and below 1")
     return PublishedTask(kind, published, labels, float(rate))
 
 
 def write_task(task, known):
-    """The keys of a configuration that say what `read_task` reads.
+    """The keys of a configuration from which `read_task` reads the task.
 
     Args:
         task: a `PublishedTask`.
         known: the keys of the encoder's settings, which are not written again.
     """
-    theirs = {"architectures": [task.published.architecture]}
-    theirs |= task.published.fixed
+    hf_config = {"architectures": [task.published.architecture]}
+    hf_config |= task.published.fixed
     labels = ("LABEL_0",) if task.kind == "regression" else task.labels
     if labels:
-        theirs["id2label"] = {str(number): label for number, label in enumerate(labels)}
-        theirs["label2id"] = {label: number for number, label in enumerate(labels)}
+        hf_config["id2label"] = {str(number): label for number, label in enumerate(labels)}
+        hf_config["label2id"] = {label: number for number, label in enumerate(labels)}
     if task.kind in _PROBLEM_TYPES:
-        theirs["problem_type"] = _PROBLEM_TYPES[task.kind]
+        hf_config["problem_type"] = _PROBLEM_TYPES[task.kind]
     for key in task.published.dropout[:1]:
         if key not in known:
-            theirs[key] = task.dropout
-    return theirs
+            hf_config[key] = task.dropout
+    return hf_config
 
 
-#: Kind of head -> the name of its task, where it is not the same.
+#: Name of a head -> name of its task, where the two differ.
 _OTHER_NAMES = {"choices": "multiple_choice", "spans": "question_answering", "xlnet_spans": "question_answering"}
 _PROBLEM_TYPES = {
     "classification": "single_label_classification",
@@ -98,11 +98,11 @@ _PROBLEM_TYPES = {
 }
 
 
-def _labels(theirs, where):
-    """The labels in the order of the outputs. Without names they are called as transformers calls them."""
-    names = theirs.get("id2label")
+def _labels(hf_config, where):
+    """The labels in the order of the outputs. Labels without names get the names that transformers gives them."""
+    names = hf_config.get("id2label")
     if names is None:  # two labels without names are not written
-        count = theirs.get("num_labels", theirs.get("_num_labels", 2))
+        count = hf_config.get("num_labels", hf_config.get("_num_labels", 2))
         if type(count) is not int or not 1 <= count <= MAX_LABELS:
             raise ConfigError(f"{where}: num_labels is {brief(count)}; it must be an integer from 1 to {MAX_LABELS:,}")
         names = {str(number): f"LABEL_{number}" for number in range(count)}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_told
+from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_stated_sizes
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
 from bert_tf.models.gpt1.checkpoints import NUMPY_LAYER
@@ -65,9 +65,9 @@ def write(folder, family, config, weights, tokenizer):
     """Writes the shapes, the parts and the tokenizer's files into an existing folder.
 
     Raises:
-        ConfigError: a setting that the arrays cannot tell.
+        ConfigError: a setting that cannot be read back from the arrays.
     """
-    check_told(family.maps("numpy"), config, {name: value.shape for name, value in weights.items()})
+    check_stated_sizes(family.maps("numpy"), config, {name: value.shape for name, value in weights.items()})
     names = list(_names(len(weights)))
     shapes = [list(weights[name].shape) for name in names]
     (Path(folder) / SHAPES).write_text(json.dumps(shapes), encoding="utf-8")
@@ -79,7 +79,7 @@ def write(folder, family, config, weights, tokenizer):
 
 
 def _names(count):
-    """The names of so many arrays, in their order."""
+    """The names of `count` arrays, in their order."""
     layers = (f"h{i}/{name}" for i in range((count - 2) // len(NUMPY_LAYER)) for name in NUMPY_LAYER)
     return ["positions", "tokens", *layers]
 

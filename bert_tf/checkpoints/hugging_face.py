@@ -26,12 +26,12 @@ from bert_tf.tokenizers.files.writing import model_inputs
 PAIR = ("discriminator", "generator")
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 
-#: Heads of tasks, which have these names in every family: not used, but known.
+#: Heads of tasks, which have these names in every family: reported, and not loaded.
 TASK_HEADS = ("classifier.*", "qa_outputs.*", "pre_classifier.*", "logits_proj.*", "sequence_summary.*", "score.*",
               "start_logits.*", "end_logits.*", "answer_class.*")  # fmt: skip
 
-# Types of tensors that can be read, as safetensors calls them. Integers and truth values are no weights, but
-# some checkpoints hold position ids.
+# Types of tensors that can be read, as safetensors calls them. Integers and booleans are not weights, but some
+# checkpoints hold position ids.
 _DTYPES = ("F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL")
 
 _CONVERSION = (
@@ -85,16 +85,15 @@ def _has_class(family, config):
 class SafetensorsArrays(collections.abc.Mapping):
     """The tensors of a directory by name, read one by one; 16-bit floats become float32.
 
-    What a wrapper around the model put before every name (PyTorch's DataParallel "module.", its torch.compile
-    "_orig_mod.") is left out where no name is known with it, and one is without it.
+    A prefix of every name that a PyTorch wrapper added ("module." of DataParallel, "_orig_mod." of torch.compile) is
+    removed where no name is known with it, and one is known without it.
 
     Args:
         folder: holds model.safetensors, or model.safetensors.index.json and its shards.
         is_known: function from a name to whether the family has it.
 
     Raises:
-        DataError: no such file, a file that is damaged, or a shard without a tensor that the
-            index says it has.
+        DataError: a file is missing or damaged, or a shard lacks a tensor that the index says it has.
     """
 
     def __init__(self, folder, is_known):
@@ -160,7 +159,7 @@ class SafetensorsArrays(collections.abc.Mapping):
 
 
 def write(folder, family, config, weights, parts, tokenizer, task=None):
-    """Writes config.json, model.safetensors and the tokenizer's files into an existing folder; returns the first, a dict.
+    """Writes config.json, model.safetensors and the tokenizer's files into an existing folder, and returns config.json.
 
     Args:
         family: the `Family`.
@@ -168,36 +167,36 @@ def write(folder, family, config, weights, parts, tokenizer, task=None):
         weights: dict of `export_weights`.
         parts: the parts of the model, which say which class it is.
         tokenizer: is saved in the same folder, or None.
-        task: the `PublishedTask` of a fine-tuned model; None for another.
+        task: the `PublishedTask` of a fine-tuned model; None for a model without a task.
     """
     maps = family.maps("hf")
     architecture = task.published.architecture if task else maps.config.architecture(parts)
     maps.config.check_activation(getattr(config, "activation", None), parts)
-    theirs = {"architectures": [architecture], "model_type": maps.config.model_type}
-    theirs |= maps.config.write(config)
-    theirs |= write_task(task, theirs) if task else {}
+    hf_config = {"architectures": [architecture], "model_type": maps.config.model_type}
+    hf_config |= maps.config.write(config)
+    hf_config |= write_task(task, hf_config) if task else {}
     if tokenizer is not None:
-        known = theirs.get("pad_token_id")
+        known = hf_config.get("pad_token_id")
         if known not in (None, tokenizer.pad_id):
             raise ConfigError(
                 f"the padding id of the model is {known}, that of the tokenizer {tokenizer.pad_id}; give the tokenizer of "
                 "its training"
             )
-        theirs |= {key: getattr(tokenizer, name) for key, name in maps.config.token_ids.items()}
-    theirs["dtype"] = "float32"
+        hf_config |= {key: getattr(tokenizer, name) for key, name in maps.config.token_ids.items()}
+    hf_config["dtype"] = "float32"
     prefix = maps.weights.prefix
     if architecture == maps.config.architecture(()):  # the bare encoder's names have no prefix
         weights = {name.removeprefix(prefix): value for name, value in weights.items()}
-    (Path(folder) / CONFIG).write_text(json.dumps(theirs, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    (Path(folder) / CONFIG).write_text(json.dumps(hf_config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     arrays = {name: np.ascontiguousarray(value) for name, value in weights.items()}
     save_file(arrays, Path(folder) / WEIGHTS, metadata={"format": "pt"})
     if tokenizer is not None:
         _write_tokenizer(tokenizer, Path(folder), config)
-    return theirs
+    return hf_config
 
 
 def _write_tokenizer(tokenizer, folder, config):
-    """Saves the tokenizer, with the length at which transformers truncates, and which inputs it gives this model."""
+    """Saves the tokenizer, with the length at which transformers truncates and the inputs that it gives this model."""
     tokenizer.save(folder)
     if not (folder / WHOLE).exists():
         raise ConfigError(
@@ -216,7 +215,7 @@ def _write_tokenizer(tokenizer, folder, config):
 
 
 def _wrapper_of(names, is_known):
-    """The words before every name with which no name is known, such as "module."; "" for none."""
+    """The prefix of every name with which no name is known, such as "module."; "" without such a prefix."""
     wrapper = ""
     while not any(is_known(name.removeprefix(wrapper)) for name in names):
         words = {name.removeprefix(wrapper).partition(".")[:2] for name in names}

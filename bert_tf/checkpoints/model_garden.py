@@ -1,8 +1,8 @@
 """BERT checkpoints of the TensorFlow Model Garden (official/nlp), under google-research/bert's names.
 
-Its object graph has two layouts: the functional `BertEncoder` numbers its layers (`layer_with_weights-4`),
-`BertEncoderV2` names them (`_transformer_layers/0`). Kernels have three dimensions there ([H, n, d]), two here. The
-result has the names of the original, so that one weight map serves both.
+Object graphs have two forms: the functional `BertEncoder` numbers its layers (`layer_with_weights-4`), `BertEncoderV2`
+names them (`_transformer_layers/0`). Kernels have three dimensions in them ([H, n, d]), and two here. The arrays get the
+names of google-research/bert, so that one weight map serves both.
 """
 
 import collections.abc
@@ -12,7 +12,7 @@ import re
 from bert_tf.errors import DataError
 
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
-# Where an encoder hangs in what was saved, the longest first.
+# The prefixes that an encoder has in saved models, the longest first.
 _ROOTS = ("model/encoder_network/", "model/encoder/", "encoder/", "model/")
 _LAYER = {
     "_attention_layer/_query_dense": ("attention/self/query", 1),
@@ -42,7 +42,7 @@ _HEAD = {
     # A variable that two objects own is saved under the name of one of them.
     "masked_lm/embedding_table": "bert/embeddings/word_embeddings",
 }
-#: Heads on a pooler of their own, which is another than BERT's: listed, not used.
+#: Heads on another pooler than BERT's: they are reported, and not loaded.
 OTHER_HEADS = ("next_sentence*", "model/classification_heads/*", "classification_heads/*")
 _BOOKKEEPING = re.compile(
     r"_CHECKPOINTABLE_OBJECT_GRAPH|save_counter|global_step|step|optimizer/.*|.*/\.OPTIMIZER_SLOT/.*"
@@ -52,13 +52,13 @@ _BOOKKEEPING = re.compile(
 class GardenArrays(collections.abc.Mapping):
     """The variables of an object graph under google-research/bert's names and in its shapes.
 
-    What is not understood keeps its own name, so that loading reports it.
+    Variables that are not recognized keep their own names, so that loading reports them.
 
     Args:
         arrays: `TensorFlowArrays` of the checkpoint.
 
     Raises:
-        DataError: no encoder in it.
+        DataError: it holds no encoder.
     """
 
     def __init__(self, arrays):
@@ -109,18 +109,18 @@ def _translate(short, root, numbered, name):
     for prefix in ("model/", ""):
         if short.removeprefix(prefix) in _HEAD and short.startswith(prefix):
             return _HEAD[short.removeprefix(prefix)], (name, 0)
-    inside = _named(short.removeprefix(root), numbered) if short.startswith(root) else short
+    inside = _rename(short.removeprefix(root), numbered) if short.startswith(root) else short
     if inside in _TABLES:
         return _TABLES[inside], (name, 0)
     found = re.fullmatch(r"_transformer_layers/(\d+)/(.+)/(kernel|bias|gamma|beta)", inside)
     if found and found[2] in _LAYER:
-        theirs, heads_in = _LAYER[found[2]]
-        return f"bert/encoder/layer_{found[1]}/{theirs}/{found[3]}", (name, heads_in)
+        layer, heads_in = _LAYER[found[2]]
+        return f"bert/encoder/layer_{found[1]}/{layer}/{found[3]}", (name, heads_in)
     return short, (name, 0)
 
 
-def _named(inside, numbered):
-    """The name in the layout of `BertEncoderV2` of one in that of the functional encoder."""
+def _rename(inside, numbered):
+    """The name that `BertEncoderV2` has for a variable of the functional encoder."""
     found = re.fullmatch(r"layer_with_weights-(\d+)/(.+)", inside)
     if not found or not numbered:
         return inside

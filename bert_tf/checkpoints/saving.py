@@ -1,4 +1,4 @@
-"""Writing a model in another library's format."""
+"""Writes a model in another library's format."""
 
 import dataclasses
 
@@ -23,7 +23,7 @@ FORMATS = ("hf", "tf1", "numpy", "bilm", *word_vectors.FORMATS)
 
 
 def write_finetuned(encoder, arrays, task, tokenizer, path):
-    """Writes a fine-tuned model as Hugging Face's class of its family: whole, or not at all.
+    """Writes a fine-tuned model as Hugging Face's class of its family, completely or not at all.
 
     Args:
         encoder: the encoder or decoder in the model.
@@ -45,14 +45,14 @@ def write_finetuned(encoder, arrays, task, tokenizer, path):
             arrays = arrays | {TOKEN_TABLE: np.concatenate([table, np.zeros_like(table[:1])])}
     weights = _float32(export_weights(arrays, task.published.weights(family.maps("hf").weights)))
     with atomic_folder(path) as temporary:
-        theirs = hugging_face.write(temporary, family, config, weights, (), tokenizer, task)
-    rate = task.published.rate(theirs)
+        hf_config = hugging_face.write(temporary, family, config, weights, (), tokenizer, task)
+    rate = task.published.rate(hf_config)
     lost = _lost_settings(family.maps("hf"), config, weights)
-    _say(path, lost | ({} if rate == task.dropout else {"task.dropout": (task.dropout, rate)}))
+    _warn(path, lost | ({} if rate == task.dropout else {"task.dropout": (task.dropout, rate)}))
 
 
 def write_checkpoint(model, tokenizer, path, format="hf"):
-    """Writes a folder, or a file of word vectors, that the originals' loaders open; whole, or not at all.
+    """Writes a folder, or a file of word vectors, that the originals' loaders open, completely or not at all.
 
     Args:
         model: an encoder, or an objective around one with its heads.
@@ -107,27 +107,27 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
             else:
                 other = None if generator is None else generator.config
                 tensorflow1.write(temporary / folder, family, config, weights, tokenizer, other)
-    _say(path, lost)
+    _warn(path, lost)
 
 
 def _lost_settings(maps, config, weights):
-    """The settings of training that a format has no name for: name -> (ours, what is read again).
+    """The settings of training that a format has no name for: name -> (value, value that is read back).
 
-    Other settings that it has no name for are refused.
+    Other settings without a name in the format are refused when it is written.
     """
     if maps.config is None:
         again = maps.config_of_shapes({name: array.shape for name, array in weights.items()})
     else:
         again = build(type(config), maps.config.read(maps.config.write(config), maps.config.file), maps.config.file)
-    ours, read = to_dict(config), to_dict(again)
-    training = [name for name in ours if name in DROPOUT_RATES or name.endswith("initializer_range")]
-    return {name: (ours[name], read[name]) for name in training if ours[name] != read[name]}
+    written, read = to_dict(config), to_dict(again)
+    training = [name for name in written if name in DROPOUT_RATES or name.endswith("initializer_range")]
+    return {name: (written[name], read[name]) for name in training if written[name] != read[name]}
 
 
-def _say(path, lost):
-    for name, (ours, read) in lost.items():
+def _warn(path, lost):
+    for name, (value, read) in lost.items():
         message = "%s cannot say %s=%s: its format has no such setting. Training continues with %s there; the outputs are the same"
-        logging.warning(message, path, name, ours, read)
+        logging.warning(message, path, name, value, read)
 
 
 def _float32(weights):

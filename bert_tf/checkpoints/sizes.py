@@ -1,6 +1,7 @@
-"""What the arrays of a checkpoint allow its configuration to ask for, before a model is built.
+"""Checks a configuration against the arrays of its checkpoint, before a model is built.
 
-A configuration can ask for any amount of memory; arrays cannot: their shapes are checked against the bytes in the file.
+A configuration can ask for any amount of memory. Arrays cannot, because their shapes are checked against the bytes in the
+file.
 """
 
 import math
@@ -15,7 +16,7 @@ _FREE = 1 << 24
 
 
 def check_sizes(config, shapes, where):
-    """Refuses a configuration that asks for far more than the file holds; smaller differences are found after building.
+    """Refuses a configuration that asks for far more than the file holds. Smaller differences are found after building.
 
     Args:
         config: of the model.
@@ -23,14 +24,14 @@ def check_sizes(config, shapes, where):
         where: the checkpoint; begins the message.
 
     Raises:
-        DataError: it asks for more layers than there are arrays, or for over four times as many numbers.
+        DataError: more layers than arrays, or more than four times as many numbers.
     """
-    here = sum(math.prod(shape) for shape in shapes.values())
+    held = sum(math.prod(shape) for shape in shapes.values())
     layers, least = getattr(config, "num_layers", 0), least_numbers(config)
-    if layers > len(shapes) or least > 4 * here + _FREE:
+    if layers > len(shapes) or least > 4 * held + _FREE:
         raise DataError(
             f"{where}: the configuration asks for {layers:,} layers and at least {least:,} numbers, but the file holds "
-            f"{len(shapes):,} arrays with {here:,} numbers; take the configuration that belongs to the weights"
+            f"{len(shapes):,} arrays with {held:,} numbers; take the configuration that belongs to the weights"
         )
 
 
@@ -51,8 +52,8 @@ def least_numbers(config):
     return tables + layers * in_layer + filters * (hidden + get("highways") * filters)
 
 
-def check_told(maps, config, shapes, scope="model"):
-    """Refuses settings that a checkpoint without a configuration (ELECTRA's, GPT-1's) cannot tell.
+def check_stated_sizes(maps, config, shapes, scope="model"):
+    """Refuses settings that cannot be read back from a checkpoint without a configuration (ELECTRA's, GPT-1's).
 
     Args:
         maps: the `Maps` of the format, with `config_of_shapes`.
@@ -63,12 +64,12 @@ def check_told(maps, config, shapes, scope="model"):
     Raises:
         ConfigError: names the setting.
     """
-    told = to_dict(maps.config_of_shapes(shapes, scope))
+    stated = to_dict(maps.config_of_shapes(shapes, scope))
     for name, value in to_dict(config).items():
-        # Of the rest, rates and ranges are for training, and the last for heads, which these files do not have.
-        rest = name.endswith("dropout") or name in ("initializer_range", "skipped_id")
-        if not rest and told[name] != value:
+        # These are not stated: rates and ranges are for training, and the last is for heads, which the files do not have.
+        is_unstated = name.endswith("dropout") or name in ("initializer_range", "skipped_id")
+        if not is_unstated and stated[name] != value:
             raise ConfigError(
-                f"a checkpoint of this family and format has no configuration and means {name}={told[name]!r}, "
+                f"a checkpoint of this family and format has no configuration and means {name}={stated[name]!r}, "
                 f"this model has {value!r}; write format 'hf' if it can hold that, or keep the run, which has every setting"
             )

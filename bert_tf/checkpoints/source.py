@@ -1,4 +1,4 @@
-"""A published checkpoint on disk: what it is, and a model filled with it."""
+"""Opens published checkpoints, and fills models with their weights."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -20,19 +20,19 @@ from bert_tf.tokenizers import load_tokenizer
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """An opened checkpoint; its weights are read when they are asked for. Of `open_checkpoint`.
+    """An opened checkpoint, made by `open_checkpoint`. Its weights are read when they are used.
 
     Attributes:
         path: its folder.
         format: "hf", "tf1", "garden", "numpy", "bilm" or "vectors".
-        family: our name of the family, e.g. "bert".
+        family: the name of the family in this library, e.g. "bert".
         config: its configuration, e.g. a `BertConfig`.
         arrays: published name -> array.
-        weight_map: what these names are in our model.
+        weight_map: from these names to the variables of this library's model.
         padding_id: the padding id that its configuration names, or None.
         generator: the configuration of ELECTRA's generator, where it is in the same checkpoint.
         objective: None: published checkpoints do not name the objective that they were trained with.
-        theirs: the content of config.json of a Hugging Face directory.
+        hf_config: the content of config.json of a Hugging Face directory; empty for other formats.
 
     Example:
         bert_tf.save(encoder, tokenizer, "published")
@@ -50,32 +50,34 @@ class Source:
     padding_id: int | None = None
     generator: object | None = None
     objective: dict | None = None
-    theirs: Mapping = dataclasses.field(default_factory=dict)
+    hf_config: Mapping = dataclasses.field(default_factory=dict)
 
     @property
     def is_finetuned(self):
-        """Whether it is a model with the head of a task that this library has."""
+        """Whether it is a model with the head of a task of this library."""
         return self._published_head is not None
 
     @property
     def _published_head(self):
-        return finetuned.published_head(self.theirs, FAMILIES[self.family].maps("hf").heads) if self.theirs else None
+        return (
+            finetuned.published_head(self.hf_config, FAMILIES[self.family].maps("hf").heads) if self.hf_config else None
+        )
 
     def task(self):
         """The `PublishedTask` of a fine-tuned model.
 
         Raises:
-            DataError: it is not one.
+            DataError: the model is not fine-tuned.
             ConfigError: a task or labels that cannot be read.
         """
         file = self.path / hugging_face.CONFIG
         if not self.is_finetuned:
             raise DataError(
                 f"{self.path} holds no fine-tuned model: the architectures in its configuration are "
-                f"{brief(self.theirs.get('architectures'))}; give a run of bert-tf finetune, or a directory of a class such "
+                f"{brief(self.hf_config.get('architectures'))}; give a run of bert-tf finetune, or a directory of a class such "
                 "as BertForSequenceClassification"
             )
-        return finetuned.read_task(self.theirs, *self._published_head, file)
+        return finetuned.read_task(self.hf_config, *self._published_head, file)
 
     @property
     def paths(self):
@@ -93,7 +95,7 @@ class Source:
         return parts if "masked_lm_head/output_bias" in paths else parts - {"masked_lm_head"}
 
     def place(self, name):
-        """(path, whether transposed) of the variable that an array fills, tied copies too; None for none."""
+        """(path, whether transposed) of the variable that an array fills, tied copies too; None where it fills no variable."""
         name = self.weight_map.canonical(name)
         return self.weight_map.target(self.weight_map.copies.get(name, name))
 
@@ -103,13 +105,13 @@ class Source:
         Args:
             model: an encoder, or an objective around one; or a dict of its variables by path.
             partly: whether parts that the model lacks may be left out, such as the heads.
-            fresh: parts of the model that may stay as they are, where the checkpoint lacks them.
+            fresh: parts of the model that may keep their random initial values, where the checkpoint lacks them.
 
         Returns:
             A `LoadReport`.
 
         Raises:
-            DataError: an array without a place, a variable without an array, other shapes.
+            DataError: an array without a variable, a variable without an array, or other shapes.
         """
         heads = {"hf": hugging_face.TASK_HEADS, "garden": OTHER_HEADS}.get(self.format, ())
         try:
@@ -118,7 +120,7 @@ class Source:
             raise DataError(f"{self.path}: {error}") from None
 
     def fill_task(self, model):
-        """Sets all variables of the model of a fine-tuned checkpoint's task; parts that the task does not need are left.
+        """Sets all variables of the model of a fine-tuned checkpoint's task; parts of the checkpoint that the task does not need are left out.
 
         Returns:
             A `LoadReport`.
@@ -137,7 +139,7 @@ class Source:
         """The tokenizer beside the weights.
 
         Raises:
-            DataError: there is none, or it has more tokens than the model.
+            DataError: there is no tokenizer, or it has more tokens than the model.
             ConfigError: it has another padding id than the model.
         """
         tokenizer = load_tokenizer(self.path)
@@ -179,12 +181,14 @@ class PairSource(Source):
         return report
 
     def _check_shared_embeddings(self):
-        ours, theirs = (
+        discriminator, generator = (
             {target[0]: name for name in source.arrays if (target := source.place(name))}
             for source in (self, self.beside)
         )
-        for path, name in theirs.items():
-            if path.startswith("embeddings/") and not np.array_equal(self.beside.arrays[name], self.arrays[ours[path]]):
+        for path, name in generator.items():
+            if path.startswith("embeddings/") and not np.array_equal(
+                self.beside.arrays[name], self.arrays[discriminator[path]]
+            ):
                 raise DataError(
                     f"{self.beside.path}: '{name}' is another than in {self.path}; these two were not trained together"
                 )
@@ -192,7 +196,7 @@ class PairSource(Source):
 
 @dataclasses.dataclass(frozen=True)
 class VectorsSource(Source):
-    """A file of word vectors, which names its words itself.
+    """A file of word vectors, which holds its words too.
 
     Attributes:
         words: the tokenizer of these words.
@@ -222,14 +226,12 @@ def open_checkpoint(path, family=None):
         path: a Hugging Face directory, or a folder with two of ELECTRA's, `discriminator` and
             `generator`; or a folder with a TensorFlow 1 or Model Garden checkpoint
             and its configuration, or the checkpoint's prefix in it; or a folder with GPT-1's params_*.npy, or
-            with ELMo's options.json and weights.hdf5.
-        family: where the files do not say it, or are one family's in another's format ("spanbert"
-            in BERT's).
-
-    A file is read as word vectors.
+            with ELMo's options.json and weights.hdf5; or a file of word vectors.
+        family: the name of the family, where the files do not name it, or are in the format of another family
+            ("spanbert" in BERT's). None: as the files say.
 
     Raises:
-        DataError: nothing that can be read.
+        DataError: there is no checkpoint that can be read.
         ConfigError: an unknown family, or a setting that is not understood.
     """
     if _is_pair(path):
@@ -238,29 +240,29 @@ def open_checkpoint(path, family=None):
     if word_vectors.recognize(path) and tensorflow1.recognize(path) is None:
         config, arrays, words = word_vectors.read_checkpoint(path)
         return VectorsSource(Path(path), "vectors", "word_vectors", config, arrays, word_vectors.WEIGHTS, words=words)
-    theirs, generator, padding_id = hugging_face.recognize(path), None, None
-    if theirs is not None:
+    hf_config, generator, padding_id = hugging_face.recognize(path), None, None
+    if hf_config is not None:
         folder = Path(path)
         file = folder / hugging_face.CONFIG
-        record, kind = hugging_face.recognize_family(theirs, file, family), "hf"
-        maps, padding_id = record.maps(kind), theirs.get("pad_token_id")
-        settings, arrays = maps.config.read(theirs, file), hugging_face.SafetensorsArrays(folder, maps.weights.knows)
+        record, format = hugging_face.recognize_family(hf_config, file, family), "hf"
+        maps, padding_id = record.maps(format), hf_config.get("pad_token_id")
+        settings, arrays = maps.config.read(hf_config, file), hugging_face.SafetensorsArrays(folder, maps.weights.knows)
         settings |= maps.config_of_arrays(arrays) if maps.config_of_arrays else {}
         config = build(record.config, settings, str(file))
     elif gpt1_numpy.recognize(path):
-        folder, record, kind = Path(path), FAMILIES["gpt1"], "numpy"
+        folder, record, format = Path(path), FAMILIES["gpt1"], "numpy"
         arrays = gpt1_numpy.NumpyArrays(folder)
-        config = record.maps(kind).config_of_shapes(arrays.shapes)
+        config = record.maps(format).config_of_shapes(arrays.shapes)
     elif (files := bilm.recognize(path)) is not None:
-        folder, record, kind = Path(path), FAMILIES["elmo"], "bilm"
+        folder, record, format = Path(path), FAMILIES["elmo"], "bilm"
         options = bilm.read_options(files[0])
-        config = build(record.config, record.maps(kind).config.read(options, files[0]), str(files[0]))
+        config = build(record.config, record.maps(format).config.read(options, files[0]), str(files[0]))
         arrays = bilm.BilmArrays(files[1], options)
     else:
         found = tensorflow1.recognize(path)
         if found is None:
             raise DataError(
-                f"{path} is no checkpoint: it has neither {hugging_face.CONFIG} with {hugging_face.WEIGHTS} "
+                f"{path} is not a checkpoint: it has neither {hugging_face.CONFIG} with {hugging_face.WEIGHTS} "
                 "(Hugging Face) nor a .index file with its configuration (TensorFlow 1) nor config.yaml (a run)"
             )
         named, folder, prefix = found
@@ -268,16 +270,18 @@ def open_checkpoint(path, family=None):
         if name not in published:
             files = ", ".join(maps.config.file for maps in published.values() if maps.config)
             raise DataError(f"{folder} has a TensorFlow checkpoint, but none of its configurations: {files}")
-        record, kind = FAMILIES[name], "tf1"
+        record, format = FAMILIES[name], "tf1"
         arrays = tensorflow1.TensorFlowArrays(prefix)
         config, generator = tensorflow1.read_configs(record, folder, arrays)
         if arrays.is_object_graph:
             if record.maps("garden") is None:
                 readable = ", ".join(maps_of("garden"))
                 raise DataError(f"{prefix} was saved by TensorFlow 2; of the Model Garden only {readable} can be read")
-            arrays, kind = GardenArrays(arrays), "garden"
-    weights = record.maps(kind).weights
-    source = Source(folder, kind, record.name, config, arrays, weights, padding_id, generator, theirs=theirs or {})
+            arrays, format = GardenArrays(arrays), "garden"
+    weights = record.maps(format).weights
+    source = Source(
+        folder, format, record.name, config, arrays, weights, padding_id, generator, hf_config=hf_config or {}
+    )
     for each in (config, generator):
         if each is not None:
             check_sizes(each, arrays.shapes, path)

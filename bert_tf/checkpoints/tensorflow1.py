@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_told
+from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_stated_sizes
 from bert_tf.config import build
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
@@ -27,7 +27,7 @@ _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 def recognize(path):
     """(family, folder, prefix) where `path` is such a checkpoint, its prefix or its folder, or None.
 
-    The family is a name; None where neither a configuration nor an array says it.
+    The family is a name; None where neither a configuration nor an array names it.
 
     Raises:
         DataError: a folder with several checkpoints.
@@ -58,12 +58,12 @@ class TensorFlowArrays(collections.abc.Mapping):
         prefix: path of the checkpoint without `.index`.
 
     Raises:
-        DataError: the files are not there or damaged, or hold a TensorFlow 2 object graph.
+        DataError: the files are missing or damaged, or hold more than they have bytes for.
     """
 
     def __init__(self, prefix):
         with explain_reading(f"{prefix}.index"), open(f"{prefix}.index", "rb"):
-            pass  # TensorFlow has one error for what may not be read and what is damaged
+            pass  # TensorFlow has one error for unreadable and for damaged files
         try:
             self._reader = tf.train.load_checkpoint(str(prefix))
         except (tf.errors.OpError, ValueError) as error:
@@ -75,7 +75,7 @@ class TensorFlowArrays(collections.abc.Mapping):
         self._check_bytes()
 
     def _check_bytes(self):
-        """Refuses shapes that claim more than the files hold, before anything of such a size is made."""
+        """Refuses shapes that claim more than the files hold, before memory of such a size is allocated."""
         types = self._reader.get_variable_to_dtype_map()
         files = self._prefix.parent.glob(f"{glob.escape(self._prefix.name)}.data-*")
         left = sum(file.stat().st_size for file in files if file.is_file())
@@ -117,7 +117,7 @@ def read_configs(family, folder, arrays):
     Args:
         family: the `Family`.
         folder: where its configuration file lies.
-        arrays: of the checkpoint; they tell the configuration where there is no file of it.
+        arrays: of the checkpoint. Without a configuration file, their shapes state the configuration.
     """
     maps = family.maps("tf1")
     if maps.config is None:
@@ -136,14 +136,14 @@ def write(folder, family, config, weights, tokenizer, generator=None):
     of ELECTRA's generator, where the weights hold one.
 
     Raises:
-        ConfigError: a setting that the original code does not know.
+        ConfigError: a setting that the original code does not have.
     """
     maps = family.maps("tf1")
     if maps.config is None:
         shapes = {name: value.shape for name, value in weights.items()}
-        check_told(maps, config, shapes)
+        check_stated_sizes(maps, config, shapes)
         if generator is not None:
-            check_told(maps, generator, shapes, "generator")
+            check_stated_sizes(maps, generator, shapes, "generator")
     else:
         text = json.dumps(maps.config.write(config), indent=2) + "\n"
         (Path(folder) / maps.config.file).write_text(text, encoding="utf-8")
@@ -177,7 +177,7 @@ def _only_prefix(folder):
 def _latest(folder):
     """The prefix that the file `checkpoint` names, which counts only in this folder; None without one.
 
-    TensorFlow's own reader follows the name wherever it leads, to other machines too.
+    TensorFlow's own reader follows any name, also to other machines.
     """
     file = folder / "checkpoint"
     if not file.is_file():

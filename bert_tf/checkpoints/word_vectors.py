@@ -31,7 +31,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def recognize(path):
-    """Whether `path` is a file, as only word vectors are; other checkpoints are folders, or the prefix of files."""
+    """Whether `path` is a file. Only word vectors are; other checkpoints are folders, or the prefix of files."""
     return Path(path).is_file()
 
 
@@ -42,7 +42,7 @@ def read_checkpoint(path):
     that is not in the file, such as "[PAD]", has a vector of zeros.
 
     Raises:
-        DataError: see `read_vectors`; also a word that no vocabulary can hold.
+        DataError: as `read_vectors`; also a word that no vocabulary can hold.
     """
     words, vectors = read_vectors(path)
     ids = {word: i for i, word in enumerate(words)}
@@ -73,8 +73,8 @@ def read_vectors(path):
         (list of str, float32 [V, D]).
 
     Raises:
-        DataError: the file is empty, truncated or of another kind; a line has another number of numbers, a word is
-            there twice or is not UTF-8, a number is none or not finite. Names the file, and the line or the word's
+        DataError: the file is empty, truncated or in another format; a line has a wrong number of fields; a word
+            stands twice or is not UTF-8; a field is not a finite number. Names the file, and the line or the word's
             number.
     """
     with explain_reading(path), open(path, "rb") as file:
@@ -102,7 +102,7 @@ def _header(line):
 
 
 def _numbers(line, size):
-    """(word, the numbers) of a line of text; None if it is none."""
+    """(word, the numbers) of a line of text; None if it is not such a line."""
     fields = line.rstrip().rsplit(b" ", size)
     if len(fields) != size + 1:
         return None
@@ -113,7 +113,7 @@ def _numbers(line, size):
 
 
 def _read_text(path, count, size):
-    """The vectors of a text file; `count` words after a header, or None without one."""
+    """The vectors of a text file. `count` is the number of words that its header states; None without a header."""
     words, rows = {}, []
     with open(path, "rb") as file:
         if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
@@ -128,7 +128,7 @@ def _read_text(path, count, size):
             if not np.isfinite(vector).all():
                 raise DataError(f"{path}, line {number}: the vector of {brief(word)} has a number that is not finite")
             if words.setdefault(word, number) != number:
-                raise DataError(f"{path}, line {number}: {brief(word)} is there twice, first in line {words[word]}")
+                raise DataError(f"{path}, line {number}: {brief(word)} stands twice, first in line {words[word]}")
             rows.append(vector)
     if count not in (None, len(rows)):
         raise DataError(f"{path}, line 1, promises {count:,} words, but {len(rows):,} follow; the file is damaged")
@@ -136,7 +136,7 @@ def _read_text(path, count, size):
 
 
 def _problem(line, size):
-    """What is wrong with a line that is no word with `size` numbers."""
+    """What is wrong with a line that is not a word with `size` numbers."""
     fields = line.split()
     if len(fields) != size + 1:
         return f"{max(len(fields) - 1, 0)} numbers after the word, but the first line says {size}"
@@ -170,7 +170,7 @@ def _read_binary(path, count, size, position):
             if not np.isfinite(vectors[number]).all():
                 raise DataError(f"{where}: the vector of {brief(word)} has a number that is not finite")
             if words.setdefault(word, number) != number:
-                raise DataError(f"{where}: {brief(word)} is there twice, first as word {words[word] + 1:,}")
+                raise DataError(f"{where}: {brief(word)} stands twice, first as word {words[word] + 1:,}")
             position = end
         if data[position:].strip():
             raise DataError(f"{path} has {bytes_there - position:,} bytes after the last of its {count:,} words")
@@ -178,13 +178,13 @@ def _read_binary(path, count, size, position):
 
 
 def write_vectors(path, words, vectors, format):
-    """Writes vectors to one file; whole, or not at all.
+    """Writes vectors to one file, completely or not at all.
 
     Args:
         path: a file that does not exist yet.
         words: iterable of str.
         vectors: float32 [V, D].
-        format: of `FORMATS`. fastText's .vec is "word2vec". Text has 9 digits, from which float32 comes back exactly.
+        format: one of `FORMATS`. fastText's .vec is "word2vec". Text has 9 digits, so that float32 is read back exactly.
 
     Raises:
         ConfigError: an unknown format.
@@ -213,11 +213,13 @@ def write_table(encoder, tokenizer, path, format):
         path, format: as for `write_vectors`.
 
     Raises:
-        ConfigError: there is no tokenizer.
+        ConfigError: the tokenizer is None.
         DataError, RunDirectoryError: as `write_vectors`.
     """
     if tokenizer is None:
-        raise ConfigError(f"format {format} holds words, and there is no tokenizer that names them")
+        raise ConfigError(
+            f"format {format} holds words, and no tokenizer was given that names them; give the tokenizer"
+        )
     special = set(tokenizer.special_tokens)
     ids = [i for i, token in enumerate(tokenizer.vocabulary) if token not in special]
     write_vectors(path, [tokenizer.vocabulary[i] for i in ids], np.asarray(encoder.embedding_table)[ids], format)

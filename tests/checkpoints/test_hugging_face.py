@@ -189,7 +189,7 @@ def test_what_cannot_be_opened_says_how_to_mend_it(tmp_path):
     with pytest.raises(DataError, match="is a pickle, .* convert it .*: python -c .*save_file"):
         bert_tf.load(folder)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="is no checkpoint: it has neither config.json"):
+    with pytest.raises(DataError, match="is not a checkpoint: it has neither config.json"):
         bert_tf.load(tmp_path / "empty")
     folder = copy_of("bert_sharded", tmp_path / "shards")
     (folder / "model-00002-of-00003.safetensors").unlink()

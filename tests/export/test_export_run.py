@@ -187,5 +187,5 @@ def test_what_a_run_is_not(tagging_run, pretrained_run, tmp_path):
         export_run(tagging_run, top_k=3)
     with pytest.raises(RunDirectoryError, match="holds no task.json"):
         load_finetuned(pretrained_run)
-    with pytest.raises(DataError, match=r"is no checkpoint: .* nor config.yaml \(a run\)"):
+    with pytest.raises(DataError, match=r"is not a checkpoint: .* nor config.yaml \(a run\)"):
         export_run(tmp_path)

@@ -237,5 +237,5 @@ def test_options_that_do_not_fit(section, key, value, message, tmp_path):
 def test_weights_that_are_no_hdf5(tmp_path):
     (tmp_path / "options.json").write_bytes((FIXTURE / "options.json").read_bytes())
     (tmp_path / "weights.hdf5").write_bytes(b"not HDF5")
-    with pytest.raises(DataError, match="is no HDF5 file of weights"):
+    with pytest.raises(DataError, match="is not an HDF5 file of weights"):
         open_checkpoint(tmp_path)
