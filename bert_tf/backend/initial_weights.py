@@ -18,7 +18,14 @@ _active = threading.local()
 
 
 class SeededByName(type(keras.Model)):
-    """The class of model classes whose variables begin so."""
+    """The class of model classes whose variables begin so.
+
+    Example:
+        class Model(keras.Model, metaclass=SeededByName):
+            def __init__(self):
+                super().__init__()
+                self.dense = Dense(3, kernel_initializer=TruncatedNormal(stddev=0.02), name="dense")
+    """
 
     def __call__(cls, *args, **kwargs):
         with _one_seed():
