@@ -21,7 +21,8 @@ def check_objective(record, backbone, reader, tokenizer, folder, settings=None, 
       replicas do not change them.
     - Gradients reach the backbone and each part of the objective beside it.
     - A step of training, compiled by XLA, has the loss that these sums give, and changes the weights.
-    - Saved after it and loaded, the model has the same settings and losses, and the optimizer goes on.
+    - Saved after it and loaded, the model has the same settings and losses, and the optimizer goes on. A model that
+      `keras.models.clone_model` makes has the same settings, and with the same weights the same losses.
 
     Args:
         record: a registered `Objective`.
@@ -134,6 +135,10 @@ def _check_saved(model, features, path, tolerance):
     assert type(loaded) is type(model) and loaded.settings == model.settings
     assert [v.path for v in loaded.weights] == [v.path for v in model.weights]
     assert type(loaded.optimizer) is type(model.optimizer) and int(loaded.optimizer.iterations) == 1
+    clone = keras.models.clone_model(model)
+    assert type(clone) is type(model) and clone.settings == model.settings
+    clone.set_weights(model.get_weights())
     expected, _ = model.loss_sums(features, training=False)
-    for name, value in loaded.loss_sums(features, training=False)[0].items():
-        np.testing.assert_allclose(float(value), float(expected[name]), rtol=tolerance, err_msg=name)
+    for again in (loaded, clone):
+        for name, value in again.loss_sums(features, training=False)[0].items():
+            np.testing.assert_allclose(float(value), float(expected[name]), rtol=tolerance, err_msg=name)
