@@ -41,7 +41,7 @@ class WeightMap:
         transposed: source name -> variable path, for matrices that are transposed here.
         stacked: source name -> variable path with `{layer}` in it: one array for all layers, its
             first axis the layer's number.
-        fused: source name -> variable paths: one array that holds several, side by side along its last axis,
+        joined: source name -> variable paths: one array that holds several, side by side along its last axis,
             such as the kernels [H, 3 H] of queries, keys and values.
         convolutions: source names of kernels [1, in, out], convolutions of width 1 (GPT's); `*` stands for anything.
             The first axis is left out here.
@@ -68,7 +68,7 @@ class WeightMap:
     kernels: dict = dataclasses.field(default_factory=dict)
     transposed: dict = dataclasses.field(default_factory=dict)
     stacked: dict = dataclasses.field(default_factory=dict)
-    fused: dict = dataclasses.field(default_factory=dict)
+    joined: dict = dataclasses.field(default_factory=dict)
     convolutions: tuple = ()
     copies: dict = dataclasses.field(default_factory=dict)
     ignored: tuple = ()
@@ -78,12 +78,12 @@ class WeightMap:
     def entries(self):
         """Every (source name, variable path, whether transposed), with `{layer}` left in.
 
-        Layer 3 of a stacked array is called `<name>[3]`, the third part of a fused one `<name>[2]`.
+        Layer 3 of a stacked array is called `<name>[3]`, the third part of a joined one `<name>[2]`.
         """
         yield from ((source, path, False) for source, path in self.arrays.items())
         yield from ((source, path, True) for source, path in self.transposed.items())
         yield from ((f"{source}[{{layer}}]", path, False) for source, path in self.stacked.items())
-        for source, paths in self.fused.items():
+        for source, paths in self.joined.items():
             yield from ((f"{source}[{i}]", path, False) for i, path in enumerate(paths))
         for source, path in self.dense.items():
             yield f"{source}.weight", f"{path}/kernel", True
@@ -112,13 +112,13 @@ class WeightMap:
     def parts(self, name, shape):
         """What an array of the source consists of: list of (name, index into the array, shape).
 
-        That is all layers of a stacked array, all parts of a fused one, and any other itself.
+        That is all layers of a stacked array, all parts of a joined one, and any other itself.
         """
         if name in self.stacked and shape and 0 < shape[0] <= MAX_LAYERS and math.prod(shape):
             return [(f"{name}[{i}]", i, shape[1:]) for i in range(shape[0])]
         first = (0,) if shape[:1] == (1,) and self.is_convolution(name) else ()
         shape = shape[len(first) :]
-        for pattern, paths in self.fused.items():
+        for pattern, paths in self.joined.items():
             known = any(_match(pattern, spelled) is not None for spelled in (name, self.prefix + name))
             if known and shape and shape[-1] % len(paths) == 0:
                 size = shape[-1] // len(paths)
@@ -269,7 +269,7 @@ def export_weights(model, weight_map):
         layers = [result.pop(f"{name}[{i}]") for i in range(len(result)) if f"{name}[{i}]" in result]
         if layers:
             result[name] = np.stack(layers)
-    for pattern, paths in weight_map.fused.items():
+    for pattern, paths in weight_map.joined.items():
         first = [name for name in result if _match(f"{pattern}[0]", name) is not None]
         for name in (name.removesuffix("[0]") for name in first):
             result[name] = np.concatenate([result.pop(f"{name}[{i}]") for i in range(len(paths))], axis=-1)
@@ -305,8 +305,8 @@ def part_of(path):
 
 
 def _taken_apart(arrays, weight_map):
-    """`arrays` with each stacked or fused one as several."""
-    if not (weight_map.stacked or weight_map.fused or weight_map.convolutions):
+    """`arrays` with each stacked or joined one as several."""
+    if not (weight_map.stacked or weight_map.joined or weight_map.convolutions):
         return arrays
     result = {}
     for name in arrays:

@@ -13,7 +13,7 @@ from bert_tf.objectives.losses import binary_cross_entropy_sum, cross_entropy_su
 from bert_tf.objectives.masked_lm import masked_logits
 from bert_tf.objectives.pretraining_model import PretrainingModel
 from bert_tf.objectives.replaced_token_detection_config import ReplacedTokenDetectionConfig
-from bert_tf.objectives.sampling import sample_tokens
+from bert_tf.objectives.sampling import draw_from_logits
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -89,7 +89,7 @@ class ReplacedTokenDetection(PretrainingModel):
             positions = feature(features, "mask_positions")
             encoded = self.generator.outputs_at(inputs, positions, training=training)
             logits = self.masked_lm_head(encoded["sequence_output"], self.generator.embedding_table)
-            sampled = sample_tokens(logits, feature(features, "sampling_bits"))
+            sampled = draw_from_logits(logits, feature(features, "sampling_bits"))
             current = ops.take_along_axis(inputs["token_ids"], positions, axis=1)
             change = ops.where(_real(features), sampled - current, 0)
             inputs["token_ids"] = inputs["token_ids"] + _at(positions, change, inputs["token_ids"])

@@ -5,7 +5,7 @@ from keras import ops
 _BLOCK = 256
 
 
-def sample_tokens(logits, bits):
+def draw_from_logits(logits, bits):
     """Samples one token for each prediction from its softmax.
 
     Returns the first token at which the cumulative probability exceeds the random number: searches sums over blocks of

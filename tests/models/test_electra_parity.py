@@ -49,7 +49,7 @@ def joint(golden):
 @pytest.fixture()
 def fixed_samples(golden, monkeypatch):
     samples = tf.constant(golden["samples"].astype("int32"))
-    monkeypatch.setattr(replaced_token_detection, "sample_tokens", lambda logits, bits: samples)
+    monkeypatch.setattr(replaced_token_detection, "draw_from_logits", lambda logits, bits: samples)
 
 
 def inputs(golden, token_ids="token_ids"):

@@ -73,7 +73,7 @@ def variables(**shapes):
 # GPT-2's attention in Hugging Face's files: a Conv1D layer holds queries, keys and values side by side, [in, out].
 FUSED = WeightMap(
     arrays={"transformer.wte.weight": "embeddings/token_embeddings", "lm_head.weight": "lm_head/output_table"},
-    fused={
+    joined={
         f"transformer.h.{{layer}}.attn.c_attn.{theirs}": [
             f"layer_{{layer}}/{name}/{ours}" for name in ("query", "key", "value")
         ]
@@ -87,7 +87,7 @@ TABLE = np.arange(10, dtype="float32").reshape(5, 2)
 
 
 @pytest.mark.parametrize("prefix", ["transformer.", ""])
-def test_a_fused_array_fills_several_variables(prefix):
+def test_a_joined_array_fills_several_variables(prefix):
     attention = {f"layer_7__{name}__kernel": (2, 2) for name in ("query", "key", "value")}
     attention |= {f"layer_7__{name}__bias": (2,) for name in ("query", "key", "value")}
     ours = variables(**attention)
@@ -102,7 +102,7 @@ def test_a_fused_array_fills_several_variables(prefix):
     np.testing.assert_array_equal(written["transformer.h.7.attn.c_attn.bias"], BIAS)
 
 
-def test_a_fused_array_of_another_size_is_refused():
+def test_a_joined_array_of_another_size_is_refused():
     ours = variables(layer_0__query__kernel=(2, 2), layer_0__key__kernel=(2, 2), layer_0__value__kernel=(2, 2))
     with pytest.raises(DataError, match=r"'transformer.h.0.attn.c_attn.weight\[0\]' has shape \(2, 4\)"):
         load_weights(ours, {"transformer.h.0.attn.c_attn.weight": np.zeros((2, 12), "float32")}, FUSED)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.objectives.sampling import sample_tokens
+from bert_tf.objectives.sampling import draw_from_logits
 
 
 def softmax(logits):
@@ -16,7 +16,7 @@ def test_samples_have_the_probabilities_of_the_softmax(vocabulary_size, scale):
     logits = scale * numbers.standard_normal(vocabulary_size).astype("float32")
     draws = 25_000
     bits = numbers.integers(0, 2**24, (200, draws // 200), "int32")
-    samples = np.asarray(sample_tokens(np.broadcast_to(logits, (*bits.shape, vocabulary_size)), bits))
+    samples = np.asarray(draw_from_logits(np.broadcast_to(logits, (*bits.shape, vocabulary_size)), bits))
     assert samples.dtype == "int32" and samples.shape == bits.shape
     probabilities = softmax(logits)
     counts = np.bincount(samples.ravel(), minlength=vocabulary_size)
@@ -34,7 +34,7 @@ def test_the_inverse_of_the_distribution_function():
     numbers = np.random.default_rng(1)
     logits = numbers.standard_normal((300, 1000)).astype("float32")
     bits = numbers.integers(0, 2**24, 300, "int32")
-    for row, uniform, sample in zip(logits, bits / 2**24, np.asarray(sample_tokens(logits, bits))):
+    for row, uniform, sample in zip(logits, bits / 2**24, np.asarray(draw_from_logits(logits, bits))):
         running = np.concatenate([[0], np.cumsum(softmax(row))])
         assert running[sample] - 1e-6 <= uniform < running[sample + 1] + 1e-6
 
@@ -43,8 +43,8 @@ def test_the_ends_of_the_interval_draw_tokens_that_can_be_drawn():
     logits = np.full((2, 600), -200.0, "float32")
     logits[0, 300], logits[1, [0, 599]] = 0, 0
     last = 2**24 - 1
-    np.testing.assert_array_equal(sample_tokens(logits, np.array([0, 0])), [300, 0])
-    np.testing.assert_array_equal(sample_tokens(logits, np.array([last, last])), [300, 599])
+    np.testing.assert_array_equal(draw_from_logits(logits, np.array([0, 0])), [300, 0])
+    np.testing.assert_array_equal(draw_from_logits(logits, np.array([last, last])), [300, 599])
 
 
 def test_no_gradient_and_unknown_shapes():
@@ -52,7 +52,7 @@ def test_no_gradient_and_unknown_shapes():
     def draw(logits, bits):
         with tf.GradientTape() as tape:
             tape.watch(logits)
-            sampled = tf.cast(sample_tokens(logits, bits), tf.float32)
+            sampled = tf.cast(draw_from_logits(logits, bits), tf.float32)
         assert tape.gradient(sampled, logits) is None
         return sampled
 

@@ -12,7 +12,7 @@ _NORMS = {"ln_1": f"{_BLOCK}/attention_layer_norm", "ln_2": f"{_BLOCK}/output_la
 
 # The names in a Hugging Face checkpoint (OpenAIGPTModel, OpenAIGPTLMHeadModel).
 _HF_LAYER = "transformer.h.{layer}"
-_HF_KERNELS, _HF_FUSED = kernels(_HF_LAYER, ".", "weight", "bias")
+_HF_KERNELS, _HF_JOINED = kernels(_HF_LAYER, ".", "weight", "bias")
 HF_WEIGHTS = WeightMap(
     arrays={
         "transformer.tokens_embed.weight": "embeddings/token_embeddings",
@@ -20,7 +20,7 @@ HF_WEIGHTS = WeightMap(
         **_HF_KERNELS,
     },
     norms={f"{_HF_LAYER}.{name}": path for name, path in _NORMS.items()},
-    fused=_HF_FUSED,
+    joined=_HF_JOINED,
     copies={"lm_head.weight": "transformer.tokens_embed.weight"},
     ignored=("transformer.h.*.attn.bias", "transformer.position_ids"),
     prefix="transformer.",
@@ -63,7 +63,7 @@ HF_CONFIG = ConfigMap(
 # The arrays of OpenAI's params_*.npy, which have no names there: those that the original code gives its variables,
 # and "positions" and "tokens" for the parts of its table. Kernels are convolutions of width 1.
 _NPY_LAYER = "h{layer}"
-_NPY_KERNELS, _NPY_FUSED = kernels(_NPY_LAYER, "/", "w", "b")
+_NPY_KERNELS, _NPY_JOINED = kernels(_NPY_LAYER, "/", "w", "b")
 NUMPY_WEIGHTS = WeightMap(
     arrays={
         "positions": "embeddings/position_embeddings",
@@ -71,7 +71,7 @@ NUMPY_WEIGHTS = WeightMap(
         **_NPY_KERNELS,
         **norms({f"{_NPY_LAYER}/{name}": path for name, path in _NORMS.items()}),
     },
-    fused=_NPY_FUSED,
+    joined=_NPY_JOINED,
     convolutions=("h*/w",),
 )
 #: The order of the arrays of one layer.

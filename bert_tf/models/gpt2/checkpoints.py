@@ -11,7 +11,7 @@ QUERY_KEY_VALUE = [f"{_BLOCK}/attention/{name}" for name in ("query", "key", "va
 
 
 def kernels(layer, separator, kernel, bias):
-    """(`arrays`, `fused`) of a `WeightMap`: the kernels and biases of a GPT's layers.
+    """(`arrays`, `joined`) of a `WeightMap`: the kernels and biases of a GPT's layers.
 
     Args:
         layer: what their names begin with, with `{layer}` in it.
@@ -26,11 +26,11 @@ def kernels(layer, separator, kernel, bias):
     ):
         arrays[separator.join([layer, *name, kernel])] = f"{_BLOCK}/{path}/kernel"
         arrays[separator.join([layer, *name, bias])] = f"{_BLOCK}/{path}/bias"
-    fused = {
+    joined = {
         separator.join([layer, "attn", "c_attn", last]): [f"{path}/{own}" for path in QUERY_KEY_VALUE]
         for last, own in ((kernel, "kernel"), (bias, "bias"))
     }
-    return arrays, fused
+    return arrays, joined
 
 
 def norms(names):
@@ -42,7 +42,7 @@ def norms(names):
 # The names in a Hugging Face checkpoint (GPT2Model, GPT2LMHeadModel). Kernels are [in, out] there as here; `attn.bias`
 # and `attn.masked_bias` are the causal mask.
 _HF_LAYER = "transformer.h.{layer}"
-_HF_KERNELS, _HF_FUSED = kernels(_HF_LAYER, ".", "weight", "bias")
+_HF_KERNELS, _HF_JOINED = kernels(_HF_LAYER, ".", "weight", "bias")
 HF_WEIGHTS = WeightMap(
     arrays={
         "transformer.wte.weight": "embeddings/token_embeddings",
@@ -54,7 +54,7 @@ HF_WEIGHTS = WeightMap(
         f"{_HF_LAYER}.ln_2": f"{_BLOCK}/feed_forward_layer_norm",
         "transformer.ln_f": "final_layer_norm",
     },
-    fused=_HF_FUSED,
+    joined=_HF_JOINED,
     copies={"lm_head.weight": "transformer.wte.weight"},
     ignored=("transformer.h.*.attn.bias", "transformer.h.*.attn.masked_bias"),
     prefix="transformer.",
@@ -130,7 +130,7 @@ HF_CONFIG = ConfigMap(
 
 # The names in the checkpoints of openai/gpt-2 (`model.py`). Kernels are convolutions of width 1.
 _TF1_LAYER = "model/h{layer}"
-_TF1_KERNELS, _TF1_FUSED = kernels(_TF1_LAYER, "/", "w", "b")
+_TF1_KERNELS, _TF1_JOINED = kernels(_TF1_LAYER, "/", "w", "b")
 TF1_WEIGHTS = WeightMap(
     arrays={
         "model/wte": "embeddings/token_embeddings",
@@ -144,7 +144,7 @@ TF1_WEIGHTS = WeightMap(
             }
         ),
     },
-    fused=_TF1_FUSED,
+    joined=_TF1_JOINED,
     convolutions=("model/h*/w",),
     ignored=TF1_IGNORED,
 )
