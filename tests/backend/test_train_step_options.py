@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from one_step import BATCH, SIZES, TWO_LAYERS, features
 
-from bert_tf.backend import loops
+from bert_tf.backend.tensorflow import loops
 from bert_tf.models.albert import AlbertConfig, AlbertEncoder
 from bert_tf.models.bert import BertConfig, BertEncoder
 from bert_tf.models.modernbert import ModernBertConfig, ModernBertEncoder
