@@ -17,6 +17,10 @@ class DataError(UserError):
     """A corpus, shard, vocabulary or task file that cannot be used as it is."""
 
 
+class NonFiniteError(UserError):
+    """A loss or gradient became NaN or infinite."""
+
+
 class WorkerLostError(UserError):
     """Another worker of the cluster ended or cannot be reached, so that this one cannot continue."""
 

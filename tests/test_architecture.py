@@ -2,6 +2,7 @@
 
 import ast
 import configparser
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,14 @@ def test_imports_stay_on_lower_floors(path):
             assert other in MAY_IMPORT[room], f"{path} imports {module}"
         if room in PURE_KERAS:
             assert not module.startswith("tensorflow"), f"{path} imports {module}"
+
+
+def test_the_backend_of_keras_is_asked_for_once():
+    """What differs between backends is written once for each, and chosen where `bert_tf.backend` is imported."""
+    asking = [path for path in FILES if re.search(r"(backend|config)\.backend\(", path.read_text(encoding="utf-8"))]
+    assert asking == [ROOT / "bert_tf" / "backend" / "__init__.py"]
+    for path in (ROOT / "bert_tf" / "backend").glob("*.py"):
+        assert "tensorflow" not in [module.split(".")[0] for module in imported_modules(path)], path
 
 
 SETTINGS = """

@@ -1,26 +1,52 @@
-"""The only package that depends on which Keras backend is active.
+"""The only package that depends on which Keras backend is active; it is asked here, once.
 
-All other layers and models are pure Keras. What only TensorFlow can do (tf.distribute, CPU kernels, stateless
-randomness inside a train step) is here, behind a check of the active backend.
+All other layers and models are pure Keras. `tensorflow/` has what only TensorFlow can do (tf.distribute, CPU kernels,
+randomness without state in a train step), `plain.py` the same names for every other backend; `active` is one of them.
+The rest is pure Keras: `model.py`, the base class of everything that is `fit`; the optimizers in `optimizers.py`,
+`lamb.py` and `adafactor.py`, with `schedules.py` and `variable_rates.py`; random numbers in `hashing.py`.
 """
 
+import keras
+
+if keras.backend.backend() == "tensorflow":
+    from bert_tf.backend import tensorflow as active
+    from bert_tf.backend.tensorflow import (
+        Dense,
+        Dropout,
+        LayerNormalization,
+        RMSNormalization,
+        UniformNumbers,
+        as_graph,
+        attention_weights,
+        compiled_loop,
+        cross_entropy,
+        largest,
+        product_with_transposed,
+        recomputed,
+    )
+else:
+    from bert_tf.backend import plain as active
+    from bert_tf.backend.plain import (
+        Dense,
+        Dropout,
+        LayerNormalization,
+        RMSNormalization,
+        UniformNumbers,
+        as_graph,
+        attention_weights,
+        compiled_loop,
+        cross_entropy,
+        largest,
+        product_with_transposed,
+        recomputed,
+    )
+
 from bert_tf.backend.adafactor import Adafactor
-from bert_tf.backend.cpu_kernels import (
-    Dense,
-    LayerNormalization,
-    RMSNormalization,
-    attention_weights,
-    cross_entropy,
-    largest,
-    product_with_transposed,
-)
-from bert_tf.backend.graph import as_graph
+from bert_tf.backend.hashing import uniform_of
 from bert_tf.backend.initial_weights import RandomNormal, RandomUniform, SeededByName, TruncatedNormal, initializer
 from bert_tf.backend.lamb import Lamb
 from bert_tf.backend.layer import Layer
-from bert_tf.backend.loops import fused
-from bert_tf.backend.model import NonFiniteError, TrainableModel
+from bert_tf.backend.model import TrainableModel
 from bert_tf.backend.optimizers import Adagrad, AdamW
-from bert_tf.backend.randomness import Dropout, UniformNumbers, recomputed
 from bert_tf.backend.schedules import WarmupDecay
 from bert_tf.backend.variable_rates import ScaledUpdates, scale_updates

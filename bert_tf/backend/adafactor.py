@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend.optimizers import dense
+from bert_tf.backend import active
 from bert_tf.backend.variable_rates import ScaledUpdates
 
 #: A variable is factored where its second largest dimension has so many entries.
@@ -70,7 +70,7 @@ class Adafactor(ScaledUpdates, keras.optimizers.Optimizer):
 
     def update_step(self, gradient, variable, learning_rate):
         gradient, variable, learning_rate = self.scaled(gradient, variable, learning_rate)
-        gradient = ops.cast(dense(gradient), "float32")
+        gradient = ops.cast(active.dense(gradient), "float32")
         step = ops.cast(self.iterations + 1, "float32")
         kept = 1.0 - ops.power(step, -self.decay_exponent)
         squares = ops.square(gradient) + self.epsilon

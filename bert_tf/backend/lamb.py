@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from bert_tf.backend.optimizers import AdamW, dense
+from bert_tf.backend import active
+from bert_tf.backend.optimizers import AdamW
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -39,7 +40,7 @@ class Lamb(AdamW):
         gradient, variable, learning_rate = self.scaled(gradient, variable, learning_rate)
         index = self._get_variable_index(variable)
         m, v = self._momentums[index], self._velocities[index]
-        gradient = ops.cast(dense(gradient), m.dtype)
+        gradient = ops.cast(active.dense(gradient), m.dtype)
         new_m = self.beta_1 * m + (1 - self.beta_1) * gradient
         new_v = self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient)
         self.assign(m, new_m)

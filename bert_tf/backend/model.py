@@ -9,28 +9,11 @@ device and on many. Two rules make the numbers independent of the number of repl
 
 import keras
 
+from bert_tf.backend import active
 from bert_tf.backend.initial_weights import SeededByName
-from bert_tf.errors import ConfigError, UserError
-
-if keras.backend.backend() == "tensorflow":
-    from bert_tf.backend.tensorflow_trainer import TensorFlowTrainer as Trainer
-else:
-
-    class Trainer:
-        """Other backends run the encoders; training is built on TensorFlow."""
-
-        def compile(self, *args, **kwargs):
-            raise ConfigError(
-                f"this Keras runs on {keras.backend.backend()}, and training needs TensorFlow; set the environment "
-                "variable KERAS_BACKEND to tensorflow, or unset it, before Keras is imported"
-            )
 
 
-class NonFiniteError(UserError):
-    """A loss or gradient became NaN or infinite."""
-
-
-class TrainableModel(Trainer, keras.Model, metaclass=SeededByName):
+class TrainableModel(active.Trainer, keras.Model, metaclass=SeededByName):
     """A Keras model with a loss of its own.
 
     `compile(optimizer)` and `fit(dataset)` work as in any Keras model, except that an element of

@@ -3,19 +3,12 @@
 import keras
 from keras import ops
 
+from bert_tf.backend import active
 from bert_tf.backend.variable_rates import ScaledUpdates
-
-if keras.backend.backend() == "tensorflow":
-    import tensorflow as tf
 
 # Scale and offset of layer and RMS norms, and every bias, by the last part of a variable's path; google-research/bert
 # `optimization.py` names them "LayerNorm", "layer_norm" and "bias".
 NOT_DECAYED = ("bias", "gamma", "beta", "scale")
-
-
-def dense(gradient):
-    """A gradient as a tensor; that of looked-up rows is none."""
-    return tf.convert_to_tensor(gradient) if keras.backend.backend() == "tensorflow" else gradient
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -67,39 +60,7 @@ class AdamW(ScaledUpdates, keras.optimizers.AdamW):
         gradient, variable, learning_rate = self.scaled(gradient, variable, learning_rate)
         if self.weight_decay is not None and self._use_weight_decay(variable):
             self.assign_sub(variable, variable * self.weight_decay * ops.cast(learning_rate, variable.dtype))
-        in_one = keras.backend.backend() == "tensorflow" and variable.dtype in ("float32", "float64")
-        (self._adam_in_one_op if in_one else self._adam)(gradient, variable, learning_rate)
-
-    def _adam_in_one_op(self, gradient, variable, learning_rate):
-        index = self._get_variable_index(variable)
-        variable = variable.value if isinstance(variable, keras.Variable) else variable
-        step = tf.cast(self.iterations + 1, variable.dtype)
-        correct = self.bias_correction
-        tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle,
-            m=self._momentums[index].value.handle,
-            v=self._velocities[index].value.handle,
-            # The kernel's step size is lr * sqrt(1 - beta_2^t) / (1 - beta_1^t).
-            beta1_power=tf.pow(tf.cast(self.beta_1, step.dtype), step) if correct else 0.0,
-            beta2_power=tf.pow(tf.cast(self.beta_2, step.dtype), step) if correct else 0.0,
-            lr=tf.cast(learning_rate, variable.dtype),
-            beta1=self.beta_1,
-            beta2=self.beta_2,
-            epsilon=self.epsilon,
-            grad=gradient,
-        )
-
-    def _adam(self, gradient, variable, learning_rate):
-        index = self._get_variable_index(variable)
-        m, v = self._momentums[index], self._velocities[index]
-        gradient = ops.cast(dense(gradient), m.dtype)
-        self.assign(m, self.beta_1 * m + (1 - self.beta_1) * gradient)
-        self.assign(v, self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient))
-        size = ops.cast(learning_rate, m.dtype)
-        if self.bias_correction:
-            step = ops.cast(self.iterations + 1, m.dtype)
-            size = size * ops.sqrt(1 - ops.power(self.beta_2, step)) / (1 - ops.power(self.beta_1, step))
-        self.assign_sub(variable, ops.cast(size * m / (ops.sqrt(v) + self.epsilon), variable.dtype))
+        active.apply_adam(self, gradient, variable, learning_rate)
 
     def get_config(self):
         return {**super().get_config(), "bias_correction": self.bias_correction}

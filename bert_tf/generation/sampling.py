@@ -6,8 +6,7 @@ import types
 import keras
 from keras import ops
 
-from bert_tf.backend import largest
-from bert_tf.backend.randomness import uniform_of
+from bert_tf.backend import largest, uniform_of
 from bert_tf.errors import ConfigError
 
 #: The settings of a `GenerationConfig` that may differ between the texts of a batch.

@@ -9,19 +9,19 @@ import math
 import keras
 from keras import ops
 
-from bert_tf.backend import fused
+from bert_tf.backend import compiled_loop
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 
 
 def gelu_tanh(x):
     """0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): `modeling.py` of google-research/bert."""
-    return _fused_gelu_tanh(x)
+    return _compiled_gelu_tanh(x)
 
 
 def gelu_erf(x):
     """x Phi(x), with the exact normal distribution function (Hendrycks and Gimpel 2016)."""
-    return _fused_gelu_erf(x)
+    return _compiled_gelu_erf(x)
 
 
 def _gelu_by_tanh(x):
@@ -39,8 +39,8 @@ def _gelu_by_erf(x):
 _SLOPE = (2 / math.pi) ** 0.5
 # Keras's own formulas where they are not compiled: TensorFlow knows them, and joins them to the matrix
 # product before them in a served model.
-_fused_gelu_tanh = fused(_gelu_by_tanh, plain=lambda x: keras.activations.gelu(x, approximate=True))
-_fused_gelu_erf = fused(_gelu_by_erf, plain=lambda x: keras.activations.gelu(x, approximate=False))
+_compiled_gelu_tanh = compiled_loop(_gelu_by_tanh, plain=lambda x: keras.activations.gelu(x, approximate=True))
+_compiled_gelu_erf = compiled_loop(_gelu_by_erf, plain=lambda x: keras.activations.gelu(x, approximate=False))
 
 ACTIVATIONS = {
     "gelu_tanh": gelu_tanh,

@@ -28,9 +28,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from bert_tf import remote
-from bert_tf.backend.model import NonFiniteError
 from bert_tf.config import nearest
-from bert_tf.errors import DataError, RunDirectoryError
+from bert_tf.errors import DataError, NonFiniteError, RunDirectoryError
 from bert_tf.files import atomic_folder, explain_disk_errors, list_folder, sha256
 from bert_tf.models.lora import merged
 from bert_tf.parsing import read_json_object

@@ -18,8 +18,8 @@ import tensorflow as tf
 
 from bert_tf import config as configuration
 from bert_tf import files, interrupts
-from bert_tf.backend.model import NonFiniteError
-from bert_tf.backend.tpu import is_tpu
+from bert_tf.backend.tensorflow.tpu import is_tpu
+from bert_tf.errors import NonFiniteError
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import describe
 from bert_tf.progress import Progress

@@ -5,9 +5,8 @@ import json
 
 from bert_tf import config as configuration
 from bert_tf import files, interrupts
-from bert_tf.backend import NonFiniteError
 from bert_tf.console import table
-from bert_tf.errors import RunDirectoryError
+from bert_tf.errors import NonFiniteError, RunDirectoryError
 from bert_tf.remote import display_path, writes_to
 from bert_tf.reporting import guarded, write_report
 from bert_tf.tasks.record import TASKS, check_task

@@ -4,8 +4,7 @@ import dataclasses
 import math
 from pathlib import Path
 
-from bert_tf.backend import NonFiniteError
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, NonFiniteError
 from bert_tf.training.study import run_study
 from bert_tf.training.study_plan import merge, plan
 

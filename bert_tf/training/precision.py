@@ -16,8 +16,8 @@ from pathlib import Path
 import keras
 import tensorflow as tf
 
-from bert_tf.backend.cpu_kernels import product
-from bert_tf.backend.tpu import is_tpu
+from bert_tf.backend.tensorflow.kernels import product
+from bert_tf.backend.tensorflow.tpu import is_tpu
 from bert_tf.errors import ConfigError
 from bert_tf.training.strategies import is_chief, of_chief
 

@@ -7,7 +7,7 @@ import os
 import tensorflow as tf
 from absl import logging
 
-from bert_tf.backend.tpu import check_xla, is_tpu
+from bert_tf.backend.tensorflow.tpu import check_xla, is_tpu
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError, WorkerLostError
 from bert_tf.parsing import parse_json
 from bert_tf.training import tpu

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from bert_tf import config as configuration
 from bert_tf import files
-from bert_tf.backend import NonFiniteError
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import ConfigError, DataError, NonFiniteError
 from bert_tf.hub import is_address
 from bert_tf.parsing import brief, read_json_object
 from bert_tf.remote import writes_to

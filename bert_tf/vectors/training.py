@@ -11,9 +11,8 @@ from safetensors.numpy import save_file
 
 from bert_tf import config as configuration
 from bert_tf import files
-from bert_tf.backend import NonFiniteError
 from bert_tf.config import check
-from bert_tf.errors import DataError
+from bert_tf.errors import DataError, NonFiniteError
 from bert_tf.models.families import describe
 from bert_tf.models.word_vectors.config import WordVectorsConfig
 from bert_tf.progress import Progress

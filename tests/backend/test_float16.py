@@ -6,7 +6,8 @@ import pytest
 import tensorflow as tf
 from toy import Toy, arrays
 
-from bert_tf.backend import AdamW, NonFiniteError
+from bert_tf.backend import AdamW
+from bert_tf.errors import NonFiniteError
 from bert_tf.training.strategies import make_strategy
 
 

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.backend import LayerNormalization, RMSNormalization
-from bert_tf.backend.loops import use_cpu_kernels
+from bert_tf.backend.tensorflow.loops import use_cpu_kernels
 
 EPSILON = 1e-5
 

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.backend import Dropout
-from bert_tf.backend.randomness import UniformNumbers, step_randomness, uniform_of
+from bert_tf.backend import Dropout, UniformNumbers, uniform_of
+from bert_tf.backend.tensorflow.randomness import step_randomness
 from bert_tf.errors import ConfigError
 
 

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from one_step import BATCH, SIZES, TWO_LAYERS, features
 
-from bert_tf.backend import loops
+from bert_tf.backend.tensorflow import loops
 from bert_tf.models.albert.config import AlbertConfig
 from bert_tf.models.albert.model import AlbertEncoder
 from bert_tf.models.bert.config import BertConfig

@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 from toy import Toy, arrays, dataset
 
-from bert_tf.backend import Adafactor, Adagrad, AdamW, Lamb, NonFiniteError, TrainableModel, WarmupDecay
-from bert_tf.errors import ConfigError
+from bert_tf.backend import Adafactor, Adagrad, AdamW, Lamb, TrainableModel, WarmupDecay
+from bert_tf.errors import ConfigError, NonFiniteError
 from bert_tf.training.strategies import make_strategy
 
 

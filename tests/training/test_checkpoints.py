@@ -10,8 +10,7 @@ import pytest
 from keras import ops
 
 from bert_tf.backend import AdamW, TrainableModel
-from bert_tf.backend.model import NonFiniteError
-from bert_tf.errors import DataError, RunDirectoryError
+from bert_tf.errors import DataError, NonFiniteError, RunDirectoryError
 from bert_tf.training import checkpoints
 from bert_tf.training.checkpoints import Checkpoints, assign
 

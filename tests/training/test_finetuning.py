@@ -12,8 +12,7 @@ from safetensors.numpy import load_file
 from snapshots import snapshot
 
 from bert_tf import config as configuration
-from bert_tf.backend.model import NonFiniteError
-from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.errors import ConfigError, DataError, NonFiniteError, RunDirectoryError
 from bert_tf.interrupts import Interrupted
 from bert_tf.models import T5
 from bert_tf.models.families import build_config, build_encoder

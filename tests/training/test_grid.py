@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from labelled_runs import write_encoder, write_labelled
 
-from bert_tf.backend import NonFiniteError
-from bert_tf.errors import ConfigError, RunDirectoryError
+from bert_tf.errors import ConfigError, NonFiniteError, RunDirectoryError
 from bert_tf.training import finetuning, grid
 from bert_tf.training.grid import finetune_grid, grid_table
 from bert_tf.training.grid_config import read_grid

@@ -6,8 +6,7 @@ import pytest
 from sample_corpus import addresses, vocabulary_of, write_corpus
 
 from bert_tf import config
-from bert_tf.backend import NonFiniteError
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, NonFiniteError
 from bert_tf.training import halving
 from bert_tf.training.study import StudyConfig, plan
 

@@ -13,9 +13,8 @@ from sample_corpus import addresses, vocabulary_of, write_corpus
 from snapshots import snapshot
 
 from bert_tf import config
-from bert_tf.backend.model import NonFiniteError
 from bert_tf.cli.main import main
-from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.errors import ConfigError, DataError, NonFiniteError, RunDirectoryError
 from bert_tf.files import lock_directory
 from bert_tf.interrupts import Interrupted
 from bert_tf.models import build_config, describe

@@ -9,8 +9,7 @@ import pytest
 from sample_corpus import addresses, vocabulary_of, write_corpus
 
 from bert_tf import config
-from bert_tf.backend import NonFiniteError
-from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.errors import ConfigError, DataError, NonFiniteError, RunDirectoryError
 from bert_tf.files import lock_directory
 from bert_tf.training import study as studies
 from bert_tf.training.optimizer_config import AdafactorConfig

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import bert_tf
-from bert_tf.backend import NonFiniteError
 from bert_tf.cli.main import main
-from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.errors import ConfigError, DataError, NonFiniteError, RunDirectoryError
 from bert_tf.tokenizers import train_words
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 from bert_tf.training.finetuning import finetune

@@ -1,4 +1,4 @@
-"""Chains of element-wise operations as one loop, and the switch for everything that is otherwise than Keras on CPUs.
+"""Chains of element-wise operations compiled to one loop, and the switch of all CPU kernels.
 
 TensorFlow runs a chain of element-wise operations on a CPU one by one, each through memory. In a train step such a
 chain is compiled to one loop forward and one backward: 2 to 6 times as fast for GELU and dropout.
@@ -8,10 +8,7 @@ import contextlib
 import functools
 import threading
 
-import keras
-
-if keras.backend.backend() == "tensorflow":
-    import tensorflow as tf
+import tensorflow as tf
 
 _active = threading.local()  # MirroredStrategy traces each replica in a thread of its own
 
@@ -21,11 +18,11 @@ _active = threading.local()  # MirroredStrategy traces each replica in a thread 
 
 @contextlib.contextmanager
 def use_cpu_kernels(wanted):
-    """What the layers called in this block are computed with.
+    """Selects the CPU kernels for layers called in this block.
 
     Args:
-        wanted: True compiles loops, as in a train step on CPUs; None does not, but keeps the rest of `cpu_kernels.py`,
-            as outside of such a block; False leaves everything to Keras.
+        wanted: True compiles loops, as in a train step on CPUs; None does not, but keeps the rest of `kernels.py`, as
+            outside of such a block; False leaves everything to Keras.
     """
     previous = getattr(_active, "wanted", None)
     _active.wanted = wanted
@@ -35,9 +32,9 @@ def use_cpu_kernels(wanted):
         _active.wanted = previous
 
 
-def own_kernels():
-    """Whether layers are computed by the library's own kernels: on TensorFlow, unless they are switched off."""
-    return keras.backend.backend() == "tensorflow" and getattr(_active, "wanted", None) is not False
+def kernels_enabled():
+    """Whether layers are computed by the library's own kernels: unless they are switched off."""
+    return getattr(_active, "wanted", None) is not False
 
 
 def in_train_step_on_cpu():
@@ -45,7 +42,7 @@ def in_train_step_on_cpu():
     return bool(getattr(_active, "wanted", None))
 
 
-def pays_for(x):
+def should_compile(x):
     """Whether loops over `x` should be compiled: in a train step on CPUs, if its shape is known."""
     return in_train_step_on_cpu() and x.shape.is_fully_defined()
 
@@ -105,13 +102,13 @@ def in_pieces(function, dtype=None):
     return over
 
 
-def fused(function, plain=None):
-    """`function`, compiled where that pays: in a train step on CPUs.
+def compiled_loop(function, plain=None):
+    """An element-wise function, compiled to one loop where that is faster: in a train step on CPUs.
 
     The backward pass computes again what it needs instead of keeping it. `plain` is used everywhere
-    else: on other backends, at inference, in exported models, within a larger piece of XLA, and, where there
-    are constants, for sequences whose length changes, because each length would be compiled separately. Without
-    constants these are computed in pieces of one size.
+    else: at inference, in exported models, within a larger piece of XLA, and, where there are constants, for sequences
+    whose length changes, because each length would be compiled separately. Without constants these are computed in
+    pieces of one size.
 
     Args:
         function: `function(x, *constants) -> y`, element-wise; `x` and `y` are float tensors of one shape. Only `x`
@@ -119,8 +116,6 @@ def fused(function, plain=None):
         plain: a function with the same results up to rounding; None for `function` itself.
     """
     plain = plain or function
-    if keras.backend.backend() != "tensorflow":
-        return plain
 
     def gradient(upstream, x, *others):
         with tf.GradientTape() as tape:
@@ -141,7 +136,7 @@ def fused(function, plain=None):
         return forward_pieces(x, x), lambda upstream: backward_pieces(x, upstream, x)
 
     def either(x, *others):
-        if pays_for(x):
+        if should_compile(x):
             return in_one_piece(x, *others)
         return piece_by_piece(x) if in_train_step_on_cpu() and not others else plain(x, *others)
 

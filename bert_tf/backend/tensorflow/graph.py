@@ -1,20 +1,15 @@
 """A function as a graph."""
 
-import keras
-
-if keras.backend.backend() == "tensorflow":
-    import tensorflow as tf
+import tensorflow as tf
 
 
 def as_graph(function, shapes=None):
-    """`function`, on TensorFlow computed as a graph that is made once for all lengths; elsewhere as it is.
+    """`function`, computed as a graph that is made once for all lengths.
 
     Args:
         function: of tensors or nests of them.
         shapes: a pair (shape, dtype) for each argument, with None for sizes that vary. None for arguments that are
             nests, or of which nothing is known: then there are two graphs or three.
     """
-    if keras.backend.backend() != "tensorflow":
-        return function
     specs = None if shapes is None else [tf.TensorSpec(shape, dtype) for shape, dtype in shapes]
     return tf.function(function, input_signature=specs, reduce_retracing=specs is None, autograph=False)

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.backend import Dropout
-from bert_tf.backend.loops import PIECE, fused, use_cpu_kernels
-from bert_tf.backend.randomness import step_randomness
+from bert_tf.backend.tensorflow.loops import PIECE, compiled_loop, use_cpu_kernels
+from bert_tf.backend.tensorflow.randomness import step_randomness
 from bert_tf.layers import activation
 
 DROPOUT = {dtype: Dropout(0.3, dtype=dtype) for dtype in ("float32", "bfloat16")}
@@ -54,12 +54,12 @@ def test_bfloat16_is_rounded_once():
 
 
 def test_a_length_that_changes_with_a_constant_is_not_compiled():
-    scaled = fused(lambda x, number: x * number)
+    scaled = compiled_loop(lambda x, number: x * number)
     assert not run(lambda x: scaled(x, tf.constant(7.0)), tf.ones([4]), wanted=True, shape=[None])[2]
 
 
 def test_what_has_no_gradient_gets_none():
-    scaled = fused(lambda x, number: x * tf.cast(number, x.dtype))
+    scaled = compiled_loop(lambda x, number: x * tf.cast(number, x.dtype))
     with use_cpu_kernels(True), tf.GradientTape() as tape:
         x = tf.Variable(3.0)
         y = scaled(tf.convert_to_tensor(x), tf.constant(7))

@@ -15,15 +15,21 @@ import threading
 
 import keras
 import numpy as np
+import tensorflow as tf
 
-from bert_tf.backend.layer import Layer
-from bert_tf.backend.loops import PIECE, dropped, fused, in_pieces, in_train_step_on_cpu, loop, pays_for
+from bert_tf.backend import hashing, plain
+from bert_tf.backend.tensorflow.loops import (
+    PIECE,
+    compiled_loop,
+    dropped,
+    in_pieces,
+    in_train_step_on_cpu,
+    loop,
+    should_compile,
+)
 from bert_tf.errors import ConfigError
 
-if keras.backend.backend() == "tensorflow":
-    import tensorflow as tf
-
-_RANGE = 1 << 24  # of the random numbers that are compared with the rate
+_RANGE = 1 << hashing.BITS  # of the random numbers that are compared with the rate
 _active = threading.local()  # MirroredStrategy traces each replica in a thread of its own
 
 
@@ -138,13 +144,13 @@ def recomputed(function):
     return keras.remat(replayed)
 
 
-class Dropout(Layer):
+class Dropout(plain.Dropout):
     """Dropout (Srivastava et al. 2014); inverted, so nothing happens at inference.
 
     In the train step of a `TrainableModel` the mask comes from the step's seed; anywhere else
-    (a user's own training loop, another backend) from TensorFlow's or Keras's generators, which
-    `keras.utils.set_random_seed` seeds. Unlike `keras.layers.Dropout` it has no state of its own on
-    TensorFlow: a checkpoint of it would hold variables with automatic names, and be no more exact.
+    (a user's own training loop) from TensorFlow's generator, which `keras.utils.set_random_seed` seeds. Unlike
+    `keras.layers.Dropout` it has no state of its own: a checkpoint of it would hold variables with automatic names, and
+    be no more exact.
 
     Args:
         rate: the fraction of elements set to zero, resolved to 2^-24; the others are divided by the
@@ -158,22 +164,13 @@ class Dropout(Layer):
         Dropout(0.1)(np.ones((2, 8), "float32"), training=True)  # [2, 8]
     """
 
-    def __init__(self, rate, **kwargs):
-        super().__init__(**kwargs)
-        self.rate = rate
-        self.supports_masking = True
-        stateless = keras.backend.backend() == "tensorflow"
-        self.seed_generator = None if stateless else keras.random.SeedGenerator()
-        self.built = True
+    def make_generator(self):
+        return None
 
-    def call(self, inputs, training=False):
-        if not training or self.rate == 0:
-            return inputs
+    def drop(self, inputs):
         if getattr(_active, "step", None) is None:
             # Keras would make a variable, which no strategy allows inside a step.
-            if keras.backend.backend() == "tensorflow":
-                return tf.nn.dropout(inputs, self.rate)
-            return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
+            return tf.nn.dropout(inputs, self.rate)
         return _dropped_in_one_piece(inputs, *self.draw(inputs))
 
     def draw(self, inputs):
@@ -181,36 +178,27 @@ class Dropout(Layer):
         threshold, seed = round(self.rate * _RANGE), _active.step.next_seed(self)
         if not in_train_step_on_cpu():
             kept = _kept(inputs, seed, threshold)
-        elif pays_for(inputs):
+        elif should_compile(inputs):
             kept = _kept_in_one_piece(inputs, seed, threshold)
         else:
             kept = _kept_in_pieces(inputs, constants=(seed, threshold))
         return kept, tf.constant(_RANGE / (_RANGE - threshold))
 
-    def compute_output_shape(self, input_shape):
-        return input_shape
 
-
-class UniformNumbers(Layer):
+class UniformNumbers(plain.UniformNumbers):
     """Random numbers in (0, 1) for each step of training, as `Dropout` draws its masks; a layer for its path in the model.
 
     Example:
         UniformNumbers().draw(3)  # float32 [3]
     """
 
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        stateless = keras.backend.backend() == "tensorflow"
-        self.seed_generator = None if stateless else keras.random.SeedGenerator()
-        self.built = True
+    def make_generator(self):
+        return None
 
     def draw(self, count):
-        """`count` numbers, an int: float32 [count]."""
         if getattr(_active, "step", None) is None:
-            if keras.backend.backend() == "tensorflow":
-                return tf.random.uniform((count,))
-            return keras.random.uniform((count,), dtype="float32", seed=self.seed_generator)
-        return _uniform(_random_bits([count], _active.step.next_seed(self)))
+            return tf.random.uniform((count,))
+        return hashing.uniform(_random_bits([count], _active.step.next_seed(self)))
 
 
 def fold_in(seed, number):
@@ -223,49 +211,20 @@ def _kept(inputs, seed, threshold):
     return _random_bits(tf.shape(inputs), seed) >= threshold
 
 
-if keras.backend.backend() == "tensorflow":
-    # Drawn once and kept, a byte each, for the backward pass: drawing takes longer than reading.
-    _dropped_in_one_piece, _kept_in_one_piece = fused(dropped), loop(_kept)
-    _kept_in_pieces = in_pieces(
-        loop(lambda start, seed, threshold: _random_bits([PIECE], seed, start) >= threshold), tf.bool
-    )
+# Drawn once and kept, a byte each, for the backward pass: drawing takes longer than reading.
+_dropped_in_one_piece, _kept_in_one_piece = compiled_loop(dropped), loop(_kept)
+_kept_in_pieces = in_pieces(
+    loop(lambda start, seed, threshold: _random_bits([PIECE], seed, start) >= threshold), tf.bool
+)
 
 
 def _random_bits(shape, seed, start=0):
     """int32 from 0 to 2^24 - 1 for each position, counted from `start`: a hash of the position and the seed.
 
-    Two rounds of the lowbias32 hash (C. Wellons, "hash-prospector"), each begun with one half of the
-    seed. Whole-number arithmetic, so the same in graph mode and in XLA, where it costs a tenth of
+    Two rounds of a hash, each begun with one half of the seed. Whole-number arithmetic, so the same in graph mode and in XLA, where it costs a tenth of
     what a generator of random streams does.
     """
     first, second = tf.unstack(tf.bitcast(seed, tf.uint32))
     positions = tf.bitcast(start + tf.reshape(tf.range(tf.reduce_prod(shape)), shape), tf.uint32)
-    bits = _hash(_hash(positions + first) + second)
-    return tf.bitcast(keras.ops.right_shift(bits, np.uint32(8)), tf.int32)
-
-
-def _hash(x):
-    x = _folded(x, 16) * np.uint32(0x7FEB352D)
-    x = _folded(x, 15) * np.uint32(0x846CA68B)
-    return _folded(x, 16)
-
-
-def _folded(x, shift):
-    return keras.ops.bitwise_xor(x, keras.ops.right_shift(x, np.uint32(shift)))
-
-
-def uniform_of(seed, rows, index):
-    """Random numbers in (0, 1), float32 [B]: a pure function of an int or int32 [B], int32 [B] and an int scalar.
-
-    The hash of `_random_bits`, on every backend that multiplies unsigned numbers.
-    """
-    first, second = keras.ops.cast(rows, "uint32"), keras.ops.cast(index, "uint32")
-    seed = keras.ops.cast(seed, "uint32")
-    bits = _hash(_hash(_hash(first + np.uint32(0x9E3779B9)) + seed) + second)
-    return _uniform(keras.ops.right_shift(bits, np.uint32(8)))
-
-
-def _uniform(bits):
-    """Whole numbers from 0 to 2^24 - 1 as numbers in (0, 1), float32."""
-    # float32 rounds 2^24 - 1 + 0.5 up to 2^24.
-    return keras.ops.minimum((keras.ops.cast(bits, "float32") + 0.5) / _RANGE, 1 - 2.0**-24)
+    bits = hashing.mixed(hashing.mixed(positions + first) + second)
+    return tf.bitcast(hashing.top_bits(bits), tf.int32)

@@ -1,0 +1,201 @@
+"""Layers and functions in plain Keras, for every backend but TensorFlow.
+
+On TensorFlow they are what `compile(cpu_kernels=False)` leaves: `bert_tf.backend.tensorflow` has the names of this file
+again, faster or exact under tf.distribute, and calls these where it has nothing better. The numbers are the same but
+for rounding.
+"""
+
+import keras
+from keras import ops
+
+from bert_tf.backend.layer import Layer
+from bert_tf.errors import ConfigError
+
+
+def attention_weights(scores, mask, dropout, training):
+    """Softmax and dropout of attention scores (Vaswani et al. 2017, equation 1).
+
+    In float32 also under mixed precision: bfloat16 has too few digits for a sum of K terms.
+
+    Args:
+        scores: float [B, n, Q, K].
+        mask: float, broadcast to that and added.
+        dropout: a `Dropout` for the probabilities.
+        training: whether it is active.
+
+    Returns:
+        A pair: the weights, of the dtype of `scores`; float32 [B, n, Q, K], the probabilities before dropout.
+    """
+    # In a graph these are computed only if something reads them.
+    probabilities = ops.softmax(masked(scores, finite(mask)))
+    return dropout(ops.cast(probabilities, scores.dtype), training=training), probabilities
+
+
+def finite(mask):
+    """A mask in float32, without infinities.
+
+    Keras has cast it, as any float argument, to the compute dtype. In float16 -1e9 became an infinity, and a query that
+    sees no key would get NaN.
+    """
+    return ops.maximum(ops.cast(mask, "float32"), -1e9)
+
+
+def masked(scores, mask):
+    return ops.cast(scores, "float32") + mask
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class LayerNormalization(keras.layers.LayerNormalization):
+    """Keras's own, over the last axis (Ba et al. 2016, equation 4).
+
+    Statistics and sums are float32 in every precision.
+
+    Example:
+        LayerNormalization(epsilon=1e-12)(np.ones((2, 3, 8), "float32"))  # [2, 3, 8]
+    """
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class RMSNormalization(keras.layers.RMSNormalization):
+    """Keras's own, over the last axis (Zhang and Sennrich 2019, equation 4).
+
+    x / sqrt(mean(x^2) + epsilon) * scale, without mean and offset, as T5 has it.
+
+    Example:
+        RMSNormalization(epsilon=1e-6)(np.ones((2, 3, 8), "float32"))  # [2, 3, 8]
+    """
+
+    def build(self, input_shape):
+        # Not cast under mixed precision, as in Keras's layer normalization.
+        self.scale = self.add_weight(name="scale", shape=(input_shape[-1],), initializer="ones", autocast=False)
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class Dense(keras.layers.Dense):
+    """Keras's own, which can be quantized although it is a subclass.
+
+    Example:
+        Dense(4)(np.ones((2, 3, 8), "float32"))  # [2, 3, 4]
+    """
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        return super().quantize(mode, type_check=False, config=config)  # Keras refuses all subclasses
+
+
+class Dropout(Layer):
+    """Dropout (Srivastava et al. 2014); inverted, so nothing happens at inference.
+
+    Args:
+        rate: the fraction of elements set to zero; the others are divided by the fraction kept.
+
+    Call arguments:
+        inputs: float tensor of any shape.
+        training: whether to drop.
+
+    Example:
+        Dropout(0.1)(np.ones((2, 8), "float32"), training=True)  # [2, 8]
+    """
+
+    def __init__(self, rate, **kwargs):
+        super().__init__(**kwargs)
+        self.rate = rate
+        self.supports_masking = True
+        self.seed_generator = self.make_generator()
+        self.built = True
+
+    def make_generator(self):
+        """The state that random numbers are drawn from."""
+        return keras.random.SeedGenerator()
+
+    def call(self, inputs, training=False):
+        if not training or self.rate == 0:
+            return inputs
+        return self.drop(inputs)
+
+    def drop(self, inputs):
+        """What dropout makes of `inputs` in training."""
+        return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape
+
+
+class UniformNumbers(Layer):
+    """Random numbers in (0, 1) for each step of training, as `Dropout` draws its masks.
+
+    Example:
+        UniformNumbers().draw(3)  # float32 [3]
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.seed_generator = self.make_generator()
+        self.built = True
+
+    def make_generator(self):
+        """The state that random numbers are drawn from."""
+        return keras.random.SeedGenerator()
+
+    def draw(self, count):
+        """`count` numbers, an int: float32 [count]."""
+        return keras.random.uniform((count,), dtype="float32", seed=self.seed_generator)
+
+
+def product_with_transposed(x, matrix):
+    """`x` times the transpose of `matrix`: float [..., H], float [V, H] -> float [..., V]."""
+    return ops.matmul(x, ops.transpose(matrix))
+
+
+def largest(x):
+    """int32 [...]: the index of the largest of float [..., K], of equals the first."""
+    return ops.argmax(x, axis=-1)
+
+
+def cross_entropy(logits, labels, guesses):
+    """-log softmax(logits)[labels]; float32 [...] from float32 [..., K], int32 [...] and `largest` of the logits."""
+    return keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+
+
+def compiled_loop(function, plain=None):
+    """An element-wise function, compiled where the backend does so: `plain`, or `function` itself where that is None."""
+    return plain or function
+
+
+def recomputed(function):
+    """`function`, computed again in the backward pass where a train step asks for it: on TensorFlow."""
+    return function
+
+
+def as_graph(function, shapes=None):
+    """`function`, on TensorFlow computed as a graph."""
+    return function
+
+
+def dense(gradient):
+    """A gradient as a tensor, although it may be one of looked-up rows."""
+    return gradient
+
+
+def apply_adam(optimizer, gradient, variable, learning_rate):
+    """One step of Adam, without weight decay, of a `bert_tf.backend.AdamW`, computed in the dtype of its moments."""
+    index = optimizer._get_variable_index(variable)
+    m, v = optimizer._momentums[index], optimizer._velocities[index]
+    beta_1, beta_2 = optimizer.beta_1, optimizer.beta_2
+    gradient = ops.cast(gradient, m.dtype)
+    optimizer.assign(m, beta_1 * m + (1 - beta_1) * gradient)
+    optimizer.assign(v, beta_2 * v + (1 - beta_2) * ops.square(gradient))
+    size = ops.cast(learning_rate, m.dtype)
+    if optimizer.bias_correction:
+        step = ops.cast(optimizer.iterations + 1, m.dtype)
+        size = size * ops.sqrt(1 - ops.power(beta_2, step)) / (1 - ops.power(beta_1, step))
+    optimizer.assign_sub(variable, ops.cast(size * m / (ops.sqrt(v) + optimizer.epsilon), variable.dtype))
+
+
+class Trainer:
+    """Mixed into `TrainableModel`: models run on every backend, and training needs TensorFlow."""
+
+    def compile(self, *args, **kwargs):
+        raise ConfigError(
+            "training needs Keras on TensorFlow; set the environment variable KERAS_BACKEND to tensorflow, or unset it, "
+            "before Keras is imported"
+        )
