@@ -4,9 +4,11 @@ A package whose settings are checked before TensorFlow is imported must not impo
 """
 
 import importlib
+from collections.abc import Callable
+from typing import Any
 
 
-def lazy_names(package, modules):
+def lazy_names(package: str, modules: dict[str, list[str]]) -> tuple[Callable[[str], Any], list[str]]:
     """Makes `__getattr__` and `__all__` of a package.
 
     Args:
