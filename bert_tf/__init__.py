@@ -4,14 +4,35 @@
 for other libraries. Keras and TensorFlow are imported when one of them is called.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from bert_tf.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from bert_tf.tasks.task import Task
+    from bert_tf.tokenizers.tokenizer import Tokenizer
+    from bert_tf.training.loading import Loaded
+    from bert_tf.types import StrPath
 
 __version__ = "0.1.0"
 
 __getattr__, __dir__, _ = lazy_names(__name__, {})
 
 
-def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None, **outputs):
+def load(
+    path: StrPath,
+    pretraining: bool = False,
+    pooler: bool | None = None,
+    fresh: Iterable[str] = (),
+    family: str | None = None,
+    dtype: str | None = None,
+    **outputs: Any,
+) -> Loaded:
     """Loads an encoder and its tokenizer from a run directory or a published checkpoint.
 
     Every array of the source is used or listed, every variable of the model is set, and every setting
@@ -53,7 +74,7 @@ def load(path, pretraining=False, pooler=None, fresh=(), family=None, dtype=None
     return loading.load(path, pretraining, pooler, fresh, family, dtype, **outputs)
 
 
-def load_finetuned(path, precision="float32", family=None):
+def load_finetuned(path: StrPath, precision: str = "float32", family: str | None = None) -> tuple[Task, Any, Tokenizer]:
     """Loads a fine-tuned model: a run directory, or a Hugging Face directory of a fine-tuned class.
 
     See `bert_tf.training.loading.load_finetuned`.
@@ -74,7 +95,7 @@ def load_finetuned(path, precision="float32", family=None):
     return loading.load_finetuned(path, precision, family)
 
 
-def save(model, tokenizer, path, format="hf"):
+def save(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str = "hf") -> None:
     """Writes a model in a format that other libraries load. The round trip is bit-exact.
 
     Args:
@@ -95,7 +116,7 @@ def save(model, tokenizer, path, format="hf"):
     write_checkpoint(model, tokenizer, path, format)
 
 
-def import_run(path, run_directory, family=None):
+def import_run(path: StrPath, run_directory: StrPath, family: str | None = None) -> None:
     """Turns a published checkpoint into a run directory; see `training.converting.import_run`."""
     from bert_tf.training import converting
 

@@ -5,6 +5,8 @@ the section in which a key of this name stands, or with the nearest known one; v
 that holds them.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import difflib
 import functools
@@ -12,11 +14,19 @@ import math
 import numbers
 import types
 import typing
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write
 from bert_tf.parsing import brief, dump_yaml, join_names, parse_yaml, read_json_object, read_yaml
+from bert_tf.types import StrPath
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 #: Names that a message lists at most.
 MOST_LISTED = 100
@@ -42,7 +52,7 @@ class Range:
     above: float | None = None
     below: float | None = None
 
-    def problem(self, value):
+    def problem(self, value: float) -> str | None:
         """What is wrong with a value, such as "must be at least 1"; None for a value in the range."""
         good = (
             (self.at_least is None or value >= self.at_least)
@@ -53,7 +63,7 @@ class Range:
         return None if good else f"must be {self.bounds}"
 
     @property
-    def bounds(self):
+    def bounds(self) -> str:
         """The bounds in words, such as "at least 1 and at most 10"."""
         bounds = (("at least", self.at_least), ("above", self.above), ("at most", self.at_most), ("below", self.below))
         return " and ".join(
@@ -67,11 +77,11 @@ class _Whole(typing.NamedTuple):
     """A whole configuration: its dataclass, what a YAML file holds, and the prefix of its keys in messages."""
 
     cls: type
-    mapping: dict
+    mapping: dict[str, Any]
     where: str
 
 
-def build(cls, mapping, where="", base=None, whole=None):
+def build(cls: type[T], mapping: Any, where: str = "", base: T | None = None, whole: _Whole | None = None) -> T:
     """Fills the dataclass `cls` from a nested mapping.
 
     Args:
@@ -129,7 +139,7 @@ def _choose(cls, mapping, where, base):
     return chosen, base if type(base) is chosen else None
 
 
-def chosen_class(cls, section, base=None):
+def chosen_class(cls: Any, section: dict[str, Any], base: Any = None) -> type | None:
     """The dataclass that a section's own name, or else that of `base`, chooses among those of `cls`; None for none of them."""
     name = section.get(cls.CHOSEN_BY, getattr(cls if base is None else base, cls.CHOSEN_BY, None))
     return cls.choices().get(name) if isinstance(name, str) else None
@@ -143,7 +153,7 @@ def _unknown_key(cls, key, where, whole):
         chosen = next(name for name, choice in cls.choices().items() if choice is cls)
         chooser = _join(where, cls.CHOSEN_BY)
         return f"'{path}' applies only to {join_names(owners)}, but {chooser} is '{chosen}'; remove '{path}'"
-    places = list(_places(*whole, key))
+    places = list(_places(whole.cls, whole.mapping, whole.where, key))
     if len(places) == 1:
         return f"unknown key '{path}'; did you mean '{places[0]}'?"
     return f"unknown key '{path}'{nearest(str(key), [f.name for f in dataclasses.fields(cls) if f.init])}"
@@ -171,7 +181,7 @@ def _join(where, key):
     return f"{where}.{key}" if where else str(key)
 
 
-def check(config, where=""):
+def check(config: Any, where: str = "") -> None:
     """Refuses numbers out of their range in a configuration that was made in Python.
 
     What `build` returns was checked already.
@@ -189,7 +199,7 @@ def check(config, where=""):
                 _check_range(range_, value, path)
 
 
-def check_fields(config):
+def check_fields(config: Any) -> None:
     """Checks every field of a dataclass as `build` does, types too; for `__post_init__`.
 
     What is made in Python is then as sound as what comes from a file. Whole numbers given as floats become ints.
@@ -201,7 +211,7 @@ def check_fields(config):
         object.__setattr__(config, name, _coerce(hint, getattr(config, name), name))
 
 
-def read_record(cls, path):
+def read_record(cls: type[T], path: StrPath) -> T:
     """A dataclass from a JSON file that this library wrote.
 
     Raises:
@@ -213,11 +223,13 @@ def read_record(cls, path):
         raise DataError(f"{path}: {error}") from None
 
 
-@functools.cache
-def _hints(cls):
+def _read_hints(cls):
     """Field name -> type with its ranges, of a dataclass."""
     hints = typing.get_type_hints(cls, include_extras=True)
     return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.init}
+
+
+_hints: Any = functools.cache(_read_hints)
 
 
 def _default(field):
@@ -226,22 +238,22 @@ def _default(field):
     return None if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
-def nearest(word, known):
+def nearest(word: str, known: Iterable[object]) -> str:
     """The end of a message: "; did you mean 'x'?", or where no name is similar, at most `MOST_LISTED` known ones."""
-    known = [str(k) for k in known]
-    match = difflib.get_close_matches(word, known, n=1)
+    names = [str(name) for name in known]
+    match = difflib.get_close_matches(word, names, n=1)
     if match:
         return f"; did you mean '{match[0]}'?"
-    listed = sorted(known) if len(known) <= MOST_LISTED else [*sorted(known)[:MOST_LISTED], "..."]
+    listed = sorted(names) if len(names) <= MOST_LISTED else [*sorted(names)[:MOST_LISTED], "..."]
     return f"; known: {', '.join(listed)}"
 
 
-def load(cls, path, overrides=()):
+def load(cls: type[T], path: StrPath, overrides: Iterable[str] = ()) -> T:
     """Reads a YAML file, or a shipped configuration of that name, into `cls`; applies `key.subkey=value` overrides."""
     return build(cls, apply_overrides(read_yaml(find(path)), overrides))
 
 
-def find(path):
+def find(path: StrPath) -> Path:
     """The file that `path` names: that file, or a shipped configuration of that name.
 
     Raises:
@@ -257,18 +269,18 @@ def find(path):
     return known[name]
 
 
-def shipped_configs():
+def shipped_configs() -> dict[str, Path]:
     """Name -> file of the configurations that ship with the library, such as "pretrain/bert_base"."""
-    known = {}
+    known: dict[str, Path] = {}
     for folder in _shipped_folders():
         for file in sorted(folder.rglob("*.yaml")):
             known.setdefault(str(file.relative_to(folder).with_suffix("")), file)
     return known
 
 
-def keys(cls, prefix=""):
+def keys(cls: Any, prefix: str = "") -> list[str]:
     """The dotted keys of a configuration's dataclass, section by section: list of str."""
-    found = []
+    found: list[str] = []
     for name, hint in _hints(cls).items():
         classes = hint.choices().values() if hasattr(hint, "choices") else [hint]
         for inner in classes:
@@ -276,9 +288,9 @@ def keys(cls, prefix=""):
     return list(dict.fromkeys(found))
 
 
-def flatten(mapping, prefix=""):
+def flatten(mapping: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Flattens nested dicts: {"train.batch_size": 32, ...}."""
-    found = {}
+    found: dict[str, Any] = {}
     for key, value in mapping.items():
         nested = isinstance(value, dict) and value
         found |= flatten(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": value}
@@ -291,7 +303,7 @@ def _shipped_folders():
     return [f for f in (package / "configs", package.parent / "configs") if f.is_dir()]
 
 
-def apply_overrides(mapping, overrides):
+def apply_overrides(mapping: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
     """A copy of `mapping` with each `a.b=value` set; values are parsed as YAML."""
     result = {k: dict(v) if isinstance(v, dict) else v for k, v in mapping.items()}
     for item in overrides:
@@ -314,7 +326,7 @@ def apply_overrides(mapping, overrides):
     return result
 
 
-def to_dict(config):
+def to_dict(config: Any) -> Any:
     """The dataclass as plain dicts, lists and scalars, ready for YAML or JSON."""
     if dataclasses.is_dataclass(config):
         return {f.name: to_dict(getattr(config, f.name)) for f in dataclasses.fields(config) if f.init}
@@ -325,13 +337,13 @@ def to_dict(config):
     return config
 
 
-def save(config, path):
+def save(config: Any, path: StrPath) -> None:
     """Writes the resolved configuration as YAML, atomically."""
     with atomic_write(path) as file:
         file.write(dump(config))
 
 
-def dump(config):
+def dump(config: Any) -> str:
     """The resolved configuration as YAML, which `read_yaml` reads back as it was."""
     return dump_yaml(to_dict(config))
 
@@ -354,14 +366,14 @@ def _coerce(hint, value, path):
                 return _coerce(option, value, path)
             except ConfigError as error:
                 problems.append((_fits(option, value), error, option))
-        fits, error, chosen = max(reversed(problems), key=lambda problem: problem[0])
+        fits, problem, chosen = max(reversed(problems), key=lambda found: found[0])
         others = [] if fits else [_allowed_values(option) for option in options if option is not chosen]
-        raise ConfigError(f"{error}; or {' or '.join(others)}" if others else str(error))
+        raise ConfigError(f"{problem}; or {' or '.join(others)}" if others else str(problem))
     if origin is typing.Literal:
         if value not in arguments:
             raise ConfigError(f"'{path}' is {brief(value)}{nearest(str(value)[:100], arguments)}")
         return value
-    if dataclasses.is_dataclass(hint):
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return value if isinstance(value, hint) else build(hint, value, path)
     if origin in (list, tuple):
         if not isinstance(value, (list, tuple)):
@@ -380,8 +392,8 @@ def _coerce(hint, value, path):
         _check_number(value, path)
         if hint is float or isinstance(value, numbers.Integral):
             return hint(value)
-        if value.is_integer():
-            return int(value)  # 1e6 steps
+        if float(value).is_integer():
+            return int(float(value))  # 1e6 steps
     if hint is typing.Any or type(value) is hint:
         return value
     raise ConfigError(f"'{path}' must be {getattr(hint, '__name__', hint)}, got {brief(value)}")

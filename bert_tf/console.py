@@ -1,14 +1,15 @@
 """Text in columns on a terminal, where some characters are two columns wide."""
 
 import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 
 
-def display_width(text):
+def display_width(text: str) -> int:
     """The columns that `text` takes on a terminal: two for a wide character such as a Hangul syllable."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def table(rows, right=()):
+def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Iterator[str]:
     """Yields the lines of a table, indented by two columns.
 
     Args:
@@ -25,7 +26,7 @@ def table(rows, right=()):
         yield "  " + "  ".join(cells).rstrip()
 
 
-def wrap(items, width):
+def wrap(items: Iterable[str], width: int) -> Iterator[str]:
     """Yields lines of at most `width` columns, made of items that are not cut.
 
     Args:
@@ -42,7 +43,7 @@ def wrap(items, width):
     yield line
 
 
-def split_words(text, width):
+def split_words(text: str, width: int) -> Iterator[str]:
     """Yields the words of `text`; one that is wider than `width` columns is cut into pieces that fit."""
     for word in text.split():
         piece = ""

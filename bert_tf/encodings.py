@@ -4,6 +4,9 @@ import codecs
 import re
 import shlex
 import unicodedata
+from collections.abc import Iterable
+
+from bert_tf.types import StrPath
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -18,7 +21,7 @@ _LEGACY = ["cp932", "euc_jp", "cp949", "gb18030", "big5", "cp1251", "koi8_r", "c
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 
-def guess_encoding(data):
+def guess_encoding(data: bytes) -> str | None:
     """The encoding that bytes of text are probably in.
 
     A byte order mark decides. Otherwise it is UTF-8, UTF-16, or one of the older encodings of Japanese, Korean,
@@ -57,13 +60,13 @@ def guess_encoding(data):
     # Half a character at the end excludes its encoding; a character has at most four bytes.
     guesses = [from_bytes(head[: len(head) - cut], cp_isolation=_LEGACY).best() for cut in range(min(4, len(head)))]
     best = min(filter(None, guesses), key=lambda guess: (guess.chaos, -guess.coherence), default=None)
-    name = best and best.encoding.replace("_", "-")
-    if name == "cp949" and len(re.findall(rb"\x82[\x9f-\xf1]", sample)) > 1:  # hiragana in cp932
+    guess = best.encoding.replace("_", "-") if best else None
+    if guess == "cp949" and len(re.findall(rb"\x82[\x9f-\xf1]", sample)) > 1:  # hiragana in cp932
         return "cp932"
-    return name
+    return guess
 
 
-def is_unicode(text):
+def is_unicode(text: str) -> bool:
     """Whether a str can be written as UTF-8. A str with a lone surrogate, which JSON can spell, cannot."""
     try:
         text.encode("utf-8")
@@ -72,7 +75,7 @@ def is_unicode(text):
     return True
 
 
-def find_name(name, names):
+def find_name(name: str, names: Iterable[str]) -> str | None:
     """The element of `names` that equals `name`, also in another Unicode form (NFD, as macOS writes it); else None."""
     if name in names:
         return name
@@ -80,7 +83,7 @@ def find_name(name, names):
     return next((other for other in names if unicodedata.normalize("NFC", other) == composed), None)
 
 
-def conversion_advice(path, data):
+def conversion_advice(path: StrPath, data: bytes) -> str:
     """Says how to convert a file that is not UTF-8: the end of a sentence, with a command for a shell.
 
     Args:
@@ -115,5 +118,5 @@ def _utf16(data):
         name: sum(c in " \t\r\n" or (c.isascii() and c.isalpha()) for c in text) if text and "\0" not in text else 0
         for name, text in texts.items()
     }
-    name = max(counts, key=counts.get)
+    name = max(counts, key=lambda name: counts[name])
     return name if counts[name] * 100 >= len(data) / 2 else None

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bert_tf.errors import DataError
 from bert_tf.remote import local_copy
+from bert_tf.types import StrPath
 
 #: The files that tokenizers are read from.
 TOKENIZER = (
@@ -32,7 +33,7 @@ _ADDRESS = re.compile(
 )
 
 
-def local_model(path):
+def local_model(path: StrPath) -> StrPath:
     """The folder of a model: `path`, or for hf:// and gs:// the fetched one.
 
     Args:
@@ -51,20 +52,22 @@ def local_model(path):
         return local_copy(path)
     folder = _fetch(str(path), "models", MODEL)
     if not any(Path(folder).glob("*.safetensors")):
+        match = _ADDRESS.fullmatch(str(path))
+        repository = match["repository"] if match else path
         raise DataError(
             f"{path} holds no model.safetensors, and pickles (pytorch_model.bin) are not fetched, because they can run "
             "code when they are opened; give a revision that has it, e.g. a conversion that somebody proposed "
-            f"(hf://{_ADDRESS.fullmatch(path)['repository']}@refs/pr/1), or download the model where PyTorch is installed and convert it there"
+            f"(hf://{repository}@refs/pr/1), or download the model where PyTorch is installed and convert it there"
         )
     return folder
 
 
-def local_tokenizer(path):
+def local_tokenizer(path: StrPath) -> StrPath:
     """As `local_model`, without the weights; `path` may also name one file, as `hf://owner/name/vocab.txt`."""
     return _fetch(str(path), "models", TOKENIZER) if is_address(path) else local_copy(path)
 
 
-def local_data(path):
+def local_data(path: StrPath) -> StrPath:
     """A file, folder or glob of text: `path`, or for hf:// and gs:// the fetched one.
 
     Args:
@@ -78,7 +81,7 @@ def local_data(path):
     return _fetch(str(path), "datasets", tuple(f"*{ending}" for ending in DATA))
 
 
-def local_file(path):
+def local_file(path: StrPath) -> StrPath:
     """As `local_data` for one file; a glob must match one."""
     found = local_data(path)
     if found == path:
@@ -90,7 +93,7 @@ def local_file(path):
     return files[0]
 
 
-def is_address(path):
+def is_address(path: StrPath) -> bool:
     """Whether a path begins with hf://."""
     return str(path).startswith(_PREFIX)
 

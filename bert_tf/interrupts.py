@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -37,13 +38,13 @@ class Interrupted(KeyboardInterrupt):
         raise Interrupted(signal.SIGINT, "step 37 is saved; the same command continues from there")
     """
 
-    def __init__(self, number, message):
+    def __init__(self, number: int, message: str) -> None:
         super().__init__(message)
         self.number, self.message = signal.Signals(number), message
         self.exit_status = 128 + number
 
 
-def pending_signal():
+def pending_signal() -> signal.Signals | None:
     """The signal that was received in a block of `defer_signals()`; None if none was received."""
     global _asked
     _asked = True
@@ -51,7 +52,9 @@ def pending_signal():
 
 
 @contextlib.contextmanager
-def defer_signals(promise, before="interrupted before the first step; the same command starts again"):
+def defer_signals(
+    promise: str, before: str = "interrupted before the first step; the same command starts again"
+) -> Iterator[None]:
     """Remembers the first signal for `pending_signal()`; a second one ends the process.
 
     Until `pending_signal()` is called for the first time, a signal raises `Interrupted` at once.
@@ -82,7 +85,7 @@ def defer_signals(promise, before="interrupted before the first step; the same c
 
 
 @contextlib.contextmanager
-def raise_on_signals(message="interrupted; the same command continues it"):
+def raise_on_signals(message: str = "interrupted; the same command continues it") -> Iterator[None]:
     """Raises `Interrupted` with `message` when a signal is received in this block."""
 
     def raise_(number, frame):
@@ -95,7 +98,7 @@ def raise_on_signals(message="interrupted; the same command continues it"):
 
 
 @contextlib.contextmanager
-def report_unhandled_signals(seconds=3.0):
+def report_unhandled_signals(seconds: float = 3.0) -> Iterator[None]:
     """Reports a signal while the main thread is in a long C++ call and no Python handler can run.
 
     Where no handler has run after `seconds`, a thread says that the signal has arrived; the next signal then ends the

@@ -7,9 +7,13 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
+from collections.abc import Callable
+from typing import Any
 
 
-def lazy_names(package, modules):
+def lazy_names(
+    package: str, modules: dict[str, list[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Makes `__getattr__`, `__dir__` and `__all__` of a package.
 
     The first also imports the package's own modules, so that `bert_tf.models` is there after `import bert_tf`.

@@ -8,11 +8,14 @@ import json
 import math
 import re
 import reprlib
+from collections.abc import Iterable
+from typing import Any
 
 import yaml
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import explain_reading
+from bert_tf.types import StrPath
 
 #: Bytes of the largest JSON file; the tokenizer.json of a vocabulary of 256,000 has 33 MB.
 MAX_JSON_BYTES = 512 << 20
@@ -31,7 +34,7 @@ _short.maxlist = _short.maxdict = _short.maxtuple = _short.maxset = 4
 _short.maxlevel = 3
 
 
-def brief(value):
+def brief(value: Any) -> str:
     """`repr` of a value for a message: at most a line, however large the value is.
 
     Example:
@@ -41,7 +44,7 @@ def brief(value):
     return text if len(text) <= 200 else f"{text[:150]} ... {text[-40:]}"
 
 
-def parse_number(text):
+def parse_number(text: str) -> float | None:
     """The finite float that a text spells as tables spell numbers; None for any other text.
 
     Python's own spellings, such as 1_000 and digits of other scripts, are not numbers of a table.
@@ -53,7 +56,7 @@ def parse_number(text):
     return number if math.isfinite(number) else None
 
 
-def join_names(names):
+def join_names(names: Iterable[str]) -> str:
     """Joins names for a sentence, with "and" before the last.
 
     Example:
@@ -63,7 +66,7 @@ def join_names(names):
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def bare_name(name, where):
+def bare_name(name: Any, where: StrPath) -> str:
     """Returns the name of a file that another file gives, if it lies in the same folder.
 
     Raises:
@@ -77,7 +80,7 @@ def bare_name(name, where):
     return name
 
 
-def read_json(path):
+def read_json(path: StrPath) -> Any:
     """The value that a JSON file holds.
 
     Raises:
@@ -86,7 +89,7 @@ def read_json(path):
     return parse_json(_read(path, MAX_JSON_BYTES, DataError), path)
 
 
-def read_json_object(path):
+def read_json_object(path: StrPath) -> dict[str, Any]:
     """As `read_json`, for files whose value must be an object: a dict.
 
     Raises:
@@ -98,7 +101,7 @@ def read_json_object(path):
     return value
 
 
-def parse_json(text, where):
+def parse_json(text: str, where: StrPath) -> Any:
     """The value of a JSON text.
 
     Raises:
@@ -120,7 +123,7 @@ def parse_json(text, where):
     return value
 
 
-def read_yaml(path):
+def read_yaml(path: StrPath) -> dict[str, Any]:
     """The mapping that a YAML file holds; an empty file holds an empty one.
 
     Raises:
@@ -132,7 +135,7 @@ def read_yaml(path):
     return value or {}
 
 
-def parse_yaml(text, where):
+def parse_yaml(text: str, where: StrPath) -> Any:
     """The value of a YAML text: dicts, lists, str, int, float, bool and None.
 
     Raises:
@@ -150,7 +153,7 @@ def parse_yaml(text, where):
     return value
 
 
-def dump_yaml(value):
+def dump_yaml(value: Any) -> str:
     """Plain dicts, lists and scalars as YAML that `parse_yaml` reads back as they were."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 

@@ -3,6 +3,7 @@
 import atexit
 import sys
 import time
+from typing import Any, TextIO
 
 
 class Progress:
@@ -18,14 +19,16 @@ class Progress:
         stream: where the line is written; None for stderr.
     """
 
-    def __init__(self, label, total=None, unit="", done=0, stream=None):
+    def __init__(
+        self, label: str, total: float | None = None, unit: str = "", done: float = 0, stream: TextIO | None = None
+    ) -> None:
         self.label, self.total, self.unit = label, total, unit
         self.stream = stream or sys.stderr
         self.start, self.first = time.monotonic(), done
         self.done, self.last = done, 0.0
         self.bar = _bar(label, total, self.stream) if self.stream.isatty() else None
 
-    def update(self, done, note=""):
+    def update(self, done: float, note: str = "") -> None:
         """Sets how much is done; `note` is shown at the end of the line."""
         self.done = done
         now = time.monotonic()
@@ -33,16 +36,16 @@ class Progress:
             self.last = now
             self._show(note)
 
-    def restart(self, done):
+    def restart(self, done: float) -> None:
         """Starts the clock of the rate again, so that the time before, such as that of compilation, does not count."""
         self.start, self.first = time.monotonic(), done
 
-    def finish(self, note=""):
+    def finish(self, note: str = "") -> None:
         self._show(note, last=True)
         if self.bar is not None:
             self.bar.stop()
 
-    def rate(self):
+    def rate(self) -> float:
         """Units per second since this object was made or restarted."""
         return (self.done - self.first) / max(time.monotonic() - self.start, 1e-9)
 
@@ -74,7 +77,7 @@ def _bar(label, total, stream):
 
     words = [progress.TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[text]}")]
     # No thread of its own: writers of shards fork.
-    quiet = {"auto_refresh": False, "redirect_stdout": False, "redirect_stderr": False}
+    quiet: dict[str, Any] = {"auto_refresh": False, "redirect_stdout": False, "redirect_stderr": False}
     bar = progress.Progress(words[0], progress.BarColumn(), words[1], console=console.Console(file=stream), **quiet)
     bar.add_task(label, total=total, text="")
     bar.start()

@@ -5,14 +5,24 @@ names of variables or classes. No Keras is imported.
 """
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol, TypeVar
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
 
 
-class Registry(Mapping):
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+#: A record of a registry: any object with a `name`.
+Record = TypeVar("Record", bound=_Named)
+
+
+class Registry(Mapping[str, Record]):
     """Name -> record, in the order of registration.
 
     Args:
@@ -29,12 +39,13 @@ class Registry(Mapping):
         OBJECTIVES["masked_lm"].config
     """
 
-    def __init__(self, what, key, records=()):
-        self.what, self.key, self._records = what, key, {}
+    def __init__(self, what: str, key: str, records: Iterable[Record] = ()) -> None:
+        self.what, self.key = what, key
+        self._records: dict[str, Record] = {}
         for record in records:
             self.register(record)
 
-    def register(self, record):
+    def register(self, record: Record) -> Record:
         """Adds a record. Registering the same record again changes nothing.
 
         Returns:
@@ -44,26 +55,26 @@ class Registry(Mapping):
             raise ConfigError(f"there is another {self.what} of the name '{record.name}'; choose another name")
         return record
 
-    def remove(self, name):
+    def remove(self, name: str) -> None:
         """Takes a record out of the list again, as tests of an extension do."""
         del self._records[self[name].name]
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Record:
         if not isinstance(name, str) or name not in self._records:
             raise ConfigError(f"'{self.key}' is {brief(name)}{nearest(str(name)[:100], self._records)}")
         return self._records[name]
 
-    def __contains__(self, name):
+    def __contains__(self, name: object) -> bool:
         return name in self._records
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._records)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._records)
 
 
-def resolve(reference):
+def resolve(reference: Any) -> Any:
     """The object that a record refers to, imported on use where the reference is a str "module:attribute".
 
     Records refer to their classes by such names, because reading a setting must not import Keras or TensorFlow.

@@ -12,6 +12,8 @@ A changed file, such as metrics.jsonl, is first written to .beside/, under its c
 Then the old file is replaced, and the list is written again.
 """
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import functools
@@ -24,11 +26,16 @@ import shutil
 import threading
 import time
 import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 from bert_tf.errors import DataError, RunDirectoryError
 from bert_tf.files import atomic_path, atomic_write, lock_directory, sha256
 from bert_tf.progress import Progress
+from bert_tf.types import StrPath
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: Where the copies are kept: the environment variable, or else ~/.cache/bert_tf.
 CACHE = "BERT_TF_CACHE"
@@ -40,10 +47,10 @@ ATTEMPTS = 5
 
 _ADDRESS = re.compile(r"(?!hf://)([a-z][a-z0-9+.-]*)://(.+?)/*")
 _PRIVATE = re.compile(r"\.lock|\..*\.bert_tf(_replaced)?|.*\.partial|\.bert_tf\.json|\.lease\.json|\.copied\.json")
-_mirrors = {}  # local folder -> its `_Mirror`, of the addresses that this process writes to
+_mirrors: dict[str, _Mirror] = {}  # local folder -> its `_Mirror`, of the addresses that this process writes to
 
 
-def is_remote(path):
+def is_remote(path: Any) -> bool:
     """Whether a path is an address such as gs://bucket/run. Addresses of hf:// do not count.
 
     Example:
@@ -52,7 +59,7 @@ def is_remote(path):
     return bool(_ADDRESS.fullmatch(str(path)))
 
 
-def local_copy(path):
+def local_copy(path: StrPath) -> StrPath:
     """A file, folder or glob on this machine: `path`, or an up-to-date copy of a remote one.
 
     Raises:
@@ -64,7 +71,7 @@ def local_copy(path):
     """
     if not is_remote(path):
         return path
-    address = _ADDRESS.fullmatch(str(path)).group(0).rstrip("/")
+    address = str(path).rstrip("/")
     if glob.has_magic(address):
         return _copy_of_glob(address)
     local = _copy_path("read", address)
@@ -75,7 +82,7 @@ def local_copy(path):
 
 
 @contextlib.contextmanager
-def mirror(path, writes=True):
+def mirror(path: StrPath, writes: bool = True) -> Iterator[StrPath]:
     """A folder on this machine to write in: `path`, or a copy of a remote folder.
 
     Args:
@@ -113,7 +120,7 @@ def mirror(path, writes=True):
         yield str(local)
 
 
-def display_path(path):
+def display_path(path: StrPath) -> str:
     """A path for messages: the address, where the path lies in the copy of a remote folder.
 
     Example:
@@ -126,7 +133,7 @@ def display_path(path):
     return str(path)
 
 
-def push(path):
+def push(path: StrPath) -> None:
     """Copies back the mirrored folder that is or holds `path`. Other paths are left alone.
 
     Raises:
@@ -138,7 +145,7 @@ def push(path):
             _mirrors[str(folder)].push()
 
 
-def writes_to(name):
+def writes_to(name: str) -> Callable[[Function], Function]:
     """A decorator: the argument `name` of the function may be a remote path, see `mirror`."""
 
     def decorate(function):
@@ -163,8 +170,8 @@ class _Mirror:
 
     address: str
     local: Path
-    lease: object
-    seen: dict = dataclasses.field(default_factory=dict)  # name -> (size, time of change, [size, sha256])
+    lease: _Lease
+    seen: dict[str, Any] = dataclasses.field(default_factory=dict)  # name -> (size, time of change, [size, sha256])
 
     def push(self):
         """Copies changed files, in an order in which the listing always names complete files."""
@@ -449,7 +456,7 @@ def _write_text(address, text):
 
 def _copy_path(use, address):
     """The path of the copy of an address."""
-    scheme, rest = _ADDRESS.fullmatch(address).groups()
+    scheme, _, rest = address.rstrip("/").partition("://")
     rest = rest.removeprefix("/")  # of file:///folder
     if any(part in ("", ".", "..") for part in rest.split("/")):
         raise DataError(f"{address} has an empty part, '.' or '..' in it; write the address without")

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOUNDATION = set("config console encodings errors files hub interrupts lazy parsing progress remote registry".split())
+FOUNDATION = set(
+    "config console encodings errors files hub interrupts lazy parsing progress remote registry types".split()
+)
 #: A room, and the rooms that its files may import beside the foundation.
 _FLOORS = """
     backend:
@@ -103,6 +105,39 @@ def test_setup_lists_every_package():
         for p in (ROOT / top).rglob("__init__.py")
     }
     assert listed == found | {"bert_tf.configs"}
+
+
+def checked_files():
+    """The files that the type checker reads: setup.cfg lists their folders and modules."""
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    names = [setup["mypy"][key].replace(",", " ").split() for key in ("packages", "modules")]
+    for package in names[0]:
+        yield from sorted((ROOT / package.replace(".", "/")).rglob("*.py"))
+    for module in names[1]:
+        path = ROOT / module.replace(".", "/")
+        yield path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def public_functions(body, prefix=""):
+    for node in body:
+        public = not node.name.startswith("_") if isinstance(node, (ast.ClassDef, ast.FunctionDef)) else False
+        if isinstance(node, ast.ClassDef) and public:
+            yield from public_functions(node.body, f"{node.name}.")
+        elif isinstance(node, ast.FunctionDef) and (public or (node.name.endswith("__") and prefix)):
+            yield prefix + node.name, node
+
+
+@pytest.mark.parametrize("path", checked_files(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_public_signatures_have_types(path):
+    """mypy checks the types that there are, and has no notion of public."""
+    for name, function in public_functions(ast.parse(path.read_text(encoding="utf-8")).body):
+        given = function.args
+        arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs, *filter(None, (given.vararg, given.kwarg))]
+        first = [a.arg for a in given.args[:1] if "." in name and a.arg in ("self", "cls")]
+        untyped = [a.arg for a in arguments if a.annotation is None and a.arg not in first]
+        assert not untyped, f"{path}: {name} has no types for {', '.join(untyped)}"
+        assert function.returns is not None, f"{path}: {name} has no type for what it returns"
 
 
 def test_files_are_small():

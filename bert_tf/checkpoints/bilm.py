@@ -5,7 +5,9 @@ allenai/bilm-tf `model.py`, `_pretrained_initializer`, reads these files; `dump_
 
 import collections.abc
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -13,21 +15,23 @@ import numpy as np
 from bert_tf.checkpoints.sizes import MAX_ARRAYS
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
+from bert_tf.models.family import Family
 from bert_tf.parsing import read_json_object
+from bert_tf.types import Arrays, StrPath
 
 OPTIONS, WEIGHTS = "options.json", "weights.hdf5"
 _KERNEL = "/LSTMCell/W_0"
 _TABLE = "char_embed"
 
 
-def recognize(path):
+def recognize(path: StrPath) -> tuple[Path, Path] | None:
     """(options file, weights file) of a folder with one of each; None for another folder."""
     folder = Path(path)
     found = [sorted(folder.glob(f"*{name}")) if folder.is_dir() else [] for name in (OPTIONS, WEIGHTS)]
-    return tuple(files[0] for files in found) if [len(files) for files in found] == [1, 1] else None
+    return (found[0][0], found[1][0]) if [len(files) for files in found] == [1, 1] else None
 
 
-def read_options(file):
+def read_options(file: StrPath) -> dict[str, Any]:
     """The options as a flat dict: the key "dim" of the section "lstm" is "lstm/dim"."""
     return dict(_flat(read_json_object(file), ""))
 
@@ -40,7 +44,7 @@ def _flat(section, prefix):
             yield prefix + key, value
 
 
-class BilmArrays(collections.abc.Mapping):
+class BilmArrays(collections.abc.Mapping[str, np.ndarray]):
     """The arrays of the HDF5 file by name, read one by one, in the shapes of this library's variables.
 
     - `char_embed` gets a row of zeros in front, for padding words, as bilm-tf adds it.
@@ -55,7 +59,7 @@ class BilmArrays(collections.abc.Mapping):
         DataError: a file that is damaged, or not an HDF5 file of such arrays.
     """
 
-    def __init__(self, file, options):
+    def __init__(self, file: StrPath, options: Mapping[str, Any]) -> None:
         self._file = Path(file)
         with explain_reading(file), open(file, "rb"):
             pass  # h5py has one error for unreadable and for damaged files
@@ -66,7 +70,7 @@ class BilmArrays(collections.abc.Mapping):
             raise DataError(f"{file} is not an HDF5 file of weights: {error}") from None
         if not shapes or _TABLE not in shapes:
             raise DataError(f"{file} has no array '{_TABLE}'; it is not a file of bilm-tf's weights")
-        self.shapes = {}
+        self.shapes: dict[str, tuple[int, ...]] = {}
         for name, shape in shapes.items():
             if name == _TABLE and len(shape) == 2:
                 self.shapes[name] = (shape[0] + 1, shape[1])
@@ -82,7 +86,7 @@ class BilmArrays(collections.abc.Mapping):
         self._added = {name: value for name, value in self._added.items() if name not in self.shapes}
         self.shapes |= {name: value.shape for name, value in self._added.items()}
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> np.ndarray:
         if name in self._added:
             return self._added[name]
         stored, _, part = name.partition("[")
@@ -95,10 +99,10 @@ class BilmArrays(collections.abc.Mapping):
         rows = self.shapes[name][0]
         return array[:rows] if part == "input]" else array[len(array) - rows :]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self.shapes)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.shapes)
 
 
@@ -123,7 +127,7 @@ def _shapes(opened):
     return shapes
 
 
-def write(folder, family, config, weights):
+def write(folder: StrPath, family: Family, config: Any, weights: Arrays) -> None:
     """Writes options.json and weights.hdf5 into an existing folder. A mix is written only where it was trained.
 
     Args:
@@ -135,7 +139,7 @@ def write(folder, family, config, weights):
     Raises:
         ConfigError: a setting that bilm-tf does not have.
     """
-    options = {}
+    options: dict[str, Any] = {}
     for key, value in family.maps("bilm").config.write(config).items():
         *sections, name = key.split("/")
         place = options

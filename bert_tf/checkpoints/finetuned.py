@@ -4,11 +4,16 @@ The class of the model is the first of `architectures`; the families' records sa
 (`bert_tf.models.task_heads.PublishedHead`).
 """
 
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 from bert_tf.errors import ConfigError
 from bert_tf.models.task_heads import PublishedHead
 from bert_tf.parsing import brief
+from bert_tf.types import StrPath
 
 #: A limit, because a configuration without names of labels can claim any number of them.
 MAX_LABELS = 100_000
@@ -32,14 +37,16 @@ class PublishedTask:
     dropout: float
 
 
-def published_head(hf_config, heads):
+def published_head(
+    hf_config: Mapping[str, Any], heads: Mapping[str, PublishedHead]
+) -> tuple[str, PublishedHead] | None:
     """(name of the head, `PublishedHead`) of the class that config.json names; None if it is not among `heads`."""
     names = hf_config.get("architectures")
     names = names if isinstance(names, list) else []
     return next(((kind, head) for kind, head in heads.items() if head.architecture in names), None)
 
 
-def read_task(hf_config, head, published, where):
+def read_task(hf_config: Mapping[str, Any], head: str, published: PublishedHead, where: StrPath) -> PublishedTask:
     """The `PublishedTask` of a configuration.
 
     Args:
@@ -53,7 +60,7 @@ def read_task(hf_config, head, published, where):
     for key, value in published.fixed.items():
         if hf_config.get(key, value) != value:
             raise ConfigError(f"{where}: {key} is {brief(hf_config[key])}; only {value!r} is supported")
-    labels = _labels(hf_config, where) if head in ("classification", "tagging") else None
+    labels: Any = _labels(hf_config, where) if head in ("classification", "tagging") else None
     kind, problem = _OTHER_NAMES.get(head, head), hf_config.get("problem_type")
     if kind == "classification":
         if problem == "regression" and len(labels) != 1:
@@ -68,14 +75,14 @@ def read_task(hf_config, head, published, where):
     return PublishedTask(kind, published, labels, float(rate))
 
 
-def write_task(task, known):
+def write_task(task: PublishedTask, known: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a configuration from which `read_task` reads the task.
 
     Args:
         task: a `PublishedTask`.
         known: the keys of the encoder's settings, which are not written again.
     """
-    hf_config = {"architectures": [task.published.architecture]}
+    hf_config: dict[str, Any] = {"architectures": [task.published.architecture]}
     hf_config |= task.published.fixed
     labels = ("LABEL_0",) if task.kind == "regression" else task.labels
     if labels:

@@ -6,26 +6,31 @@ openai/finetune-transformer-lm `train.py` reads them in this order; the arrays h
 import collections.abc
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_stated_sizes
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
+from bert_tf.models.family import Family
 from bert_tf.models.gpt1.checkpoints import NUMPY_LAYER
 from bert_tf.parsing import brief, read_json
+from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import Arrays, StrPath
 
 SHAPES = "params_shapes.json"
 _PARTS = 10
 
 
-def recognize(path):
+def recognize(path: StrPath) -> bool:
     """Whether `path` is a folder with such a checkpoint."""
     return (Path(path) / SHAPES).is_file()
 
 
-class NumpyArrays(collections.abc.Mapping):
+class NumpyArrays(collections.abc.Mapping[str, np.ndarray]):
     """The arrays of the folder by name, read one by one; see `gpt1.NUMPY_WEIGHTS` for the names.
 
     Args:
@@ -35,7 +40,7 @@ class NumpyArrays(collections.abc.Mapping):
         DataError: a file is missing or damaged, or the shapes are not those of a GPT-1 or of what the parts hold.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder: StrPath) -> None:
         folder = Path(folder)
         shapes = _read_shapes(folder / SHAPES)
         self.shapes = dict(zip(_names(len(shapes)), shapes))
@@ -46,7 +51,7 @@ class NumpyArrays(collections.abc.Mapping):
         if sum(sizes) != held:
             raise DataError(f"{folder / SHAPES} asks for {sum(sizes):,} numbers, params_*.npy hold {held:,}")
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> np.ndarray:
         begin, pieces = self._begins[name], []
         end = begin + math.prod(self.shapes[name])
         for part in self._parts:
@@ -54,14 +59,14 @@ class NumpyArrays(collections.abc.Mapping):
             begin, end = begin - len(part), end - len(part)
         return np.concatenate(pieces).astype("float32").reshape(self.shapes[name])
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self.shapes)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.shapes)
 
 
-def write(folder, family, config, weights, tokenizer):
+def write(folder: StrPath, family: Family, config: Any, weights: Arrays, tokenizer: Tokenizer | None) -> None:
     """Writes the shapes, the parts and the tokenizer's files into an existing folder.
 
     Raises:

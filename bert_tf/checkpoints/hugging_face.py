@@ -3,7 +3,9 @@
 import collections.abc
 import dataclasses
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes  # noqa: F401 -- lets NumPy name bfloat16, in which some checkpoints are stored
 import numpy as np
@@ -11,16 +13,19 @@ from absl import logging
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from bert_tf.checkpoints.finetuned import write_task
+from bert_tf.checkpoints.finetuned import PublishedTask, write_task
 from bert_tf.checkpoints.sizes import MAX_ARRAYS
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import explain_reading
 from bert_tf.models.families import FAMILIES, maps_of
+from bert_tf.models.family import Family
 from bert_tf.parsing import bare_name, brief, read_json_object
 from bert_tf.tokenizers.files.tokenizer_config import CONFIG as TOKENIZER_CONFIG
 from bert_tf.tokenizers.files.tokenizer_config import WHOLE
 from bert_tf.tokenizers.files.writing import model_inputs
+from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import Arrays, Shapes, StrPath
 
 #: The folders of ELECTRA's two models, where they are kept together as two directories.
 PAIR = ("discriminator", "generator")
@@ -41,7 +46,7 @@ _CONVERSION = (
 )
 
 
-def recognize(path):
+def recognize(path: StrPath) -> dict[str, Any] | None:
     """The configuration, a dict, where `path` is a Hugging Face directory, or None."""
     file = Path(path) / CONFIG
     if not file.is_file():
@@ -49,7 +54,7 @@ def recognize(path):
     return read_json_object(file)
 
 
-def recognize_family(config, where, family=None):
+def recognize_family(config: Mapping[str, Any], where: StrPath, family: str | None = None) -> Family:
     """The `Family` that a config.json (a dict, from the file `where`) describes, or that the caller names.
 
     Raises:
@@ -82,7 +87,7 @@ def _has_class(family, config):
     return isinstance(found, list) and any(isinstance(name, str) and name in known for name in found)
 
 
-class SafetensorsArrays(collections.abc.Mapping):
+class SafetensorsArrays(collections.abc.Mapping[str, np.ndarray]):
     """The tensors of a directory by name, read one by one; 16-bit floats become float32.
 
     A prefix of every name that a PyTorch wrapper added ("module." of DataParallel, "_orig_mod." of torch.compile) is
@@ -96,7 +101,7 @@ class SafetensorsArrays(collections.abc.Mapping):
         DataError: a file is missing or damaged, or a shard lacks a tensor that the index says it has.
     """
 
-    def __init__(self, folder, is_known):
+    def __init__(self, folder: StrPath, is_known: Callable[[str], bool]) -> None:
         folder = Path(folder)
         self._files = {}
         if (folder / WEIGHTS).is_file():
@@ -126,7 +131,7 @@ class SafetensorsArrays(collections.abc.Mapping):
         self._wrapper = _wrapper_of(list(self._files), is_known)
         self._files = {name.removeprefix(self._wrapper): file for name, file in self._files.items()}
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> np.ndarray:
         given = self._wrapper + name
         with _open(self._files[name]) as file:
             stored = file.get_slice(given).get_dtype()
@@ -142,23 +147,31 @@ class SafetensorsArrays(collections.abc.Mapping):
         return value.astype("float32") if stored in ("F16", "BF16") else value
 
     @property
-    def shapes(self):
+    def shapes(self) -> Shapes:
         """dict from name to shape, a list; read from the headers alone."""
-        result = {}
+        result: dict[str, Sequence[int]] = {}
         for path in sorted(set(self._files.values())):
             with _open(path) as file:
                 slices = {name.removeprefix(self._wrapper): file.get_slice(name) for name in file.keys()}
                 result |= {name: part.get_shape() for name, part in slices.items()}
         return result
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._files)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._files)
 
 
-def write(folder, family, config, weights, parts, tokenizer, task=None):
+def write(
+    folder: StrPath,
+    family: Family,
+    config: Any,
+    weights: Arrays,
+    parts: Iterable[str],
+    tokenizer: Tokenizer | None,
+    task: PublishedTask | None = None,
+) -> dict[str, Any]:
     """Writes config.json, model.safetensors and the tokenizer's files into an existing folder, and returns config.json.
 
     Args:

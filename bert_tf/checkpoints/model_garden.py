@@ -8,8 +8,13 @@ names of google-research/bert, so that one weight map serves both.
 import collections.abc
 import math
 import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
 
 from bert_tf.errors import DataError
+from bert_tf.types import Shapes
 
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 # The prefixes that an encoder has in saved models, the longest first.
@@ -49,7 +54,7 @@ _BOOKKEEPING = re.compile(
 )
 
 
-class GardenArrays(collections.abc.Mapping):
+class GardenArrays(collections.abc.Mapping[str, np.ndarray]):
     """The variables of an object graph under google-research/bert's names and in its shapes.
 
     Variables that are not recognized keep their own names, so that loading reports them.
@@ -61,7 +66,7 @@ class GardenArrays(collections.abc.Mapping):
         DataError: it holds no encoder.
     """
 
-    def __init__(self, arrays):
+    def __init__(self, arrays: Any) -> None:
         self._arrays = arrays
         names = [name for name in arrays if not _BOOKKEEPING.fullmatch(name.removesuffix(_SUFFIX))]
         root = next((r for r in _ROOTS if any(n.startswith(r) and "/_attention_layer/" in n for n in names)), None)
@@ -70,12 +75,12 @@ class GardenArrays(collections.abc.Mapping):
         numbered = sorted(
             {int(n) for name in names for n in re.findall(r"layer_with_weights-(\d+)/_attention_layer/", name)}
         )
-        self._sources = {}
+        self._sources: dict[str, tuple[str, int]] = {}
         for name in names:
             short = name.removesuffix(_SUFFIX)
             self._sources.setdefault(*_translate(short, root, numbered, name))
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> np.ndarray:
         source, heads_in = self._sources[name]
         value = self._arrays[source]
         if heads_in == 1:  # [H, n, d] or [n, d]
@@ -85,7 +90,7 @@ class GardenArrays(collections.abc.Mapping):
         return value
 
     @property
-    def shapes(self):
+    def shapes(self) -> Shapes:
         """dict from name to shape, a tuple, as `__getitem__` gives it."""
         given, result = self._arrays.shapes, {}
         for name, (source, heads_in) in self._sources.items():
@@ -97,10 +102,10 @@ class GardenArrays(collections.abc.Mapping):
             result[name] = shape
         return result
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._sources)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._sources)
 
 

@@ -1,11 +1,13 @@
 """Writes a model in another library's format."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from absl import logging
 
 from bert_tf.checkpoints import bilm, gpt1_numpy, hugging_face, tensorflow1, word_vectors
+from bert_tf.checkpoints.finetuned import PublishedTask
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.files import atomic_folder
@@ -15,6 +17,8 @@ from bert_tf.models.families import family_of, maps_of
 from bert_tf.models.lora import merged_weights
 from bert_tf.models.weights import export_weights, part_of
 from bert_tf.tokenizers.layout import with_padding_token
+from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import Arrays, StrPath
 
 #: The path of the token table in a model.
 TOKEN_TABLE = "embeddings/token_embeddings"
@@ -22,7 +26,7 @@ TOKEN_TABLE = "embeddings/token_embeddings"
 FORMATS = ("hf", "tf1", "numpy", "bilm", *word_vectors.FORMATS)
 
 
-def write_finetuned(encoder, arrays, task, tokenizer, path):
+def write_finetuned(encoder: Any, arrays: Arrays, task: PublishedTask, tokenizer: Tokenizer, path: StrPath) -> None:
     """Writes a fine-tuned model as Hugging Face's class of its family, completely or not at all.
 
     Args:
@@ -42,7 +46,7 @@ def write_finetuned(encoder, arrays, task, tokenizer, path):
         if tokenizer.vocabulary_size > config.vocabulary_size:
             config = dataclasses.replace(config, vocabulary_size=tokenizer.vocabulary_size)
             table = np.asarray(arrays[TOKEN_TABLE])
-            arrays = arrays | {TOKEN_TABLE: np.concatenate([table, np.zeros_like(table[:1])])}
+            arrays = {**arrays, TOKEN_TABLE: np.concatenate([table, np.zeros_like(table[:1])])}
     weights = _float32(export_weights(arrays, task.published.weights(family.maps("hf").weights)))
     with atomic_folder(path) as temporary:
         hf_config = hugging_face.write(temporary, family, config, weights, (), tokenizer, task)
@@ -51,7 +55,7 @@ def write_finetuned(encoder, arrays, task, tokenizer, path):
     _warn(path, lost | ({} if rate == task.dropout else {"task.dropout": (task.dropout, rate)}))
 
 
-def write_checkpoint(model, tokenizer, path, format="hf"):
+def write_checkpoint(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str = "hf") -> None:
     """Writes a folder, or a file of word vectors, that the originals' loaders open, completely or not at all.
 
     Args:
@@ -92,7 +96,7 @@ def write_checkpoint(model, tokenizer, path, format="hf"):
         folder: (config, _float32(export_weights(named, weight_map)), named)
         for folder, (config, named) in models.items()
     }
-    lost = {}
+    lost: dict[str, Any] = {}
     with atomic_folder(path) as temporary:
         for folder, (config, weights, named) in ready.items():
             lost |= _lost_settings(published[family.name], config, weights)

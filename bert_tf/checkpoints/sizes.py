@@ -5,9 +5,11 @@ file.
 """
 
 import math
+from typing import Any
 
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.types import Shapes, StrPath
 
 #: Arrays of one checkpoint; the largest published model of these families has under 1,000.
 MAX_ARRAYS = 20_000
@@ -15,7 +17,7 @@ MAX_ARRAYS = 20_000
 _FREE = 1 << 24
 
 
-def check_sizes(config, shapes, where):
+def check_sizes(config: Any, shapes: Shapes, where: StrPath) -> None:
     """Refuses a configuration that asks for far more than the file holds. Smaller differences are found after building.
 
     Args:
@@ -35,7 +37,7 @@ def check_sizes(config, shapes, where):
         )
 
 
-def least_numbers(config):
+def least_numbers(config: Any) -> int:
     """How many weights a model of this configuration has at least, to within a factor of four; an int."""
     settings = vars(config)
 
@@ -52,7 +54,7 @@ def least_numbers(config):
     return tables + layers * in_layer + filters * (hidden + get("highways") * filters)
 
 
-def check_stated_sizes(maps, config, shapes, scope="model"):
+def check_stated_sizes(maps: Any, config: Any, shapes: Shapes, scope: str = "model") -> None:
     """Refuses settings that cannot be read back from a checkpoint without a configuration (ELECTRA's, GPT-1's).
 
     Args:

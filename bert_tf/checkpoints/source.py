@@ -1,21 +1,25 @@
 """Opens published checkpoints, and fills models with their weights."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from bert_tf.checkpoints import bilm, finetuned, gpt1_numpy, hugging_face, tensorflow1, word_vectors
+from bert_tf.checkpoints.finetuned import PublishedTask
 from bert_tf.checkpoints.model_garden import OTHER_HEADS, GardenArrays
 from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.electra.checkpoints import split_pair
 from bert_tf.models.families import FAMILIES, maps_of
-from bert_tf.models.weights import WeightMap, by_path, load_weights, part_of
+from bert_tf.models.weights import LoadReport, WeightMap, by_path, load_weights, part_of
 from bert_tf.parsing import brief
 from bert_tf.tokenizers import load_tokenizer
+from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import StrPath
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,16 +48,16 @@ class Source:
     path: Path
     format: str
     family: str
-    config: object
-    arrays: Mapping
+    config: Any
+    arrays: Any
     weight_map: WeightMap
     padding_id: int | None = None
-    generator: object | None = None
-    objective: dict | None = None
-    hf_config: Mapping = dataclasses.field(default_factory=dict)
+    generator: Any = None
+    objective: dict[str, Any] | None = None
+    hf_config: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
-    def is_finetuned(self):
+    def is_finetuned(self) -> bool:
         """Whether it is a model with the head of a task of this library."""
         return self._published_head is not None
 
@@ -63,29 +67,30 @@ class Source:
             finetuned.published_head(self.hf_config, FAMILIES[self.family].maps("hf").heads) if self.hf_config else None
         )
 
-    def task(self):
+    def task(self) -> PublishedTask:
         """The `PublishedTask` of a fine-tuned model.
 
         Raises:
             DataError: the model is not fine-tuned.
             ConfigError: a task or labels that cannot be read.
         """
-        file = self.path / hugging_face.CONFIG
-        if not self.is_finetuned:
+        published = self._published_head
+        if published is None:
             raise DataError(
                 f"{self.path} holds no fine-tuned model: the architectures in its configuration are "
                 f"{brief(self.hf_config.get('architectures'))}; give a run of bert-tf finetune, or a directory of a class such "
                 "as BertForSequenceClassification"
             )
-        return finetuned.read_task(self.hf_config, *self._published_head, file)
+        head, published_head = published
+        return finetuned.read_task(self.hf_config, head, published_head, self.path / hugging_face.CONFIG)
 
     @property
-    def paths(self):
+    def paths(self) -> set[str]:
         """The paths of the variables that it fills, a set."""
         return {target[0] for name in self.arrays if (target := self.place(name))}
 
     @property
-    def parts(self):
+    def parts(self) -> set[str]:
         """The parts of a model that it fills, a set: layers, "pooler", "masked_lm_head", ...
 
         A masked LM head without its output bias does not count: ModernBERT's classifiers keep the layers before it.
@@ -94,12 +99,12 @@ class Source:
         parts = {part_of(path) for path in paths}
         return parts if "masked_lm_head/output_bias" in paths else parts - {"masked_lm_head"}
 
-    def place(self, name):
+    def place(self, name: str) -> tuple[str, bool] | None:
         """(path, whether transposed) of the variable that an array fills, tied copies too; None where it fills no variable."""
         name = self.weight_map.canonical(name)
         return self.weight_map.target(self.weight_map.copies.get(name, name))
 
-    def fill(self, model, partly=False, fresh=()):
+    def fill(self, model: Any, partly: bool = False, fresh: Iterable[str] = ()) -> LoadReport:
         """Sets all variables of a model of `config`.
 
         Args:
@@ -119,7 +124,7 @@ class Source:
         except DataError as error:
             raise DataError(f"{self.path}: {error}") from None
 
-    def fill_task(self, model):
+    def fill_task(self, model: Any) -> LoadReport:
         """Sets all variables of the model of a fine-tuned checkpoint's task; parts of the checkpoint that the task does not need are left out.
 
         Returns:
@@ -135,7 +140,7 @@ class Source:
         except DataError as error:
             raise DataError(f"{self.path}: {error}") from None
 
-    def tokenizer(self):
+    def tokenizer(self) -> Tokenizer:
         """The tokenizer beside the weights.
 
         Raises:
@@ -164,13 +169,13 @@ class PairSource(Source):
         beside: the generator's source; `generator` is its configuration.
     """
 
-    beside: Source = None
+    beside: Any = None
 
     @property
-    def parts(self):
+    def parts(self) -> set[str]:
         return super().parts | {"generator"}
 
-    def fill(self, model, partly=False, fresh=()):
+    def fill(self, model: Any, partly: bool = False, fresh: Iterable[str] = ()) -> LoadReport:
         discriminator, generator = split_pair(by_path(model))
         if generator:  # before anything is assigned
             self._check_shared_embeddings()
@@ -202,13 +207,13 @@ class VectorsSource(Source):
         words: the tokenizer of these words.
     """
 
-    words: object = None
+    words: Any = None
 
-    def tokenizer(self):
+    def tokenizer(self) -> Tokenizer:
         return self.words
 
 
-def is_checkpoint(path):
+def is_checkpoint(path: StrPath) -> bool:
     """Whether `path` looks like a published checkpoint: a folder, a file of vectors, or the prefix of TensorFlow's."""
     if gpt1_numpy.recognize(path) or bilm.recognize(path) or word_vectors.recognize(path) or _is_pair(path):
         return True
@@ -219,7 +224,7 @@ def _is_pair(path):
     return all((Path(path) / name / hugging_face.CONFIG).is_file() for name in hugging_face.PAIR)
 
 
-def open_checkpoint(path, family=None):
+def open_checkpoint(path: StrPath, family: str | None = None) -> Source:
     """Recognizes a checkpoint and reads its configuration.
 
     Args:
@@ -267,9 +272,9 @@ def open_checkpoint(path, family=None):
             )
         named, folder, prefix = found
         name, published = family or named, maps_of("tf1")
-        if name not in published:
-            files = ", ".join(maps.config.file for maps in published.values() if maps.config)
-            raise DataError(f"{folder} has a TensorFlow checkpoint, but none of its configurations: {files}")
+        if name is None or name not in published:
+            known = ", ".join(maps.config.file for maps in published.values() if maps.config)
+            raise DataError(f"{folder} has a TensorFlow checkpoint, but none of its configurations: {known}")
         record, format = FAMILIES[name], "tf1"
         arrays = tensorflow1.TensorFlowArrays(prefix)
         config, generator = tensorflow1.read_configs(record, folder, arrays)

@@ -9,7 +9,9 @@ import glob
 import json
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -19,12 +21,15 @@ from bert_tf.config import build
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
 from bert_tf.models.families import maps_of
+from bert_tf.models.family import Family
 from bert_tf.parsing import read_json_object
+from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import Arrays, Shapes, StrPath
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
-def recognize(path):
+def recognize(path: StrPath) -> tuple[str | None, Path, Path] | None:
     """(family, folder, prefix) where `path` is such a checkpoint, its prefix or its folder, or None.
 
     The family is a name; None where neither a configuration nor an array names it.
@@ -51,7 +56,7 @@ def recognize(path):
     return found[0] if found else None, folder, prefix
 
 
-class TensorFlowArrays(collections.abc.Mapping):
+class TensorFlowArrays(collections.abc.Mapping[str, np.ndarray]):
     """The variables of a TensorFlow checkpoint by name, read one by one.
 
     Args:
@@ -61,7 +66,7 @@ class TensorFlowArrays(collections.abc.Mapping):
         DataError: the files are missing or damaged, or hold more than they have bytes for.
     """
 
-    def __init__(self, prefix):
+    def __init__(self, prefix: StrPath) -> None:
         with explain_reading(f"{prefix}.index"), open(f"{prefix}.index", "rb"):
             pass  # TensorFlow has one error for unreadable and for damaged files
         try:
@@ -85,33 +90,33 @@ class TensorFlowArrays(collections.abc.Mapping):
                 raise DataError(f"the checkpoint {self._prefix} is cut off: '{name}' claims the shape {shape}")
 
     @property
-    def is_object_graph(self):
+    def is_object_graph(self) -> bool:
         """Whether it was written by TensorFlow 2's `tf.train.Checkpoint`."""
         return _OBJECT_GRAPH in self._names
 
     @property
-    def shapes(self):
+    def shapes(self) -> Shapes:
         """dict from name to shape, a list."""
         return self._reader.get_variable_to_shape_map()
 
-    def __contains__(self, name):
+    def __contains__(self, name: object) -> bool:
         return self._reader.has_tensor(name)
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> np.ndarray:
         try:
             value = self._reader.get_tensor(name)
         except (tf.errors.OpError, IndexError) as error:
             raise DataError(f"cannot read '{name}' in the checkpoint {self._prefix}: {error}") from None
         return value.astype("float32") if getattr(value, "dtype", None) == "bfloat16" else value
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._names)
 
 
-def read_configs(family, folder, arrays):
+def read_configs(family: Family, folder: Path, arrays: Any) -> tuple[Any, Any]:
     """The configurations of the encoder and of the generator beside it; None for no generator.
 
     Args:
@@ -129,7 +134,9 @@ def read_configs(family, folder, arrays):
     return build(family.config, maps.config.read(read_json_object(file), file), str(file)), None
 
 
-def write(folder, family, config, weights, tokenizer, generator=None):
+def write(
+    folder: StrPath, family: Family, config: Any, weights: Arrays, tokenizer: Tokenizer | None, generator: Any = None
+) -> None:
     """Writes the configuration, the checkpoint and the tokenizer's files into an existing folder.
 
     The checkpoint's prefix is `<family>_model.ckpt`. `family` is the `Family`; `generator` is the configuration

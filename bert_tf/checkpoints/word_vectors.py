@@ -10,7 +10,9 @@
 import codecs
 import mmap
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,9 @@ from bert_tf.models.weights import WeightMap
 from bert_tf.models.word_vectors.config import WordVectorsConfig
 from bert_tf.parsing import brief
 from bert_tf.tokenizers import whole_word_tokenizer
+from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.tokenizers.wordpiece.whole_words import SPECIAL_TOKENS
+from bert_tf.types import Arrays, StrPath
 
 FORMATS = ("word2vec", "word2vec_binary", "glove")
 WEIGHTS = WeightMap(arrays={"vectors": "embeddings/token_embeddings"})
@@ -30,12 +34,12 @@ _LONGEST_LINE = 1 << 24
 _GZIP = b"\x1f\x8b"
 
 
-def recognize(path):
+def recognize(path: StrPath) -> bool:
     """Whether `path` is a file. Only word vectors are; other checkpoints are folders, or the prefix of files."""
     return Path(path).is_file()
 
 
-def read_checkpoint(path):
+def read_checkpoint(path: StrPath) -> tuple[WordVectorsConfig, Arrays, Tokenizer]:
     """A file of vectors as (configuration, {"vectors": table}, tokenizer), the special tokens first.
 
     The tokenizer lowercases if no word has a capital letter, and then drops accents if no word has one. A special token
@@ -63,7 +67,7 @@ def read_checkpoint(path):
     return WordVectorsConfig(*table.shape), {"vectors": table}, tokenizer
 
 
-def read_vectors(path):
+def read_vectors(path: StrPath) -> tuple[list[str], np.ndarray]:
     """The words and vectors of a file, whose format is recognized.
 
     Args:
@@ -114,7 +118,8 @@ def _numbers(line, size):
 
 def _read_text(path, count, size):
     """The vectors of a text file. `count` is the number of words that its header states; None without a header."""
-    words, rows = {}, []
+    words: dict[str, int] = {}
+    rows = []
     with open(path, "rb") as file:
         if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
             file.seek(0)
@@ -149,7 +154,8 @@ def _problem(line, size):
 
 
 def _read_binary(path, count, size, position):
-    words, width, bytes_there = {}, 4 * size, Path(path).stat().st_size
+    words: dict[str, int] = {}
+    width, bytes_there = 4 * size, Path(path).stat().st_size
     if bytes_there < position + count * (width + 1):
         raise DataError(
             f"{path} is truncated or damaged: {count:,} words with {size} float32 numbers do not fit into {bytes_there:,} bytes"
@@ -177,7 +183,7 @@ def _read_binary(path, count, size, position):
     return list(words), vectors
 
 
-def write_vectors(path, words, vectors, format):
+def write_vectors(path: StrPath, words: Iterable[str], vectors: np.ndarray, format: str) -> None:
     """Writes vectors to one file, completely or not at all.
 
     Args:
@@ -204,7 +210,7 @@ def write_vectors(path, words, vectors, format):
             file.write(word.encode("utf-8") + b" " + numbers + b"\n")
 
 
-def write_table(encoder, tokenizer, path, format):
+def write_table(encoder: Any, tokenizer: Tokenizer | None, path: StrPath, format: str) -> None:
     """Writes the token table of an encoder, one row for each token; special tokens are left out.
 
     Args:

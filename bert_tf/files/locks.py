@@ -3,24 +3,27 @@
 import contextlib
 import fcntl
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 from absl import logging
 
 from bert_tf.errors import RunDirectoryError
 from bert_tf.files.os_errors import explain_disk_errors
 from bert_tf.files.reading import is_there
+from bert_tf.types import StrPath
 
 #: The environment variable that turns locks off ("off"), for file systems that have none.
 LOCKS = "BERT_TF_LOCKS"
 #: The file that is locked for a folder.
 LOCK = ".lock"
 
-_held = []  # the folders that this process has locked, as real paths
+_held: list[str] = []  # the folders that this process has locked, as real paths
 
 
 @contextlib.contextmanager
-def lock_directory(path, wait=False):
+def lock_directory(path: StrPath, wait: bool = False) -> Iterator[Callable[[], bool]]:
     """Holds `path` for this process; the kernel lets go when the process ends, however it ends.
 
     A folder that was made for the lock and received nothing else is removed again.
@@ -61,14 +64,14 @@ def lock_directory(path, wait=False):
             return
 
 
-def holds(path):
+def holds(path: StrPath) -> bool:
     """Whether this process has locked `path`, or a folder that it lies in."""
     path = Path(os.path.realpath(path))
     return any(str(folder) in _held for folder in (path, *path.parents))
 
 
 @contextlib.contextmanager
-def lock_file(path):
+def lock_file(path: StrPath) -> Iterator[IO[bytes]]:
     """Opens a file, which is made if missing, and holds it for this process.
 
     Yields:
@@ -87,7 +90,7 @@ def lock_file(path):
                 return
 
 
-def is_same(path, descriptor):
+def is_same(path: StrPath, descriptor: int) -> bool:
     """Whether the open file or folder lies at `path`."""
     with contextlib.suppress(OSError):
         return os.path.samestat(os.stat(path), os.fstat(descriptor))

@@ -5,12 +5,14 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Iterator
 
-from bert_tf.errors import DataError, RunDirectoryError
+from bert_tf.errors import DataError, RunDirectoryError, UserError
+from bert_tf.types import StrPath
 
 
 @contextlib.contextmanager
-def explain_disk_errors(path):
+def explain_disk_errors(path: StrPath) -> Iterator[None]:
     """Turns an error of the operating system while writing into one sentence that names the path.
 
     The same for the errors that safetensors and TensorFlow raise in its place. Other errors pass through.
@@ -24,7 +26,7 @@ def explain_disk_errors(path):
         raise RunDirectoryError(f"cannot write {path}: {reason}") from error
 
 
-_REASONS = {
+_REASONS: dict[int, str | None] = {
     errno.ENOSPC: "the disk is full; free some space and run the same command again",
     errno.EDQUOT: "the disk quota is used up; free some space and run the same command again",
     errno.EFBIG: "the file would be larger than the limit of this process or file system (see 'ulimit -f')",
@@ -44,7 +46,7 @@ _REASONS = {
 def _disk_reason(error):
     """The reason of an error of the operating system, in words; None for another error."""
     if isinstance(error, OSError):
-        return _REASONS.get(error.errno, error.strerror)
+        return _REASONS.get(error.errno or 0, error.strerror)
     if isinstance(error, UnicodeEncodeError):
         return None
     text = str(error)
@@ -58,7 +60,7 @@ def _disk_reason(error):
 
 
 @contextlib.contextmanager
-def explain_reading(path, error_class=DataError):
+def explain_reading(path: StrPath, error_class: type[UserError] = DataError) -> Iterator[None]:
     """Turns an error of the operating system while reading into one sentence that names the path.
 
     Pipes and devices are refused too: files are read more than once, and a pipe may never deliver anything.
@@ -69,7 +71,7 @@ def explain_reading(path, error_class=DataError):
     except FileNotFoundError:
         raise error_class(f"there is no file {path}") from None
     except OSError as error:
-        reason = _REASONS.get(error.errno, error.strerror or error)
+        reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
         raise error_class(f"cannot read {path}: {reason}") from None
 
 

@@ -6,15 +6,16 @@ from pathlib import Path
 
 from bert_tf.errors import RunDirectoryError
 from bert_tf.files.os_errors import explain_reading
+from bert_tf.types import StrPath
 
 
-def sha256(path):
+def sha256(path: StrPath) -> str:
     """The SHA-256 of a file, in hex."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def list_folder(path):
+def list_folder(path: StrPath) -> list[Path]:
     """The paths in a folder, sorted by name; an empty list for a folder that does not exist.
 
     `Path.glob` and `Path.exists` do not tell an unreadable folder from an empty one.
@@ -30,7 +31,7 @@ def list_folder(path):
             return []
 
 
-def is_there(path):
+def is_there(path: StrPath) -> bool:
     """Whether there is a file or folder at `path`.
 
     Raises:

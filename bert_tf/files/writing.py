@@ -12,17 +12,20 @@ import os
 import secrets
 import shutil
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Any
 
 from bert_tf.errors import RunDirectoryError
 from bert_tf.files.locks import LOCK, holds, is_same, lock_directory
 from bert_tf.files.os_errors import explain_disk_errors
+from bert_tf.types import StrPath
 
 _UNFINISHED, _REPLACED = ".bert_tf", ".bert_tf_replaced"
 
 
 @contextlib.contextmanager
-def atomic_path(path, replace=True):
+def atomic_path(path: StrPath, replace: bool = True) -> Iterator[Path]:
     """Gives the path of an empty file, which becomes `path` when the block succeeds.
 
     A reader sees the old file or the new one, never a part. A block that raises leaves no trace. A link is followed:
@@ -63,14 +66,14 @@ def atomic_path(path, replace=True):
 
 
 @contextlib.contextmanager
-def atomic_write(path, mode="w", replace=True):
+def atomic_write(path: StrPath, mode: str = "w", replace: bool = True) -> Iterator[IO[Any]]:
     """Opens a file that becomes `path` when the block succeeds, as `atomic_path`."""
-    encoding = {} if "b" in mode else {"encoding": "utf-8"}
-    with atomic_path(path, replace) as temporary, open(temporary, mode, **encoding) as file:
+    encoding = None if "b" in mode else "utf-8"
+    with atomic_path(path, replace) as temporary, open(temporary, mode, encoding=encoding) as file:
         yield file
 
 
-def check_output(path):
+def check_output(path: StrPath) -> int | None:
     """Refuses a path at which no file can be written. For commands that compute for long before they write.
 
     Returns:
@@ -96,7 +99,7 @@ def check_output(path):
 
 
 @contextlib.contextmanager
-def atomic_folder(path, replace=False):
+def atomic_folder(path: StrPath, replace: bool = False) -> Iterator[Path]:
     """Makes a folder that appears with all its files or not at all.
 
     It is locked while the block runs, unless this process has already locked it or a folder that it lies in.
@@ -148,7 +151,7 @@ def _exists_error(path):
     return RunDirectoryError(f"{path} exists already; choose another file, or remove it")
 
 
-def sync(path):
+def sync(path: StrPath) -> None:
     """Waits until a file, or the entries of a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:

@@ -12,16 +12,23 @@ that end may join the finished, the best k of the others stay alive.
 | texts without stop token at the limit | returned if none finished | finished like the others |
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import keras
 from keras import ops
 
+from bert_tf.generation.restrictions import Restrictions
 from bert_tf.generation.sampling import SAME, is_any, restrictions_of_texts
-from bert_tf.generation.steps import repeat
+from bert_tf.generation.steps import Steps, repeat
+from bert_tf.types import Tensor
 
 _NEVER = -1e9
 
 
-def beam_search(steps, config, restrictions, filler=0, each=SAME):
+def beam_search(
+    steps: Steps, config: Any, restrictions: Restrictions, filler: int = 0, each: Mapping[str, Tensor] = SAME
+) -> dict[str, Tensor]:
     """The `config.n_best` best of `config.beams` texts for each prompt.
 
     Wu et al. 2016 (arXiv:1609.08144), section 7; `tensor2tensor/utils/beam_search.py`, or transformers, by

@@ -1,7 +1,9 @@
 """The settings of generation. No Keras is imported."""
 
+from __future__ import annotations
+
 import dataclasses
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from bert_tf.config import Range, build, check_fields
 from bert_tf.errors import ConfigError
@@ -63,7 +65,7 @@ class GenerationConfig:
     repetition_penalty: Annotated[float, Range(above=0)] = 1.0
     stop_strings: tuple[str, ...] = ()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_fields(self)
         if self.min_new_tokens > self.max_new_tokens:
             raise ConfigError(
@@ -81,7 +83,7 @@ class GenerationConfig:
         if "" in self.stop_strings:
             raise ConfigError("stop_strings has an empty string, at which every text would end; remove it")
 
-    def replace(self, settings):
+    def replace(self, settings: dict[str, Any]) -> GenerationConfig:
         """These settings with some of them changed; with another method, those of the old one get their defaults.
 
         Args:
@@ -93,7 +95,7 @@ class GenerationConfig:
         Example:
             GenerationConfig(method="beam_search", beams=8).replace({"method": "greedy"})
         """
-        kept = self
+        kept: Any = self
         if settings.get("method", self.method) != self.method:
             own = {name: getattr(GenerationConfig, name) for name in _SETTINGS_OF.get(self.method, ())}
             kept = dataclasses.replace(self, method="greedy", **own)

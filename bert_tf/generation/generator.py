@@ -1,6 +1,8 @@
 """Generates texts from prompts."""
 
 import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from keras import ops
@@ -14,6 +16,8 @@ from bert_tf.generation.restrictions import Restrictions
 from bert_tf.generation.sampling import next_token
 from bert_tf.generation.stop_strings import StopStrings, unwritable
 from bert_tf.parsing import brief
+from bert_tf.tokenizers.frame import Frame
+from bert_tf.tokenizers.tokenizer import Tokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Generated:
     """
 
     text: str
-    token_ids: list
+    token_ids: list[int]
     score: float
     finished: bool
 
@@ -62,16 +66,24 @@ class TextGenerator:
             print(piece, end="")
     """
 
-    def __init__(self, model, tokenizer, stop_tokens=(), allowed_tokens=None, frame=None):
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Tokenizer,
+        stop_tokens: Iterable[str] = (),
+        allowed_tokens: Iterable[str] | None = None,
+        frame: Frame | None = None,
+    ) -> None:
         self.tokenizer, self.prompts = tokenizer, PromptTokenizer(model, tokenizer, frame)
         self.model = self.prompts.model
         self.stop_ids = tuple(sorted({*self.prompts.frame.stop_ids, *map(self._id, stop_tokens)}))
         self.allowed_ids = None if allowed_tokens is None else tuple(map(self._id, allowed_tokens))
         if self.allowed_ids is None and tokenizer.vocabulary_size < self.model.config.vocabulary_size:
             self.allowed_ids = tuple(range(tokenizer.vocabulary_size))
-        self._compiled, self._stop_strings = {}, {}
+        self._compiled: dict[Any, Any] = {}
+        self._stop_strings: dict[tuple[str, ...], StopStrings] = {}
 
-    def __call__(self, prompts, config=GenerationConfig()):
+    def __call__(self, prompts: list[str], config: GenerationConfig = GenerationConfig()) -> list[list[Generated]]:
         """Generates texts for each prompt.
 
         Args:
@@ -93,7 +105,7 @@ class TextGenerator:
             for texts in zip(result["token_ids"], result["lengths"], result["scores"])
         ]
 
-    def stream(self, prompt, config=GenerationConfig()):
+    def stream(self, prompt: str, config: GenerationConfig = GenerationConfig()) -> Iterator[str]:
         """Yields the text of one prompt piece by piece, as soon as its characters are known.
 
         Together the pieces are the text of `__call__`. A stop string stops the computation, too.
@@ -127,13 +139,13 @@ class TextGenerator:
             raise ConfigError(f"the vocabulary has no token {brief(token)}; spell it as the vocabulary file does")
         return self.tokenizer.token_to_id(token)
 
-    def restrictions(self, config):
+    def restrictions(self, config: GenerationConfig) -> Restrictions:
         """The `Restrictions` of a configuration, with this generator's tokens."""
         return Restrictions(
             self.stop_ids, config.min_new_tokens, config.no_repeat_ngram, self.allowed_ids, config.repetition_penalty
         )
 
-    def stop_strings(self, config):
+    def stop_strings(self, config: GenerationConfig) -> StopStrings:
         """The `StopStrings` of a configuration, made once.
 
         Raises:

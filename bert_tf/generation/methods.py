@@ -1,10 +1,23 @@
 """Generates with the method that a configuration names."""
 
+from collections.abc import Callable, Mapping
+
 from bert_tf.generation.beams import beam_search
+from bert_tf.generation.generation_config import GenerationConfig
+from bert_tf.generation.restrictions import Restrictions
 from bert_tf.generation.sampling import SAME, generate_tokens
+from bert_tf.generation.steps import Steps
+from bert_tf.types import Tensor
 
 
-def generate(steps, config, restrictions, filler=0, each=SAME, ends=None):
+def generate(
+    steps: Steps,
+    config: GenerationConfig,
+    restrictions: Restrictions,
+    filler: int = 0,
+    each: Mapping[str, Tensor] = SAME,
+    ends: Callable[[Tensor, Tensor], Tensor] | None = None,
+) -> dict[str, Tensor]:
     """Generates tokens for each prompt with `beam_search` or `generate_tokens`, by `config.method`.
 
     Args:

@@ -1,5 +1,8 @@
 """Encodes prompts as rows of a model, and decodes the tokens that it writes."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import numpy as np
 
 from bert_tf.encodings import is_unicode
@@ -7,6 +10,8 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation.steps import DecoderSteps, EncoderDecoderSteps
 from bert_tf.parsing import brief
 from bert_tf.tokenizers.frame import Frame
+from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import Tensor
 
 
 class PromptTokenizer:
@@ -44,7 +49,7 @@ class PromptTokenizer:
         prompts.text(tokenizer.encode("in paris"))  # ' in paris'
     """
 
-    def __init__(self, model, tokenizer, frame=None):
+    def __init__(self, model: Any, tokenizer: Tokenizer, frame: Frame | None = None) -> None:
         backbone = getattr(model, "backbone", model)
         if frame is None and backbone is not model:
             if not hasattr(model, "frame"):
@@ -71,7 +76,7 @@ class PromptTokenizer:
             frame = Frame.answering(tokenizer) if is_source else Frame.continuing(tokenizer)
         self.frame = frame
 
-    def ids(self, text):
+    def ids(self, text: str) -> list[int]:
         """The ids of one prompt, a list of int.
 
         A text without tokens becomes the special tokens of the frame. Where the frame has none, and the model continues
@@ -93,7 +98,7 @@ class PromptTokenizer:
             raise DataError(f"the prompt {brief(text)} has no token; give at least one word")
         return framed
 
-    def rows(self, texts, max_new_tokens=0):
+    def rows(self, texts: list[str], max_new_tokens: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """The prompts as int32 [B, S], and bool [B, S], True at real tokens.
 
         Args:
@@ -111,7 +116,7 @@ class PromptTokenizer:
             self._check_length(text, ids, max_new_tokens)
         return pad_sequences(prompts, self.tokenizer.pad_id, on_the_left=not self.has_encoder)
 
-    def text(self, ids):
+    def text(self, ids: Iterable[int]) -> str:
         """The text of generated tokens, without padding and the tokens that end a text.
 
         A text that continues its prompt begins with the space between the two, if there is one.
@@ -121,7 +126,9 @@ class PromptTokenizer:
             [i for i in map(int, ids) if i not in not_shown], continues=not self.frame.is_source
         )
 
-    def steps(self, token_ids, padding_mask, max_new_tokens, sources=None):
+    def steps(
+        self, token_ids: Tensor, padding_mask: Tensor, max_new_tokens: int | Tensor, sources: Any = None
+    ) -> DecoderSteps | EncoderDecoderSteps:
         """`DecoderSteps` or `EncoderDecoderSteps` for these rows; `sources` as the latter has them."""
         if self.has_encoder:
             return EncoderDecoderSteps(self.model, token_ids, padding_mask, max_new_tokens, self.start_id, sources)
@@ -144,13 +151,13 @@ class PromptTokenizer:
             )
 
 
-def check_list(texts):
+def check_list(texts: object) -> None:
     """Raises DataError for one text where a list is expected: each of its characters would be read as a text."""
     if isinstance(texts, str):
         raise DataError(f"{brief(texts)} is one text; give a list of texts, [{brief(texts)}]")
 
 
-def check_unicode(text):
+def check_unicode(text: Any) -> None:
     """Raises DataError for a value that is not a str, and for lone surrogates, which a shell makes of bytes that are not UTF-8."""
     if not isinstance(text, str):
         raise DataError(f"a text must be a str, got {brief(text)}")
@@ -158,7 +165,9 @@ def check_unicode(text):
         raise DataError(f"{brief(text)} holds what is not a character of Unicode; give it as UTF-8")
 
 
-def pad_sequences(sequences, pad_id, on_the_left=False):
+def pad_sequences(
+    sequences: Sequence[Sequence[int]], pad_id: int, on_the_left: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Lists of ids as int32 [B, S], and bool [B, S], True at real tokens.
 
     Example:

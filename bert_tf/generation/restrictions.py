@@ -6,6 +6,7 @@ import numpy as np
 from keras import ops
 
 from bert_tf.errors import ConfigError
+from bert_tf.types import Tensor
 
 _NEVER = -1e9
 
@@ -30,17 +31,17 @@ class Restrictions:
         digits_only = Restrictions(stop_ids=[0], allowed_ids=range(10, 20))
     """
 
-    stop_ids: tuple = ()
-    min_new_tokens: int = 0
+    stop_ids: tuple[int, ...] = ()
+    min_new_tokens: int | Tensor = 0
     no_repeat_ngram: int | None = None
-    allowed_ids: tuple | None = None
+    allowed_ids: tuple[int, ...] | None = None
     repetition_penalty: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.allowed_ids is not None and len(self.allowed_ids) == 0:
             raise ConfigError("allowed_ids is empty; name at least one token")
 
-    def apply(self, logits, tokens, real, column, index):
+    def apply(self, logits: Tensor, tokens: Tensor, real: Tensor, column: Tensor, index: Tensor) -> Tensor:
         """The logits with those of excluded tokens at -1e9, and those of repeated tokens lowered.
 
         Args:

@@ -2,19 +2,31 @@
 
 import dataclasses
 import types
+from collections.abc import Callable, Mapping, Sequence
 
 import keras
 from keras import ops
 
 from bert_tf.backend import largest, uniform_of
 from bert_tf.errors import ConfigError
+from bert_tf.generation.generation_config import GenerationConfig
+from bert_tf.generation.restrictions import Restrictions
+from bert_tf.generation.steps import Steps
+from bert_tf.types import Tensor
 
 #: The settings of a `GenerationConfig` that may differ between the texts of a batch.
 TEXT_SETTINGS = ("max_new_tokens", "min_new_tokens", "seed", "temperature", "top_k", "top_p")
-SAME = types.MappingProxyType({})
+SAME: Mapping[str, Tensor] = types.MappingProxyType({})
 
 
-def generate_tokens(steps, config, restrictions, filler=0, each=SAME, ends=None):
+def generate_tokens(
+    steps: Steps,
+    config: GenerationConfig,
+    restrictions: Restrictions,
+    filler: int = 0,
+    each: Mapping[str, Tensor] = SAME,
+    ends: Callable[[Tensor, Tensor], Tensor] | None = None,
+) -> dict[str, Tensor]:
     """Generates greedily or by sampling until every text has ended or has `config.max_new_tokens` tokens.
 
     Args:
@@ -79,20 +91,29 @@ def generate_tokens(steps, config, restrictions, filler=0, each=SAME, ends=None)
     return {"token_ids": tokens[:, prompt_length:], "lengths": lengths, "scores": scores}
 
 
-def next_token(logits, tokens, real, column, index, config, restrictions, each=SAME):
+def next_token(
+    logits: Tensor,
+    tokens: Tensor,
+    real: Tensor,
+    column: Tensor,
+    index: Tensor,
+    config: GenerationConfig,
+    restrictions: Restrictions,
+    each: Mapping[str, Tensor] = SAME,
+) -> Tensor:
     """int32 [B]: the tokens that `config.method` chooses; the other arguments are those of `Restrictions.apply`."""
     logits = restrictions.apply(logits, tokens, real, column, index)
     return largest(logits) if config.method == "greedy" else sample(logits, config, index, each)
 
 
-def restrictions_of_texts(restrictions, each, count=1):
+def restrictions_of_texts(restrictions: Restrictions, each: Mapping[str, Tensor], count: int = 1) -> Restrictions:
     """The `Restrictions` with each text's own minimum length, `count` times one after the other."""
     if "min_new_tokens" not in each:
         return restrictions
     return dataclasses.replace(restrictions, min_new_tokens=ops.repeat(each["min_new_tokens"], count))
 
 
-def sample(logits, config, index, each=SAME):
+def sample(logits: Tensor, config: GenerationConfig, index: Tensor, each: Mapping[str, Tensor] = SAME) -> Tensor:
     """A random token a row: int32 [B] from float32 [B, V].
 
     By inversion: one uniform number a row, compared with the cumulative probabilities. It is a pure function of
@@ -127,7 +148,7 @@ def sample(logits, config, index, each=SAME):
     return ops.cast(choice if ids is None else ops.take_along_axis(ids, choice, axis=-1), "int32")[:, 0]
 
 
-def is_any(token_ids, ids):
+def is_any(token_ids: Tensor, ids: Sequence[int]) -> Tensor:
     """bool of the shape of `token_ids`: which are among `ids`, a tuple of int."""
     found = token_ids < 0
     for i in ids:

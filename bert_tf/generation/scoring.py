@@ -1,7 +1,11 @@
 """How probable a text is: log-likelihoods of continuations, perplexity of documents."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from keras import ops
@@ -10,6 +14,9 @@ from bert_tf.backend import as_graph
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation.prompts import PromptTokenizer, check_list, check_unicode, pad_sequences
 from bert_tf.parsing import brief
+from bert_tf.tokenizers.frame import Frame
+from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import Tensor
 
 #: Batches of windows that are read before they are sorted by length and computed.
 _BATCHES = 4
@@ -53,22 +60,22 @@ class Perplexity:
     words: int
     bytes: int
 
-    def plus(self, nll=0.0, tokens=0, words=0, bytes=0):
+    def plus(self, nll: float = 0.0, tokens: int = 0, words: int = 0, bytes: int = 0) -> Perplexity:
         """This and further text."""
         return Perplexity(self.nll + nll, self.tokens + tokens, self.words + words, self.bytes + bytes)
 
     @property
-    def per_token(self):
+    def per_token(self) -> float:
         """exp(nll / tokens): depends on the vocabulary."""
         return _exp(self.nll / self.tokens)
 
     @property
-    def per_word(self):
+    def per_word(self) -> float:
         """exp(nll / words): comparable between vocabularies, on the same text."""
         return _exp(self.nll / self.words)
 
     @property
-    def bits_per_byte(self):
+    def bits_per_byte(self) -> float:
         """nll / bytes in bits: comparable between vocabularies and languages."""
         return self.nll / self.bytes / math.log(2)
 
@@ -95,7 +102,7 @@ class TextScorer:
         scorer.perplexity(["a good film.", "in paris."]).per_token
     """
 
-    def __init__(self, model, tokenizer, batch_size=8, frame=None):
+    def __init__(self, model: Any, tokenizer: Tokenizer, batch_size: int = 8, frame: Frame | None = None) -> None:
         self.tokenizer, self.batch_size = tokenizer, batch_size
         self.prompts = PromptTokenizer(model, tokenizer, frame)
         self.model = self.prompts.model
@@ -105,7 +112,7 @@ class TextScorer:
         shapes = [((None, None), "int32"), ((None, None), "bool")]
         self._compiled_scores = as_graph(self.token_scores, shapes * (2 if self.has_encoder or self.has_prefix else 1))
 
-    def continuations(self, pairs):
+    def continuations(self, pairs: Sequence[tuple[str, str]]) -> list[ContinuationScore]:
         """Scores continuations after their contexts.
 
         With a model that continues texts, context and continuation are tokenized together and split where the
@@ -144,7 +151,7 @@ class TextScorer:
             )
         return results
 
-    def tokens(self, texts, keeps_start=True):
+    def tokens(self, texts: list[str], keeps_start: bool = True) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """The log-probability of each token of texts that are continued, each text for itself.
 
         Args:
@@ -169,12 +176,14 @@ class TextScorer:
         if not keeps_start and self.start_id is not None:
             firsts = self._score([ids[:2] for ids in rows])
             others = self._score([ids[1:] for ids in rows])
-            scored = [tuple(map(np.concatenate, zip(*parts))) for parts in zip(firsts, others)]
+            scored = [(np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]])) for a, b in zip(firsts, others)]
         else:
             scored = self._score(rows)
         return [(np.array(ids[1:], np.int32), *of_text) for ids, of_text in zip(rows, scored)]
 
-    def target_tokens(self, sources, targets):
+    def target_tokens(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         """The log-probability of each token of targets that an encoder-decoder writes after sources.
 
         Args:
@@ -191,7 +200,13 @@ class TextScorer:
             self._check_length(len(ids), self.tokenizer.decode(ids))
         return self._score([[self.start_id, *ids] for ids in targets], sources)
 
-    def perplexity(self, documents, length=None, stride=None, progress=None):
+    def perplexity(
+        self,
+        documents: Iterable[str],
+        length: int | None = None,
+        stride: int | None = None,
+        progress: Callable[[Perplexity, float], None] | None = None,
+    ) -> Perplexity:
         """The negative log-likelihood of documents, each for itself.
 
         A document longer than `length` is read in windows that begin every `stride` tokens. Each token is predicted
@@ -260,7 +275,7 @@ class TextScorer:
 
     def _add_windows(self, total, windows):
         """`total` and the new tokens of some windows."""
-        nll = tokens = 0
+        nll, tokens = 0.0, 0
         for (log_p, _), (_, new) in zip(self._score([ids for ids, _ in windows]), windows):
             nll -= float(log_p[new - 1 :].sum(dtype="float64"))
             tokens += len(log_p) - (new - 1)
@@ -293,7 +308,7 @@ class TextScorer:
             ids = [*source_ids, *target_ids]
             self._check_length(len(ids), source + target)
             return source_ids, ids, len(source_ids) - 1
-        ids = [self.start_id, *target_ids]
+        ids = [*self._start, *target_ids]
         self._check_length(len(source_ids), source)
         self._check_length(len(ids) - 1, target)
         return source_ids, ids, 0
@@ -313,10 +328,10 @@ class TextScorer:
         `sources` are what an encoder-decoder reads for each, and the prefixes for a decoder that has them.
         """
         order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))  # batches of like length
-        results = [None] * len(sequences)
+        results: list[Any] = [None] * len(sequences)
         for start in range(0, len(order), self.batch_size):
             chosen = order[start : start + self.batch_size]
-            inputs = pad_sequences([sequences[i] for i in chosen], self.tokenizer.pad_id)
+            inputs: tuple[np.ndarray, ...] = pad_sequences([sequences[i] for i in chosen], self.tokenizer.pad_id)
             if self.has_encoder or self.has_prefix:
                 inputs += pad_sequences([sources[i] for i in chosen], self.tokenizer.pad_id)
             log_p, ranks = (np.asarray(x) for x in self._compiled_scores(*inputs))
@@ -325,7 +340,9 @@ class TextScorer:
                 results[i] = log_p[row, :count], ranks[row, :count]
         return results
 
-    def token_scores(self, token_ids, padding_mask, source_ids=None, source_mask=None):
+    def token_scores(
+        self, token_ids: Tensor, padding_mask: Tensor, source_ids: Tensor = None, source_mask: Tensor = None
+    ) -> tuple[Tensor, Tensor]:
         """float32 and int32 [B, S - 1]: the log-probability and the rank of each token but the first."""
         if self.has_encoder:
             inputs = {"token_ids": source_ids, "padding_mask": source_mask, "decoder_token_ids": token_ids}
@@ -351,7 +368,7 @@ def _exp(x):
     return math.exp(x) if x < 700 else math.inf  # a text without spaces is one word
 
 
-def windows_of(total, length, stride):
+def windows_of(total: int, length: int, stride: int) -> Iterator[tuple[int, int, int]]:
     """(begin, end, first new) of the windows over `total` tokens, of which all but the first are predicted once.
 
     Example:

@@ -1,7 +1,13 @@
 """The logits of a model after the prompt, and after each further token: the interface that generation needs."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import keras
 from keras import ops
+
+from bert_tf.types import Tensor
 
 
 class DecoderSteps:
@@ -20,24 +26,24 @@ class DecoderSteps:
         logits, cache = steps.next(ops.argmax(logits, axis=-1), cache, 0)
     """
 
-    def __init__(self, model, token_ids, padding_mask, max_new_tokens):
+    def __init__(self, model: Any, token_ids: Tensor, padding_mask: Tensor, max_new_tokens: int | Tensor) -> None:
         self._model, self.token_ids = model, ops.cast(token_ids, "int32")
         self.padding_mask = ops.cast(padding_mask, "bool")
         self.prompt_length = ops.shape(token_ids)[1]
         self.max_new_tokens, self.sources = max_new_tokens, ()
         self._seen, self._position_ids = _with_new_tokens(self.padding_mask, max_new_tokens)
 
-    def first(self):
+    def first(self) -> tuple[Tensor, Any]:
         """The logits of the first new token, float32 [B, V], and the cache: a nest of tensors [B, ...]."""
         batch, length = ops.shape(self.token_ids)
         cache = self._model.empty_cache(batch, length + self.max_new_tokens)
         return self._decode(self.token_ids, cache, 0)
 
-    def next(self, token_ids, cache, index):
+    def next(self, token_ids: Tensor, cache: Any, index: Tensor) -> tuple[Tensor, Any]:
         """The logits and the cache after new token number `index`, which is `token_ids` int32 [B]."""
         return self._decode(token_ids[:, None], cache, self.prompt_length + index)
 
-    def repeat(self, count):
+    def repeat(self, count: int) -> DecoderSteps:
         """The same steps with every prompt `count` times, one after the other: [B * count, ...], and no cache."""
         prompts, mask = (ops.repeat(x, count, axis=0) for x in (self.token_ids, self.padding_mask))
         return DecoderSteps(self._model, prompts, mask, self.max_new_tokens)
@@ -67,7 +73,15 @@ class EncoderDecoderSteps:
         logits, cache = steps.first()  # [1, 100]
     """
 
-    def __init__(self, model, token_ids, padding_mask, max_new_tokens, start_id, sources=None):
+    def __init__(
+        self,
+        model: Any,
+        token_ids: Tensor,
+        padding_mask: Tensor,
+        max_new_tokens: int | Tensor,
+        start_id: int,
+        sources: Any = None,
+    ) -> None:
         self._model, self._start_id, self.max_new_tokens = model, start_id, max_new_tokens
         self._source_mask = ops.cast(padding_mask, "bool")
         token_ids = ops.cast(token_ids, "int32")
@@ -76,16 +90,16 @@ class EncoderDecoderSteps:
         self.padding_mask = ops.ones_like(self.token_ids, dtype="bool")
         self.prompt_length = 1
 
-    def first(self):
+    def first(self) -> tuple[Tensor, Any]:
         """See `DecoderSteps`."""
         cache = self._model.empty_cache(ops.shape(self.token_ids)[0], 1 + self.max_new_tokens)
         return self._decode(self.token_ids, cache, 0)
 
-    def next(self, token_ids, cache, index):
+    def next(self, token_ids: Tensor, cache: Any, index: Tensor) -> tuple[Tensor, Any]:
         """See `DecoderSteps`."""
         return self._decode(token_ids[:, None], cache, 1 + index)
 
-    def repeat(self, count):
+    def repeat(self, count: int) -> EncoderDecoderSteps:
         """See `DecoderSteps`."""
         # The encoder does not run again: the shape of its input does not matter any more.
         tokens, mask = (ops.repeat(x, count, axis=0) for x in (self.token_ids, self._source_mask))
@@ -97,6 +111,9 @@ class EncoderDecoderSteps:
         return ops.cast(self._model.output_logits(x[:, -1]), "float32"), cache
 
 
+Steps = DecoderSteps | EncoderDecoderSteps
+
+
 def _with_new_tokens(padding_mask, max_new_tokens):
     """The mask of the cache's columns, bool [B, S + N], and the position ids of the same, counted from the prompt."""
     batch, _length = ops.shape(padding_mask)
@@ -104,6 +121,6 @@ def _with_new_tokens(padding_mask, max_new_tokens):
     return mask, ops.maximum(ops.cumsum(ops.cast(mask, "int32"), axis=1) - 1, 0)
 
 
-def repeat(nest, count):
+def repeat(nest: Any, count: int) -> Any:
     """Each row of every tensor [B, ...] `count` times: [B * count, ...]."""
     return keras.tree.map_structure(lambda x: ops.repeat(x, count, axis=0), nest)

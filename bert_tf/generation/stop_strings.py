@@ -1,8 +1,12 @@
 """Strings at which a text ends."""
 
+from collections.abc import Iterable
+
 from keras import ops
 
 from bert_tf.tokenizers.ops.strings import contains_any, up_to_any
+from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import Tensor
 
 
 class StopStrings:
@@ -27,21 +31,23 @@ class StopStrings:
         stop.cut("a good film in paris")  # ('a good ', True)
     """
 
-    def __init__(self, strings, tokenizer, not_shown_ids, continues=False):
+    def __init__(
+        self, strings: Iterable[str], tokenizer: Tokenizer, not_shown_ids: Iterable[int], continues: bool = False
+    ) -> None:
         self.strings, self.tokenizer, self.not_shown_ids = tuple(strings), tokenizer, tuple(sorted({*not_shown_ids}))
         self.continues = continues
 
-    def __call__(self, token_ids, lengths):
+    def __call__(self, token_ids: Tensor, lengths: Tensor) -> Tensor:
         return contains_any(self._shown(token_ids, lengths), self.strings)
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(self.strings)
 
-    def texts(self, token_ids, lengths):
+    def texts(self, token_ids: Tensor, lengths: Tensor) -> Tensor:
         """tf.string [B]: the texts up to where the first of the strings begins."""
         return up_to_any(self._shown(token_ids, lengths), self.strings)
 
-    def cut(self, text):
+    def cut(self, text: str) -> tuple[str, bool]:
         """A Python text up to where the first of the strings begins, and whether there is one."""
         begins = [begin for begin in map(text.find, self.strings) if begin >= 0]
         return (text[: min(begins)], True) if begins else (text, False)
@@ -54,7 +60,7 @@ class StopStrings:
         return self.tokenizer.detokenize(token_ids, shown, continues=self.continues)
 
 
-def unwritable(tokenizer, string):
+def unwritable(tokenizer: Tokenizer, string: str) -> str | None:
     """What a tokenizer reads instead of a string between two words, if it cannot write the string; else None."""
     decoded = tokenizer.decode(tokenizer.encode(f"a {string} a"))
     return None if string in decoded or any(string in token for token in tokenizer.vocabulary) else decoded

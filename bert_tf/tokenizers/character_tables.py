@@ -16,6 +16,7 @@ does to characters is read off that implementation, not rewritten here.
 
 import functools
 import unicodedata
+from typing import Any
 
 import numpy as np
 from tokenizers import normalizers
@@ -35,7 +36,7 @@ _SEPARATOR = "q"
 
 
 @functools.lru_cache(maxsize=8)
-def cleaned_characters(lowercase, strip_accents, tokenize_chinese_chars):
+def cleaned_characters(lowercase: bool, strip_accents: bool, tokenize_chinese_chars: bool) -> Any:
     """The original BERT's cleaning, which Hugging Face's `BertNormalizer` does one character at a time.
 
     Control characters, private use and U+FFFD are dropped, white space becomes a space, Chinese characters are put
@@ -58,7 +59,7 @@ def cleaned_characters(lowercase, strip_accents, tokenize_chinese_chars):
 
 
 @functools.lru_cache(maxsize=1)
-def punctuation():
+def punctuation() -> frozenset[str]:
     """The characters that Hugging Face's `BertPreTokenizer` makes words of their own."""
     others = [chr(c) for c in _TABLED if c >= 0x80]
     pieces = BertPreTokenizer().pre_tokenize_str(_SEPARATOR.join(others))
@@ -68,7 +69,7 @@ def punctuation():
 
 
 @functools.lru_cache(maxsize=8)
-def spaced_words(lowercase=True, strip_accents=True, tokenize_chinese_chars=True):
+def spaced_words(lowercase: bool = True, strip_accents: bool = True, tokenize_chinese_chars: bool = True) -> Any:
     """BERT's cleaning, with a space on either side of each punctuation mark: words are what spaces separate.
 
     With all three settings it is what Hugging Face's OpenAIGPTTokenizer does. (GPT-1's authors cleaned
@@ -81,18 +82,18 @@ def spaced_words(lowercase=True, strip_accents=True, tokenize_chinese_chars=True
     return table
 
 
-def white_space():
+def white_space() -> frozenset[str]:
     """The characters that Unicode calls White_Space."""
     return frozenset(c for c in map(chr, range(0x3001)) if c.isspace() and not "\x1c" <= c <= "\x1f")
 
 
 @functools.lru_cache(maxsize=1)
-def plain_characters():
+def plain_characters() -> Any:
     """White space becomes a space; all else stays."""
     return dict.fromkeys(white_space(), " ")
 
 
-def ranges_of(characters):
+def ranges_of(characters: Any) -> str:
     """Characters as the inside of a class in a regular expression, of RE2 and of `tokenizers`.
 
     Example:
@@ -105,7 +106,7 @@ def ranges_of(characters):
 
 
 @functools.lru_cache(maxsize=1)
-def word_characters():
+def word_characters() -> Any:
     r"""The characters that `\w` of the `tokenizers` package's `Whitespace` means, as a list."""
     others = [chr(c) for c in _TABLED if not chr(c).isspace()]
     pieces = Whitespace().pre_tokenize_str(" ".join(f"{_SEPARATOR}{c}" for c in others))
@@ -113,13 +114,13 @@ def word_characters():
     return [piece[1] for piece, _ in pieces if len(piece) == 2 and piece[0] == _SEPARATOR]
 
 
-def is_private(character):
+def is_private(character: str) -> bool:
     """Whether Unicode leaves the character to private use: cleaning drops it from every text."""
     code = ord(character)
     return 0xE000 <= code < 0xF900 or any(code in plane for plane in _PRIVATE_PLANES)
 
 
-def private_code_points():
+def private_code_points() -> Any:
     """bool [0x110000]: True at private use beyond the basic plane."""
     result = np.zeros(NUM_CODE_POINTS, bool)
     for plane in _PRIVATE_PLANES:
@@ -148,7 +149,7 @@ _ICU_MISSED_PUNCTUATION = "\u166d\U000111c9"
 
 
 @functools.lru_cache(maxsize=8)
-def operator_characters(lowercase, strip_accents, tokenize_chinese_chars):
+def operator_characters(lowercase: bool, strip_accents: bool, tokenize_chinese_chars: bool) -> Any:
     """The cleaning table, adjusted so that tensorflow-text splits words where Hugging Face does.
 
     A character that tensorflow-text alone would split off is written as a stand-in of private use (which no cleaned
@@ -179,18 +180,18 @@ def _private_supply():
         yield from plane
 
 
-def white_space_of_python():
+def white_space_of_python() -> list[str]:
     """The characters at which `str.split` of Python separates words, as a list."""
     return [character for character in map(chr, range(0x3001)) if character.isspace()]
 
 
-def combining_characters():
+def combining_characters() -> list[str]:
     """The characters that Unicode calls combining, as a list: accents and other marks."""
     return [character for character in map(chr, _TABLED) if unicodedata.combining(character)]
 
 
 @functools.lru_cache(maxsize=4)
-def sentencepiece_characters(lowercase, keep_accents):
+def sentencepiece_characters(lowercase: bool, keep_accents: bool) -> Any:
     """What ALBERT's and XLNet's authors do to the text before SentencePiece sees it.
 
     White space of Python's `str.split` becomes a space; without `keep_accents` characters are decomposed (NFKD) and
@@ -210,7 +211,7 @@ def sentencepiece_characters(lowercase, keep_accents):
 
 
 @functools.lru_cache(maxsize=4)
-def composed_characters(charsmap, lowercase, splits_words):
+def composed_characters(charsmap: bytes, lowercase: bool, splits_words: bool) -> Any:
     """What a tokenizer.json of ALBERT or XLNet does: NFKD, no marks, lowercase, then SentencePiece's own table.
 
     Once accents are gone hardly a character depends on its neighbors, so all steps fit in one table. SentencePiece must
@@ -230,7 +231,7 @@ def composed_characters(charsmap, lowercase, splits_words):
     return _changed(lambda character: normalize(character).translate(spaces))
 
 
-def lowercase_characters(lowercase):
+def lowercase_characters(lowercase: bool) -> Any:
     """Each character lowercased by itself, where `lowercase` is set; accents stay."""
     return _changed(str.lower) if lowercase else {}
 

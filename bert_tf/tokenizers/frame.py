@@ -1,6 +1,12 @@
 """What stands around the text that a model reads, and what ends the text that it writes. No TensorFlow is imported."""
 
+from __future__ import annotations
+
 import dataclasses
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from bert_tf.tokenizers.tokenizer import Tokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,40 +38,40 @@ class Frame:
     """
 
     is_source: bool
-    before: tuple = ()
-    after: tuple = ()
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
     end: int | None = None
-    stop_ids: tuple = ()
+    stop_ids: tuple[int, ...] = ()
     start: int | None = None
     text_before: str = ""
 
     @classmethod
-    def continuing(cls, tokenizer, before=None):
+    def continuing(cls, tokenizer: Tokenizer, before: tuple[int, ...] | None = None) -> Self:
         """The frame of a decoder of running text; `before`: None is that of the tokenizer's layout."""
         layout = tokenizer.layout
         before = layout.before_first if before is None else before
         # GPT-2 puts its one special token between documents: it ends one and begins the next.
         starts = [*before, tokenizer.cls_id, tokenizer.eod_id, tokenizer.sep_id]
-        stop_ids = {*layout.after_first, tokenizer.eod_id, tokenizer.sep_id} - {None}
+        stop_ids = {i for i in (*layout.after_first, tokenizer.eod_id, tokenizer.sep_id) if i is not None}
         start = next((i for i in starts if i is not None), None)
         return cls(False, before, stop_ids=tuple(sorted(stop_ids)), start=start)
 
     @classmethod
-    def answering(cls, tokenizer):
+    def answering(cls, tokenizer: Tokenizer) -> Self:
         """The frame of sources and targets that each stand as a single text does."""
         layout = tokenizer.layout
         after = (*layout.after_first, *layout.at_end)
         return cls._of_sources(tokenizer, layout.before_first, after, after)
 
     @classmethod
-    def answering_in_pairs(cls, tokenizer):
+    def answering_in_pairs(cls, tokenizer: Tokenizer) -> Self:
         """The frame of sources and targets that stand as the two texts of a pair do."""
         layout = tokenizer.layout
         after = (*layout.after_first, *layout.before_second)
         return cls._of_sources(tokenizer, layout.before_first, after, (*layout.after_second, *layout.at_end))
 
     @classmethod
-    def answering_as_in_shards(cls, tokenizer):
+    def answering_as_in_shards(cls, tokenizer: Tokenizer) -> Self:
         """The frame of sources and targets that the separator ends, as shards of pairs and denoising have them."""
         return cls._of_sources(tokenizer, (), (tokenizer.sep_id,), (tokenizer.sep_id,))
 

@@ -4,11 +4,19 @@ Records refer to functions and classes as "module:attribute" (see `registry.reso
 check its settings without TensorFlow.
 """
 
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from bert_tf.registry import Registry, resolve
-from bert_tf.tokenizers.special_tokens import GPT2_ROLES
+from bert_tf.tokenizers.special_tokens import GPT2_ROLES, SpecialToken
+from bert_tf.types import StrPath
+
+if TYPE_CHECKING:
+    from bert_tf.tokenizers.tokenizer import Tokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,15 +43,22 @@ class VocabularyTrainer:
     name: str
     families: str
     function: str
-    settings: dict = dataclasses.field(default_factory=dict)
-    cased: dict | None = None
+    settings: dict[str, Any] = dataclasses.field(default_factory=dict)
+    cased: dict[str, Any] | None = None
     has_alphabet: bool = False
     has_special_tokens: bool = False
     has_corpus: bool = True
 
-    def train(self, texts, vocabulary_size, cased=False, limit_alphabet=None, special_tokens=()):
+    def train(
+        self,
+        texts: Iterable[str],
+        vocabulary_size: int,
+        cased: bool = False,
+        limit_alphabet: int | None = None,
+        special_tokens: Sequence[str | SpecialToken] = (),
+    ) -> Tokenizer:
         """A tokenizer with a vocabulary learned from `texts`, an iterable of str; without `has_corpus` the one there is."""
-        settings = self.settings | (self.cased if cased else {})
+        settings = self.settings | ((cased and self.cased) or {})
         if not self.has_corpus:
             return resolve(self.function)(**settings)
         if self.has_alphabet:
@@ -82,25 +97,25 @@ class TokenizerKind:
     name: str
     tokenizer: str
     load: str
-    files: tuple
-    classes: tuple = ()
+    files: tuple[tuple[str, ...], ...]
+    classes: tuple[str, ...] = ()
     has_lowercase: bool = False
-    suffixes: tuple = ()
+    suffixes: tuple[str, ...] = ()
     recognise: str | None = None
     json_model: str | None = None
     load_json: str | None = None
-    trainers: tuple = ()
+    trainers: tuple[VocabularyTrainer, ...] = ()
 
-    def has_files(self, folder):
+    def has_files(self, folder: StrPath) -> bool:
         """Whether a folder holds files with the names of this kind's."""
         return any(all(any(Path(folder).glob(name)) for name in names) for names in self.files)
 
-    def is_in(self, folder):
+    def is_in(self, folder: StrPath) -> bool:
         """Whether a folder holds a tokenizer of this kind."""
         return self.has_files(folder) and (self.recognise is None or resolve(self.recognise)(folder))
 
 
-def trainers():
+def trainers() -> dict[str, VocabularyTrainer]:
     """dict of name -> `VocabularyTrainer`, of all kinds."""
     return {trainer.name: trainer for kind in KINDS.values() for trainer in kind.trainers}
 
@@ -111,9 +126,12 @@ _BPE_FILES = (
     ("encoder.json", "vocab.bpe"),
     ("encoder_bpe_40000.json", "vocab_40000.bpe"),
 )
-_BPE_JSON = {"json_model": "BPE", "load_json": f"{_HERE}.files.bpe:load_bpe_json"}  # it decides which of the two
+_BPE_JSON: dict[str, Any] = {
+    "json_model": "BPE",
+    "load_json": f"{_HERE}.files.bpe:load_bpe_json",
+}  # it decides which of the two
 _TRAIN_UNIGRAM = f"{_HERE}.sentencepiece.training:train_unigram"
-_UNIGRAM = {"function": _TRAIN_UNIGRAM, "cased": {"lowercase": False, "keep_accents": True}}
+_UNIGRAM: dict[str, Any] = {"function": _TRAIN_UNIGRAM, "cased": {"lowercase": False, "keep_accents": True}}
 #: A folder is searched for their files in this order.
 KINDS = Registry(
     "tokenizer kind",

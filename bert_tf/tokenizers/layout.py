@@ -1,9 +1,15 @@
 """Where a family puts its special tokens around one text or two, and which segment each has."""
 
+from __future__ import annotations
+
 import dataclasses
+from typing import TYPE_CHECKING
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
+
+if TYPE_CHECKING:
+    from bert_tf.tokenizers.tokenizer import Tokenizer
 
 #: GPT-1's three tokens of fine-tuning. The first has no role of its own: layouts know it by its name.
 START_TOKEN, DELIMITER_TOKEN, CLASSIFY_TOKEN = "_start_", "_delimiter_", "_classify_"
@@ -29,22 +35,22 @@ class Layout:
         Layout(before_first=(101,), after_first=(102,), after_second=(102,)).special_tokens_per_pair  # 3
     """
 
-    before_first: tuple = ()
-    after_first: tuple = ()
-    before_second: tuple = ()
-    after_second: tuple = ()
-    at_end: tuple = ()
+    before_first: tuple[int, ...] = ()
+    after_first: tuple[int, ...] = ()
+    before_second: tuple[int, ...] = ()
+    after_second: tuple[int, ...] = ()
+    at_end: tuple[int, ...] = ()
     second_segment: int = 1
     end_segment: int = 2
     odd_to_longer: bool = False
 
     @property
-    def special_tokens_per_sequence(self):
+    def special_tokens_per_sequence(self) -> int:
         """How many special tokens a single text gets."""
         return len(self.before_first) + len(self.after_first) + len(self.at_end)
 
     @property
-    def special_tokens_per_pair(self):
+    def special_tokens_per_pair(self) -> int:
         """How many special tokens two texts get."""
         return self.special_tokens_per_sequence + len(self.before_second) + len(self.after_second)
 
@@ -66,7 +72,7 @@ LAYOUTS = {
 WITH_SEGMENTS = ("bert", "xlnet")
 
 
-def build_layout(name, cls_id, sep_id, start_id=None):
+def build_layout(name: str, cls_id: int | None, sep_id: int | None, start_id: int | None = None) -> Layout:
     """The Layout of that name: "bert", "roberta", "xlnet", "t5", "gpt1", "elmo", or "none" (no special tokens).
 
     Raises:
@@ -84,7 +90,7 @@ def build_layout(name, cls_id, sep_id, start_id=None):
     return layout
 
 
-def with_layout(tokenizer, name):
+def with_layout(tokenizer: Tokenizer, name: str) -> Tokenizer:
     """The tokenizer with another layout, as fine-tuning of a GPT needs it; itself if it has that layout.
 
     With "gpt1" the vocabulary grows by GPT-1's `_start_`, `_delimiter_` (role "sep") and `_classify_` (role "cls").
@@ -110,14 +116,14 @@ def with_layout(tokenizer, name):
             f"the tokenizer is of the kind '{tokenizer.kind}' and has the layout '{tokenizer.layout_name}'; only "
             f"{' and '.join(_OWN)} tokenizers can get another one, here '{name}'"
         )
-    roles, added = tokenizer.role_tokens, ()
+    roles, added = tokenizer.role_tokens, tuple[str, ...]()
     if name == "gpt1":
         roles = roles | {"sep": DELIMITER_TOKEN, "cls": CLASSIFY_TOKEN}
         added = (START_TOKEN, DELIMITER_TOKEN, CLASSIFY_TOKEN)
     return _changed(tokenizer, name, roles, added)
 
 
-def with_padding_token(tokenizer):
+def with_padding_token(tokenizer: Tokenizer) -> Tokenizer:
     """The tokenizer with a token for padding alone, where its texts end with the one that it pads with, as GPT-2's do.
 
     The vocabulary grows by `<|pad|>`. Other tokenizers are returned as they are.

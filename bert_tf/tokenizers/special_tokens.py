@@ -1,5 +1,7 @@
 """Special tokens: their roles, and how each is recognised in text."""
 
+from __future__ import annotations
+
 import dataclasses
 
 SPECIAL_ROLES = ("pad", "unk", "cls", "sep", "mask")
@@ -35,6 +37,6 @@ class SpecialToken:
     special: bool = True
 
 
-def as_special_token(token):
+def as_special_token(token: str | SpecialToken) -> SpecialToken:
     """A SpecialToken of a SpecialToken or a str."""
     return token if isinstance(token, SpecialToken) else SpecialToken(token)

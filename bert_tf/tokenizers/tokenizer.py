@@ -6,6 +6,8 @@ import hashlib
 import itertools
 import json
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow as tf
@@ -21,7 +23,8 @@ from bert_tf.tokenizers.ops.normalization import before_normalization, check_nor
 from bert_tf.tokenizers.ops.offsets import to_characters
 from bert_tf.tokenizers.ops.special_token_finder import Chunks, SpecialTokenFinder, insert_special, whole_texts
 from bert_tf.tokenizers.ops.strings import row_ids, valid_utf8
-from bert_tf.tokenizers.special_tokens import SPECIAL_ROLES, as_special_token
+from bert_tf.tokenizers.special_tokens import SPECIAL_ROLES, SpecialToken, as_special_token
+from bert_tf.types import StrPath, Tensor
 
 _TEXTS = tf.TensorSpec([None], tf.string, name="text")
 _UNUSED = re.compile(r"\[unused\d+\]|madeupword\d+")  # BERT's and RoBERTa's fillers
@@ -89,12 +92,37 @@ class Tokenizer:
     decoding_errors = "replace"
     between_sentences = ""
     before_continuation = ""
-    lost_in_tokenizer_json = None
-    eod_id = None
-    token_shape = ()
+    if TYPE_CHECKING:  # a subclass sets them as attributes, or defines them as properties
+
+        @property
+        def settings(self) -> dict[str, Any]: ...
+        @property
+        def eod_id(self) -> int | None: ...
+        @property
+        def lost_in_tokenizer_json(self) -> str | None: ...
+        def save(self, folder: StrPath) -> None: ...
+    else:
+        eod_id = lost_in_tokenizer_json = None
+    kind: str
+    pad_id: int
+    unk_id: int
+    cls_id: int | None
+    sep_id: int | None
+    mask_id: int | None
+    _encode: Callable[..., Any]
+    _spell: Callable[..., Any]
+    _encoder_resources: tuple[Any, ...]
+    token_shape: tuple[int, ...] = ()
     finds_special_tokens = True
 
-    def __init__(self, vocabulary, role_tokens, special_tokens=(), layout="bert", normalization=None):
+    def __init__(
+        self,
+        vocabulary: Sequence[str],
+        role_tokens: Mapping[str, str],
+        special_tokens: Sequence[str | SpecialToken] = (),
+        layout: str = "bert",
+        normalization: str | None = None,
+    ) -> None:
         self.vocabulary = list(vocabulary)
         self._ids = _ids_of_tokens(self.vocabulary)
         for role in (*role_tokens, "pad", "unk"):
@@ -119,11 +147,13 @@ class Tokenizer:
         self.layout_name = layout
         self.layout = build_layout(layout, self.cls_id, self.sep_id, self._ids.get(START_TOKEN))
         self.normalization = check_normalization(normalization)
-        self._finders = []  # of special tokens: before normalization, and after it
+        self._finders: list[SpecialTokenFinder | None] = []  # of special tokens: before normalization, and after it
         for normalized in (False, True):
             tokens = {t: self._ids[t.content] for t in self.special_token_details if t.normalized == normalized}
             self._finders.append(SpecialTokenFinder(tokens) if tokens else None)
-        self._cleaned_finder = None  # of tokens that are looked for in the text as a kind has cleaned it
+        self._cleaned_finder: SpecialTokenFinder | None = (
+            None  # of tokens that are looked for in the text as a kind has cleaned it
+        )
 
     def _find_after_cleaning(self, clean):
         """Looks for tokens with `normalized` in cleaned text: a kind calls it that cleans text in `_encode`.
@@ -140,12 +170,12 @@ class Tokenizer:
             return ()
         with tf.init_scope():
             contents = [text.decode("utf-8") for text in clean(tf.constant([t.content for t in tokens])).numpy()]
-        cleaned = {}
+        cleaned: dict[SpecialToken, int] = {}
         for token, content in zip(tokens, contents):
             if content and content not in [other.content for other in cleaned]:
                 cleaned[dataclasses.replace(token, content=content)] = self._ids[token.content]
         self._cleaned_finder = SpecialTokenFinder(cleaned) if cleaned else None
-        return (self._cleaned_finder.table,) if cleaned else ()
+        return (self._cleaned_finder.table,) if self._cleaned_finder else ()
 
     def _around_added(self, text, encode):
         """What `encode` gives for cleaned texts, (ids, splits, starts, ends), cut at the tokens that are in them."""
@@ -160,25 +190,25 @@ class Tokenizer:
         return ids, tf.gather(splits, chunks.splits), starts, ends
 
     @property
-    def vocabulary_size(self):
+    def vocabulary_size(self) -> int:
         return len(self.vocabulary)
 
     @property
-    def unknown_token(self):
+    def unknown_token(self) -> Any:
         """The ids of the unknown token: of `token_shape`."""
         return self.unk_id
 
-    def id_to_token(self, token_id):
+    def id_to_token(self, token_id: int) -> str:
         """The token of an id; IndexError where there is none."""
         if not 0 <= token_id < len(self.vocabulary):
             raise IndexError(f"id {token_id} is outside the vocabulary of {len(self.vocabulary)}")
         return self.vocabulary[token_id]
 
-    def readable(self, token_id):
+    def readable(self, token_id: int) -> str:
         """The token of an id, as it is printed for people: byte-level BPE spells bytes, this the characters of them."""
         return self.id_to_token(token_id)
 
-    def token_to_id(self, token):
+    def token_to_id(self, token: str) -> int | None:
         """The id of a token, spelled as in the vocabulary; `unk_id` where it is not one."""
         return self._ids.get(token, self.unk_id)
 
@@ -186,25 +216,25 @@ class Tokenizer:
         return False
 
     @functools.cached_property
-    def is_continuation(self):
+    def is_continuation(self) -> np.ndarray:
         """bool [V]: which tokens continue a word; special tokens do not."""
         special = set(self.special_tokens)
         return np.array([token not in special and self._continues(token) for token in self.vocabulary])
 
     @property
-    def starts_word(self):
+    def starts_word(self) -> np.ndarray | None:
         """bool [V]: which tokens begin a word for masking, special tokens among them: here all but continuations."""
         return ~self.is_continuation
 
     @functools.cached_property
-    def random_ids(self):
+    def random_ids(self) -> np.ndarray:
         """int32: the ids that a random replacement may draw: no special and no unused token."""
         special = set(self.special_ids)
         drawable = [i for i, t in enumerate(self.vocabulary) if i not in special and not _UNUSED.fullmatch(t)]
         return np.array(drawable, np.int32)
 
     @property
-    def sentinel_ids(self):
+    def sentinel_ids(self) -> Sequence[int]:
         """list of int, the ids of T5's sentinels <extra_id_0>, <extra_id_1>, ... as far as the vocabulary has them."""
         return self._numbered_ids("<extra_id_{}>")
 
@@ -213,13 +243,13 @@ class Tokenizer:
         return [self._ids[name] for name in itertools.takewhile(self._ids.__contains__, names)]
 
     @functools.cached_property
-    def fingerprint(self):
+    def fingerprint(self) -> str:
         """SHA-256 in hex of everything that decides which ids a text becomes."""
         content = json.dumps([self.vocabulary, self.settings], sort_keys=True)
         return hashlib.sha256(content.encode("utf-8")).hexdigest()
 
     @property
-    def resources(self):
+    def resources(self) -> Any:
         """Trackables that an export must hold."""
         return (*(finder.table for finder in self._finders if finder), *self._encoder_resources)
 
@@ -227,12 +257,12 @@ class Tokenizer:
         # For `settings`. Without `special`, which decides no ids.
         return sorted([t.content, t.lstrip, t.rstrip, t.normalized] for t in self.special_token_details)
 
-    def encode(self, text):
+    def encode(self, text: str) -> list[int]:
         """The ids of one Python string, without the special tokens that `pack` puts around a text."""
         # A lone surrogate is no UTF-8: it becomes what other invalid bytes become.
         return self.tokenize(tf.constant([text.encode("utf-8", "surrogatepass")])).values.numpy().tolist()
 
-    def decode(self, ids, skip_special_tokens=False, continues=False):
+    def decode(self, ids: Iterable[int], skip_special_tokens: bool = False, continues: bool = False) -> str:
         """Readable text of ids. What cleaning and normalization changed does not come back.
 
         Args:
@@ -248,7 +278,13 @@ class Tokenizer:
         before = self.before_continuation if continues and tokens else ""
         return before + spelled.decode("utf-8", self.decoding_errors)
 
-    def detokenize(self, ids, padding_mask=None, skip_special_tokens=False, continues=False):
+    def detokenize(
+        self,
+        ids: Tensor,
+        padding_mask: Tensor | None = None,
+        skip_special_tokens: bool = False,
+        continues: bool = False,
+    ) -> Tensor:
         """What `decode` gives for each row, in graph operations that a SavedModel can hold.
 
         Args:
@@ -269,12 +305,14 @@ class Tokenizer:
             ids = tf.ragged.boolean_mask(ids, ids.with_values(~tf.gather(tf.constant(hidden), ids.values)))
         return self._texts_of(ids.values, tf.cast(ids.row_splits, tf.int64), tf.constant(continues))
 
-    def pack(self, first, second=None, sequence_length=128, dynamic=False):
+    def pack(
+        self, first: Tensor, second: Tensor | None = None, sequence_length: int = 128, dynamic: bool = False
+    ) -> dict[str, Tensor]:
         """The texts with the special tokens of `layout`, in rows of `sequence_length`; see `model_rows.pack`."""
-        settings = {"layout": self.layout, "pad_id": self.pad_id, "sequence_length": sequence_length}
+        settings: dict[str, Any] = {"layout": self.layout, "pad_id": self.pad_id, "sequence_length": sequence_length}
         return pack(first, second, **settings, dynamic=dynamic)
 
-    def tokenize(self, text):
+    def tokenize(self, text: Tensor) -> Tensor:
         """Ids, without the special tokens that `pack` puts around a text.
 
         Args:
@@ -290,7 +328,7 @@ class Tokenizer:
         ids, splits = self._ids_of(text)
         return ids if scalar else _ragged(ids, splits, text)
 
-    def tokenize_with_offsets(self, text):
+    def tokenize_with_offsets(self, text: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Ids, and the offsets of each token in the text.
 
         Offsets count characters (Unicode code points) of the text as given: a token is `text[start:end]` in Python.
@@ -399,7 +437,7 @@ class Tokenizer:
 
 def _ids_of_tokens(vocabulary):
     """dict of token -> id."""
-    ids = {}
+    ids: dict[str, int] = {}
     for i, token in enumerate(vocabulary):
         if not isinstance(token, str) or not token:
             raise DataError(f"id {i} of the vocabulary is {brief(token)}; every token is a non-empty string")

@@ -3,6 +3,8 @@
 import bisect
 import collections
 import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import tensorflow as tf
 import tensorflow_text as tf_text
@@ -18,7 +20,13 @@ _USUAL_ALPHABET = 1000  # characters
 _COVERAGE = 0.99995  # of the text, see choose_alphabet
 
 
-def count_words(texts, model, max_characters=None, show_progress=False, normalization=None):
+def count_words(
+    texts: Iterable[str],
+    model: Any,
+    max_characters: int | None = None,
+    show_progress: bool = False,
+    normalization: str | None = None,
+) -> Any:
     """The words of the cleaned texts, and how often each is there: dict of str -> int.
 
     The texts are read once, as a stream; what stays in memory is the count of each distinct word.
@@ -35,23 +43,24 @@ def count_words(texts, model, max_characters=None, show_progress=False, normaliz
     """
     normalizer = tf_text.FastBertNormalizer(model_buffer=tf.constant(model))
     progress = Progress("counting words", unit="MB") if show_progress else None
-    words, done = collections.Counter(), 0
+    counts: collections.Counter[str] = collections.Counter()
+    done = 0
     for batch in _batches(texts):
         for text in normalizer.normalize(normalize(tf.constant(batch), normalization)).numpy():
-            words.update(text.decode("utf-8").split(" "))
+            counts.update(text.decode("utf-8").split(" "))
             done += len(text)
         if progress:
             progress.update(done / 1e6)
     if progress:
-        progress.finish(f"{len(words):,} distinct words")
+        progress.finish(f"{len(counts):,} distinct words")
     limit = float("inf") if max_characters is None else max_characters
-    words = {w: n for w, n in words.items() if 0 < len(w) <= limit}
+    words = {w: n for w, n in counts.items() if 0 < len(w) <= limit}
     if not words:
         raise DataError("cannot train a vocabulary: the corpus holds no text")
     return words
 
 
-def choose_alphabet(counts, limit, vocabulary_size):
+def choose_alphabet(counts: Any, limit: int | None, vocabulary_size: int) -> Any:
     """The most frequent characters, in the order of their code points.
 
     Args:
@@ -74,7 +83,7 @@ def choose_alphabet(counts, limit, vocabulary_size):
     return sorted(ordered[:limit])
 
 
-def check_size(vocabulary_size, special, alphabet, what):
+def check_size(vocabulary_size: int, special: Any, alphabet: Any, what: str) -> Any:
     """Raises ConfigError where special tokens and an alphabet, which are `what`, leave no room for anything else."""
     if len(special) + len(alphabet) > vocabulary_size:
         raise ConfigError(
@@ -83,22 +92,22 @@ def check_size(vocabulary_size, special, alphabet, what):
         )
 
 
-def learned_tokens(trained):
+def learned_tokens(trained: Any) -> Any:
     """The vocabulary of a trained `tokenizers.Tokenizer`, by id."""
     ids = trained.get_vocab()
     return sorted(ids, key=ids.get)
 
 
-def count_characters(words):
+def count_characters(words: Any) -> Any:
     """A Counter of the characters of `words`, a dict of str -> how often it is there."""
-    counts = collections.Counter()
+    counts: collections.Counter[str] = collections.Counter()
     for word, count in words.items():
         for character in word:
             counts[character] += count
     return counts
 
 
-def warn_of_rare_characters(counts, alphabet, consequence):
+def warn_of_rare_characters(counts: Any, alphabet: Any, consequence: str) -> None:
     """Logs how much of the text has characters that are not in the alphabet, and the consequence, a clause."""
     known = set(alphabet)
     rare = {c: n for c, n in counts.items() if c not in known}
@@ -110,7 +119,7 @@ def warn_of_rare_characters(counts, alphabet, consequence):
         )  # fmt: skip
 
 
-def repeated(words, line=1000):
+def repeated(words: Any, line: int = 1000) -> Iterator[Any]:
     """Yields each word as often as it was counted, in lines of at most so many."""
     for word, count in sorted(words.items()):
         while count > 0:

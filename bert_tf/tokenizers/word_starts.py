@@ -4,6 +4,8 @@ Taggers need another answer, from the text itself: `ops.word_spans.find_word_spa
 """
 
 import string
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +23,7 @@ _PUNCTUATION = frozenset('!"#$%&()*+,-./:;?@[\\]^_`{|}~')
 _ENGLISH = frozenset(string.ascii_letters) | _PUNCTUATION
 
 
-def sentencepiece_word_starts(pieces, space, non_english):
+def sentencepiece_word_starts(pieces: Sequence[str], space: str, non_english: Any) -> Any:
     """Which pieces of a SentencePiece vocabulary begin a word; bool [V].
 
     `_is_start_piece_sp` in google-research/albert `create_pretraining_data.py` and `_is_start_piece`
@@ -40,7 +42,7 @@ def sentencepiece_word_starts(pieces, space, non_english):
     return np.array([begins(piece) for piece in pieces])
 
 
-def holds_unspaced_bytes(token):
+def holds_unspaced_bytes(token: bytes) -> bool:
     """Whether a character of a script without spaces begins within `token`, bytes of UTF-8.
 
     A character that the token cuts off counts if all that its first bytes can become are of such scripts.

@@ -1,6 +1,8 @@
 """BPE over characters, each word with a marker at its end: GPT-1's tokenizer, and Sennrich's."""
 
 import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import tensorflow as tf
 import tensorflow_text as tf_text
@@ -17,8 +19,9 @@ from bert_tf.tokenizers.files.writing import write_bpe, write_config
 from bert_tf.tokenizers.ops.character_map import build_character_map
 from bert_tf.tokenizers.ops.offsets import clean, source_bytes
 from bert_tf.tokenizers.ops.strings import join_bytes, row_ids, segment_begins, string_table
-from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS
+from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS, SpecialToken
 from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import StrPath
 
 GPT1_ROLES = {"pad": "<unk>", "unk": "<unk>"}
 CLEANINGS = {"gpt1": spaced_words, "plain": plain_characters, "words": plain_characters}
@@ -63,14 +66,14 @@ class BPETokenizer(Tokenizer):
 
     def __init__(
         self,
-        vocabulary,
-        merges,
-        cleaning="plain",
-        end_of_word="</w>",
-        special_tokens=(),
-        role_tokens=None,
-        layout="bert",
-    ):
+        vocabulary: Sequence[str],
+        merges: Sequence[tuple[str, str]],
+        cleaning: str = "plain",
+        end_of_word: str = "</w>",
+        special_tokens: Sequence[str | SpecialToken] = (),
+        role_tokens: Mapping[str, str] | None = None,
+        layout: str = "bert",
+    ) -> None:
         roles = STANDARD_SPECIAL_TOKENS if role_tokens is None else dict(role_tokens)
         super().__init__(vocabulary, roles, special_tokens, layout)
         if cleaning not in CLEANINGS:
@@ -145,7 +148,7 @@ class BPETokenizer(Tokenizer):
         return ids, row_splits, starts, ends
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         return {
             "type": self.kind,
             "merges": [" ".join(pair) for pair in self.merges],
@@ -161,7 +164,7 @@ class BPETokenizer(Tokenizer):
         spelled = token.replace(self.end_of_word, "" if last else " ") if self.end_of_word else token
         return spelled.encode("utf-8")
 
-    def save(self, folder):
+    def save(self, folder: StrPath) -> None:
         """Writes tokenizer.json, which Hugging Face's classes run, vocab.json, merges.txt and tokenizer_config.json;
         RunDirectoryError if it cannot.
         """
@@ -182,6 +185,6 @@ def _split_words(text):
 
 
 @functools.lru_cache(maxsize=2)
-def cleaning_model(cleaning):
+def cleaning_model(cleaning: str) -> Any:
     """The table of a cleaning, for FastBertNormalizer."""
     return build_character_map(CLEANINGS[cleaning](), drop_private=cleaning == "gpt1")

@@ -1,6 +1,8 @@
 """Byte-level BPE, the tokenizer of GPT-2, RoBERTa and ModernBERT, in graph ops."""
 
 import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -15,6 +17,7 @@ from bert_tf.tokenizers.ops.strings import join_bytes, row_ids, segment_begins
 from bert_tf.tokenizers.special_tokens import GPT2_ROLES, SpecialToken  # noqa: F401
 from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.tokenizers.word_starts import holds_unspaced_bytes
+from bert_tf.types import StrPath
 
 ROBERTA_ROLES = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
 _ALPHABET = byte_alphabet()
@@ -58,14 +61,14 @@ class ByteLevelBPETokenizer(Tokenizer):
 
     def __init__(
         self,
-        vocabulary,
-        merges,
-        add_prefix_space=False,
-        normalization=None,
-        special_tokens=(),
-        role_tokens=None,
-        layout="roberta",
-    ):
+        vocabulary: Sequence[str],
+        merges: Sequence[tuple[str, str]],
+        add_prefix_space: bool = False,
+        normalization: str | None = None,
+        special_tokens: Sequence[str | SpecialToken] = (),
+        role_tokens: Mapping[str, str] | None = None,
+        layout: str = "roberta",
+    ) -> None:
         roles = ROBERTA_ROLES if role_tokens is None else dict(role_tokens)
         named = {t.content if isinstance(t, SpecialToken) else t for t in special_tokens}
         mask = roles.get("mask")
@@ -103,7 +106,7 @@ class ByteLevelBPETokenizer(Tokenizer):
         ordinary = set(self.vocabulary).difference(self.special_tokens)
         return {token: data for token in ordinary if (data := _bytes_of(token)) is not None}
 
-    def readable(self, token_id):
+    def readable(self, token_id: int) -> str:
         """The characters of a token, "Ġ가장" for "Ġê°Ģìŀ¥"; what holds a part of one is spelled as in the vocabulary."""
         token = self.id_to_token(token_id)
         try:
@@ -152,7 +155,7 @@ class ByteLevelBPETokenizer(Tokenizer):
         return not token.startswith(_SPACE)
 
     @functools.cached_property
-    def starts_word(self):
+    def starts_word(self) -> np.ndarray | None:
         """bool [V]: as `is_continuation`, and in scripts without spaces each token that begins a character.
 
         fairseq's GPT2BPE knows only the space: a Chinese sentence is one word to it. Punctuation belongs to the word
@@ -162,7 +165,7 @@ class ByteLevelBPETokenizer(Tokenizer):
         return ~self.is_continuation | np.array(unspaced)
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         return {
             "type": self.kind,
             "merges": [" ".join(pair) for pair in self.merges],
@@ -176,7 +179,7 @@ class ByteLevelBPETokenizer(Tokenizer):
     def _spell(self, token, first, last):
         return self._spelled.get(token) or token.encode("utf-8")
 
-    def save(self, folder):
+    def save(self, folder: StrPath) -> None:
         """Writes tokenizer.json, which Hugging Face's classes run, vocab.json, merges.txt and tokenizer_config.json;
         RunDirectoryError if it cannot.
         """

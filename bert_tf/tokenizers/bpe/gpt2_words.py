@@ -17,6 +17,7 @@ import tensorflow_text as tf_text
 from tokenizers.pre_tokenizers import ByteLevel
 
 from bert_tf.tokenizers.ops.strings import join_bytes
+from bert_tf.types import Tensor
 
 _OTHER, _LETTER, _NUMBER, _SPACE = range(4)
 _BLOCK = 256  # characters
@@ -26,7 +27,7 @@ _LONG = ("re", "ve", "ll")
 
 
 @functools.lru_cache(maxsize=1)
-def byte_alphabet():
+def byte_alphabet() -> str:
     """256 characters, one for each byte: how vocabularies spell bytes (bytes_to_unicode of GPT-2)."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [b for b in range(256) if b not in printable]
@@ -35,7 +36,7 @@ def byte_alphabet():
 
 
 @functools.lru_cache(maxsize=1)
-def character_kinds():
+def character_kinds() -> np.ndarray:
     """uint8 [0x110000]: 1 for letters, 2 for numbers, 3 for white space, else 0."""
     split = ByteLevel(add_prefix_space=False).pre_tokenize_str
     kinds = np.zeros(0x110000, np.uint8)
@@ -69,7 +70,7 @@ def _kind_blocks():
 class ByteWordSplitter:
     """Splits texts into the words that byte-level BPE encodes."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         number, blocks = _kind_blocks()
         with tf.init_scope():
             self._number = tf.constant(number)
@@ -77,7 +78,7 @@ class ByteWordSplitter:
             self._ascii = tf.constant(character_kinds()[:128])
         self._split_bytes = tf_text.ByteSplitter().split_by_offsets
 
-    def split(self, texts):
+    def split(self, texts: Tensor) -> tuple[Tensor, Tensor]:
         """(words tf.string [W], splits int32 [M + 1]) of texts tf.string [M], valid UTF-8; the words joined are the
         texts."""
         lengths = tf.strings.length(texts)
@@ -127,7 +128,9 @@ class ByteWordSplitter:
             third = tf.where(next_first | _shift(next_first, -1, True), 0, _shift(codes, -2, 0))
             apostrophe = begins & (codes == _APOSTROPHE)
             short = apostrophe & tf.reduce_any([second == ord(c) for c in _SHORT], axis=0)
-            long = apostrophe & tf.reduce_any([(second == ord(a)) & (third == ord(b)) for a, b in _LONG], axis=0)
+            long = apostrophe & tf.reduce_any(
+                [(second == ord(pair[0])) & (third == ord(pair[1])) for pair in _LONG], axis=0
+            )
             inside = _shift(short | long, 1, False) | _shift(long, 2, False)
             return begins & ~inside | _shift(short, 2, False) | _shift(long, 3, False)
 

@@ -1,10 +1,16 @@
 """Byte-pair merges as graph ops: all words of a batch at once, with static tables alone."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import DataError
 from bert_tf.tokenizers.ops.strings import string_table
+from bert_tf.types import Tensor
 
 _NEVER = np.iinfo(np.int32).max
 
@@ -23,7 +29,7 @@ class MergeTable:
     3.2; ties as in the `tokenizers` package: lowest rank, then leftmost.
     """
 
-    def __init__(self, merges, vocabulary_size):
+    def __init__(self, merges: Any, vocabulary_size: int) -> None:
         merges = np.array(merges, np.int64).reshape(-1, 3)
         self._size = vocabulary_size
         keys = merges[:, 0] * vocabulary_size + merges[:, 1]
@@ -45,7 +51,7 @@ class MergeTable:
         rank = np.arange(len(merges))
         self._all_at_once = bool(np.all((made[merges[:, 0]] < rank) & (made[merges[:, 1]] < rank)))
 
-    def merge(self, symbols, segments, num_segments):
+    def merge(self, symbols: Tensor, segments: Tensor, num_segments: Tensor) -> tuple[Tensor, Tensor]:
         """Applies merges until none is left.
 
         Every round joins, in each segment, the pair of lowest rank wherever it occurs; so a batch takes as many rounds
@@ -121,13 +127,13 @@ class WordEncoder:
             start from, the index of the word of each, and True where no merge can join a symbol to the one before.
     """
 
-    def __init__(self, whole, merges, symbols):
+    def __init__(self, whole: Any, merges: MergeTable, symbols: Any) -> None:
         self._merges, self._symbols = merges, symbols
         with tf.init_scope():
             self.table = string_table(whole, -1)
         self.resources = (self.table, merges.table)
 
-    def encode(self, words):
+    def encode(self, words: Tensor) -> Any:
         """(ids int32 [T], splits int32 [W + 1]): the ids of each word, tf.string [W]."""
         distinct, index = tf.unique(words)
         whole = self.table.lookup(distinct)
@@ -159,7 +165,7 @@ class WordEncoder:
         )
 
 
-def check_merges(merges, ids):
+def check_merges(merges: Sequence[tuple[str, str]], ids: Mapping[str, int]) -> Any:
     """`merges` as a tuple of pairs of str; DataError for a merge of, or into, what the vocabulary `ids` lacks."""
     merges = tuple((str(a), str(b)) for a, b in merges)
     for number, (a, b) in enumerate(merges, 1):

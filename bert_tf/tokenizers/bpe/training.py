@@ -2,6 +2,7 @@
 
 import collections
 import json
+from collections.abc import Iterable, Mapping, Sequence
 
 from tokenizers import Tokenizer as Trained
 from tokenizers import models, normalizers, pre_tokenizers, trainers
@@ -10,7 +11,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers.bpe.bpe import BPETokenizer, cleaning_model
 from bert_tf.tokenizers.bpe.byte_level_bpe import ROBERTA_ROLES, ByteLevelBPETokenizer
 from bert_tf.tokenizers.bpe.gpt2_words import byte_alphabet
-from bert_tf.tokenizers.special_tokens import SPECIAL_ROLES, STANDARD_SPECIAL_TOKENS, as_special_token
+from bert_tf.tokenizers.special_tokens import SPECIAL_ROLES, STANDARD_SPECIAL_TOKENS, SpecialToken, as_special_token
 from bert_tf.tokenizers.training_words import (
     check_size,
     choose_alphabet,
@@ -26,16 +27,16 @@ _ROLE_ORDER = ("cls", "pad", "sep", "unk", "mask")
 
 
 def train_byte_level_bpe(
-    texts,
-    vocabulary_size,
-    add_prefix_space=False,
-    normalization="NFC",
-    min_frequency=2,
-    special_tokens=(),
-    role_tokens=None,
-    layout="roberta",
-    show_progress=False,
-):
+    texts: Iterable[str],
+    vocabulary_size: int,
+    add_prefix_space: bool = False,
+    normalization: str | None = "NFC",
+    min_frequency: int = 2,
+    special_tokens: Sequence[str | SpecialToken] = (),
+    role_tokens: Mapping[str, str] | None = None,
+    layout: str = "roberta",
+    show_progress: bool = False,
+) -> ByteLevelBPETokenizer:
     """Learns merges of bytes and returns the `ByteLevelBPETokenizer` that applies them.
 
     Args:
@@ -73,17 +74,17 @@ def train_byte_level_bpe(
 
 
 def train_bpe(
-    texts,
-    vocabulary_size,
-    cleaning="plain",
-    end_of_word="</w>",
-    min_frequency=2,
-    limit_alphabet=None,
-    special_tokens=(),
-    role_tokens=None,
-    layout="bert",
-    show_progress=False,
-):
+    texts: Iterable[str],
+    vocabulary_size: int,
+    cleaning: str = "plain",
+    end_of_word: str = "</w>",
+    min_frequency: int = 2,
+    limit_alphabet: int | None = None,
+    special_tokens: Sequence[str | SpecialToken] = (),
+    role_tokens: Mapping[str, str] | None = None,
+    layout: str = "bert",
+    show_progress: bool = False,
+) -> BPETokenizer:
     """Learns merges of characters and returns the `BPETokenizer` that applies them.
 
     Args:
@@ -154,7 +155,7 @@ def _without_rare(words, kept, marked):
         marked: dict of character -> what replaces it at the end of a word.
     """
     rare = str.maketrans(dict.fromkeys(set().union(*words).difference(kept), " "))
-    parts = collections.Counter()
+    parts: collections.Counter[str] = collections.Counter()
     for word, count in words.items():
         word = word[:-1] + marked.get(word[-1], word[-1])
         for part in word.translate(rare).split(" "):

@@ -1,5 +1,8 @@
 """The bytes of UTF-8 as tokens, as ByT5 reads them, in graph ops."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
 
@@ -11,6 +14,7 @@ from bert_tf.tokenizers.ops.strings import join_bytes, row_ids
 from bert_tf.tokenizers.sentencepiece.families import sentinels as sentinel_names
 from bert_tf.tokenizers.special_tokens import SpecialToken, as_special_token
 from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import StrPath
 
 BYTE_ROLES = {"pad": "<pad>", "sep": "</s>", "unk": "<unk>"}  # in the order of their ids
 EXTRA_IDS = 125
@@ -19,7 +23,7 @@ _FIRST = len(BYTE_ROLES)  # the id of byte 0
 _NEVER_IN_UTF8 = (0xC0, 0xC1, *range(0xF5, 0x100))
 
 
-def byte_vocabulary(extra_ids=EXTRA_IDS):
+def byte_vocabulary(extra_ids: int = EXTRA_IDS) -> list[str]:
     """The tokens of ByT5 as a list of str; the position is the id.
 
     <pad>, </s>, <unk>, 256 bytes, <extra_id_0>, <extra_id_1>, ... Visible characters of ASCII are spelled as
@@ -74,7 +78,9 @@ class ByteTokenizer(Tokenizer):
     between_sentences = " "
     decoding_errors = "ignore"
 
-    def __init__(self, extra_ids=EXTRA_IDS, sentinels="bytes", special_tokens=()):
+    def __init__(
+        self, extra_ids: int = EXTRA_IDS, sentinels: str = "bytes", special_tokens: Sequence[str | SpecialToken] = ()
+    ) -> None:
         if sentinels not in SENTINELS:
             raise ConfigError(f"sentinels is '{sentinels}'{nearest(str(sentinels), SENTINELS)}")
         self.extra_ids, self.sentinels = extra_ids, sentinels
@@ -98,19 +104,19 @@ class ByteTokenizer(Tokenizer):
         return data + _FIRST, splits, starts + tf.cast(is_space, tf.int32), starts + 1
 
     @property
-    def sentinel_ids(self):
+    def sentinel_ids(self) -> Sequence[int]:
         """The ids of sentinels, the first one first: see `sentinels`."""
         if self.sentinels == "extra_ids":
             return super().sentinel_ids
         return [_FIRST + byte for byte in range(0xFF, 0xF4, -1)]
 
     @property
-    def random_ids(self):
+    def random_ids(self) -> np.ndarray:
         """int32: the ids that a random replacement may draw: the bytes that a text can have."""
         return np.array([_FIRST + byte for byte in range(256) if byte not in _NEVER_IN_UTF8], np.int32)
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         return {
             "type": self.kind,
             "extra_ids": self.extra_ids,
@@ -121,7 +127,7 @@ class ByteTokenizer(Tokenizer):
     def _spell(self, token, first, last):
         return self._bytes.get(token) or token.encode("utf-8")
 
-    def save(self, folder):
+    def save(self, folder: StrPath) -> None:
         """Writes tokenizer.json, which Hugging Face's classes run, and tokenizer_config.json; RunDirectoryError if it
         cannot.
 

@@ -1,5 +1,8 @@
 """Words as the bytes of their UTF-8, a row of ids for each, as ELMo reads them, in graph ops."""
 
+from typing import Any
+
+import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
@@ -11,6 +14,7 @@ from bert_tf.tokenizers.ops.model_rows import pack
 from bert_tf.tokenizers.ops.offsets import clean, source_bytes, to_characters
 from bert_tf.tokenizers.ops.strings import row_ids
 from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import StrPath, Tensor
 
 CHARACTER_ROLES = {"pad": "<pad>", "unk": "<pad>", "cls": "<S>", "sep": "</S>"}
 MAX_CHARACTERS = 50
@@ -20,7 +24,7 @@ _SPACE = r"\x09-\x0D\x1C-\x20\x{85}\p{Z}"
 _PUNCTUATION = r"\p{P}$+<=>^`|~"
 
 
-def character_vocabulary():
+def character_vocabulary() -> list[str]:
     """The 262 characters of ELMo as a list of str; the position is the id.
 
     <pad>, 256 bytes, <S>, </S>, <bow>, <eow>, <fill>. Visible characters of ASCII are spelled as themselves, other
@@ -66,7 +70,13 @@ class CharacterTokenizer(Tokenizer):
     finds_special_tokens = False
     decoding_errors = "ignore"
 
-    def __init__(self, max_characters=MAX_CHARACTERS, punctuation=False, lowercase=False, strip_accents=None):
+    def __init__(
+        self,
+        max_characters: int = MAX_CHARACTERS,
+        punctuation: bool = False,
+        lowercase: bool = False,
+        strip_accents: bool | None = None,
+    ) -> None:
         if not 3 <= max_characters <= 1000:
             raise ConfigError(f"max_characters is {max_characters}; a word has 3 to 1000, its two marks among them")
         self.max_characters, self.punctuation = max_characters, punctuation
@@ -82,7 +92,7 @@ class CharacterTokenizer(Tokenizer):
         self._encoder_resources = () if self._normalizer is None else (self._normalizer,)
 
     @property
-    def unknown_token(self):
+    def unknown_token(self) -> list[int]:
         return [self.pad_id] * self.max_characters
 
     def _run(self, text, with_offsets):
@@ -109,7 +119,9 @@ class CharacterTokenizer(Tokenizer):
         ids = tf.where(column == lengths + 1, _END, ids)
         return tf.where(column > lengths + 1, _FILL, ids)
 
-    def pack(self, first, second=None, sequence_length=128, dynamic=False):
+    def pack(
+        self, first: Tensor, second: Tensor | None = None, sequence_length: int = 128, dynamic: bool = False
+    ) -> dict[str, Tensor]:
         """The words of the texts with <S> and </S> around them, in rows of `sequence_length` words; see `model_rows.pack`.
 
         Returns:
@@ -123,19 +135,19 @@ class CharacterTokenizer(Tokenizer):
             count = tf.shape(part.values)[0]
             numbers.append(part.with_values(tf.range(count) + begin))
             begin = begin + count
-        settings = {"layout": self.layout, "pad_id": self.pad_id, "sequence_length": sequence_length}
+        settings: dict[str, Any] = {"layout": self.layout, "pad_id": self.pad_id, "sequence_length": sequence_length}
         features = pack(*numbers, **settings, dynamic=dynamic)
         return features | {"token_ids": tf.gather(table, features["token_ids"])}
 
     @property
-    def special_words(self):
+    def special_words(self) -> dict[str, np.ndarray]:
         """int32 [V, max_characters]: the word of one special character for each id, padding for <pad>."""
         ids = tf.range(self.vocabulary_size)[:, None]
         marks = tf.constant([[_END, *[_FILL] * (self.max_characters - 3)]])
         words = tf.concat([tf.fill(tf.shape(ids), _BEGIN), ids, tf.repeat(marks, self.vocabulary_size, axis=0)], axis=1)
         return tf.where(ids == self.pad_id, self.pad_id, words)
 
-    def decode(self, ids, skip_special_tokens=False, continues=False):
+    def decode(self, ids: Any, skip_special_tokens: bool = False, continues: bool = False) -> str:
         """The words of rows of characters, with spaces between them, and with `continues` before them."""
         spelled = self._spellings(skip_special_tokens)
         rows = [[int(i) for i in row] for row in ids]
@@ -145,7 +157,13 @@ class CharacterTokenizer(Tokenizer):
         words = [word for word in (b"".join(spelled[i] for i in row) for row in rows) if word]
         return (b" " * bool(continues and words) + b" ".join(words)).decode("utf-8", self.decoding_errors)
 
-    def detokenize(self, ids, padding_mask=None, skip_special_tokens=False):
+    def detokenize(
+        self,
+        ids: Tensor,
+        padding_mask: Tensor | None = None,
+        skip_special_tokens: bool = False,
+        continues: bool = False,
+    ) -> Tensor:
         """What `decode` gives for each text: of a tf.RaggedTensor [N, None, max_characters], or a tensor with a mask."""
         if padding_mask is not None:
             ids = tf.ragged.boolean_mask(tf.cast(ids, tf.int32), padding_mask)
@@ -154,6 +172,8 @@ class CharacterTokenizer(Tokenizer):
         )
         words = tf.ragged.boolean_mask(ids.with_values(words), ids.with_values(tf.strings.length(words) > 0))
         texts = tf.strings.reduce_join(words, axis=-1, separator=" ")
+        if continues:
+            texts = tf.where(words.row_lengths() > 0, tf.constant(" ") + texts, texts)
         return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors=self.decoding_errors)
 
     def _spellings(self, skip_special_tokens):
@@ -162,13 +182,13 @@ class CharacterTokenizer(Tokenizer):
         return [b"", *(bytes([byte]) for byte in range(256)), *marks, b"", b"", b""]
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         settings = {"type": self.kind, "max_characters": self.max_characters, "punctuation": self.punctuation}
         # Left out where text is not cleaned, so that the fingerprints of tokenizers made before stay the same.
         cleaning = {"lowercase": self.lowercase, "strip_accents": self.strip_accents}
         return settings | cleaning if any(cleaning.values()) else settings
 
-    def save(self, folder):
+    def save(self, folder: StrPath) -> None:
         """Writes tokenizer_config.json; RunDirectoryError if it cannot."""
         settings = {key: value for key, value in self.settings.items() if key != "type"}
         write_config(self, folder, {"tokenizer_class": "CharacterTokenizer", **settings})

@@ -1,15 +1,17 @@
 """Byte-pair encodings from disk: GPT-1's, GPT-2's, RoBERTa's, ModernBERT's and ours."""
 
 from pathlib import Path
+from typing import Any
 
 from bert_tf.parsing import read_json_object
 from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES, BPETokenizer
 from bert_tf.tokenizers.bpe.byte_level_bpe import GPT2_ROLES, ROBERTA_ROLES, ByteLevelBPETokenizer
 from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, extend_vocabulary, naming
-from bert_tf.tokenizers.files.tokenizer_json import only_member
+from bert_tf.tokenizers.files.tokenizer_json import TokenizerJson, only_member
 from bert_tf.tokenizers.files.vocabularies import read_merges, tokens_by_id
 from bert_tf.tokenizers.kinds import KINDS
 from bert_tf.tokenizers.special_tokens import SPECIAL_ROLES
+from bert_tf.types import StrPath
 
 # What roles are called in a tokenizer.json, where tokenizer_config.json does not say it.
 _NAMES = {
@@ -21,7 +23,7 @@ _NAMES = {
 }
 
 
-def load_byte_level_bpe(folder):
+def load_byte_level_bpe(folder: StrPath) -> ByteLevelBPETokenizer:
     """A ByteLevelBPETokenizer of a folder; see `load_tokenizer`.
 
     What tokenizer_config.json does not say is RoBERTa's where the vocabulary has <s> and <mask>, else GPT-2's.
@@ -40,7 +42,7 @@ def load_byte_level_bpe(folder):
     return _build(ByteLevelBPETokenizer, config, vocabulary, merges, roles, settings)
 
 
-def load_bpe(folder):
+def load_bpe(folder: StrPath) -> BPETokenizer:
     """A BPETokenizer of a folder; see `load_tokenizer`. Without further settings GPT-1's."""
     config, vocabulary, merges = _read(folder)
     roles = config.role_tokens if config.names_all_roles else GPT1_ROLES | config.role_tokens
@@ -53,7 +55,7 @@ def load_bpe(folder):
     return _build(BPETokenizer, config, vocabulary, merges, roles, settings)
 
 
-def spells_bytes(folder):
+def spells_bytes(folder: StrPath) -> bool:
     """Whether the vocabulary of a folder spells bytes: a space is then Ġ."""
     return "\u0120" in read_json_object(_files(folder)[0])
 
@@ -77,7 +79,7 @@ def _build(tokenizer, config, vocabulary, merges, roles, settings):
         return tokenizer(vocabulary, merges, special_tokens=special, role_tokens=roles, **settings)
 
 
-def load_bpe_json(whole):
+def load_bpe_json(whole: TokenizerJson) -> BPETokenizer | ByteLevelBPETokenizer:
     """A ByteLevelBPETokenizer or BPETokenizer of a `TokenizerJson`; see `load_tokenizer`.
 
     Raises:
@@ -98,7 +100,8 @@ def load_bpe_json(whole):
         whole.expect("model.end_of_word_suffix", suffix, "")
         normalization = only_member(whole["normalizer"], "normalizers").get("type")
         whole.expect("normalizer.type", normalization, None, "NFC")
-        tokenizer, settings = ByteLevelBPETokenizer, {"normalization": normalization}
+        tokenizer: Any = ByteLevelBPETokenizer
+        settings = {"normalization": normalization}
         own = {"add_prefix_space": config.take("add_prefix_space", splitter.get("add_prefix_space", True), bool)}
     else:
         known = ("ByteLevel", "BertPreTokenizer", "WhitespaceSplit", "Whitespace")

@@ -8,9 +8,10 @@ from bert_tf.errors import ConfigError
 from bert_tf.parsing import read_json_object
 from bert_tf.tokenizers.byte.byte import BYTE_ROLES, EXTRA_IDS, ByteTokenizer, byte_vocabulary
 from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, extend_vocabulary, naming
+from bert_tf.types import StrPath
 
 
-def load_byte(folder):
+def load_byte(folder: StrPath) -> ByteTokenizer:
     """A ByteTokenizer of a folder; see `load_tokenizer`."""
     config = TokenizerConfig(folder)
     for role, token in config.role_tokens.items():
@@ -33,14 +34,14 @@ def load_byte(folder):
             "give its id in 'added_tokens_decoder', or remove it"
         )
     # Nothing is normalized: all special tokens are found in one pass.
-    found = {token.content: dataclasses.replace(token, normalized=False) for token in described}
+    normalized = {token.content: dataclasses.replace(token, normalized=False) for token in described}
     with naming(config.path):
         return ByteTokenizer(
-            extra_ids, sentinels, special_tokens=[*(found.pop(token) for token in added), *found.values()]
+            extra_ids, sentinels, special_tokens=[*(normalized.pop(token) for token in added), *normalized.values()]
         )
 
 
-def is_byte(folder):
+def is_byte(folder: StrPath) -> bool:
     """Whether a folder whose tokenizer_config.json names no class holds ByT5: config.json then names it."""
     file = Path(folder) / "config.json"
     return file.exists() and read_json_object(file).get("tokenizer_class") == "ByT5Tokenizer"

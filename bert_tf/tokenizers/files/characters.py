@@ -11,9 +11,10 @@ from bert_tf.tokenizers.characters.characters import (
     character_vocabulary,
 )
 from bert_tf.tokenizers.files.tokenizer_config import CONFIG, TokenizerConfig, check_type, naming
+from bert_tf.types import StrPath
 
 
-def load_characters(folder):
+def load_characters(folder: StrPath) -> CharacterTokenizer:
     """A CharacterTokenizer of a folder; see `load_tokenizer`."""
     if not (Path(folder) / CONFIG).exists():
         file = _options(folder)
@@ -38,7 +39,7 @@ def load_characters(folder):
         return CharacterTokenizer(**settings)
 
 
-def is_characters(folder):
+def is_characters(folder: StrPath) -> bool:
     """Whether a folder whose tokenizer_config.json names no class holds ELMo's options."""
     file = _options(folder)
     return file is not None and "char_cnn" in read_json_object(file)

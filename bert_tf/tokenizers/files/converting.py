@@ -3,6 +3,10 @@
 `writing.write_config` adds these two and writes it as tokenizer.json.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from bert_tf.tokenizers.bpe.gpt2_words import byte_alphabet
@@ -10,8 +14,15 @@ from bert_tf.tokenizers.character_tables import combining_characters, ranges_of,
 from bert_tf.tokenizers.sentencepiece.families import FAMILIES
 from bert_tf.tokenizers.sentencepiece.model_file import SPACE, byte_pieces, parse_model
 
+if TYPE_CHECKING:
+    from bert_tf.tokenizers.bpe.bpe import BPETokenizer
+    from bert_tf.tokenizers.bpe.byte_level_bpe import ByteLevelBPETokenizer
+    from bert_tf.tokenizers.byte.byte import ByteTokenizer
+    from bert_tf.tokenizers.sentencepiece.sentencepiece import SentencePieceTokenizer
+    from bert_tf.tokenizers.wordpiece.wordpiece import WordPieceTokenizer
 
-def byte_level_bpe(tokenizer):
+
+def byte_level_bpe(tokenizer: ByteLevelBPETokenizer) -> Any:
     """The `tokenizers.Tokenizer` of a `ByteLevelBPETokenizer`; see above."""
     whole = Tokenizer(models.BPE(ids_of(tokenizer), list(tokenizer.merges)))
     if tokenizer.normalization is not None:
@@ -19,7 +30,7 @@ def byte_level_bpe(tokenizer):
     return _of_bytes(whole, tokenizer.add_prefix_space)
 
 
-def bytes_alone(tokenizer):
+def bytes_alone(tokenizer: ByteTokenizer) -> Any:
     """The `tokenizers.Tokenizer` of a `ByteTokenizer`, whose bytes are spelled as GPT-2 spells them."""
     spelled = dict(enumerate(byte_alphabet(), tokenizer.vocabulary.index("<0x00>")))
     vocabulary = {spelled.get(i, token): i for i, token in enumerate(tokenizer.vocabulary)}
@@ -33,7 +44,7 @@ def _of_bytes(whole, add_prefix_space):
     return whole
 
 
-def bpe(tokenizer):
+def bpe(tokenizer: BPETokenizer) -> Any:
     """The `tokenizers.Tokenizer` of a `BPETokenizer`; see above."""
     suffix = tokenizer.end_of_word
     settings = {"end_of_word_suffix": suffix} if suffix else {}
@@ -50,7 +61,7 @@ def bpe(tokenizer):
     return whole
 
 
-def wordpiece(tokenizer):
+def wordpiece(tokenizer: WordPieceTokenizer) -> Any:
     """The `tokenizers.Tokenizer` of a `WordPieceTokenizer`; see above."""
     settings = {"continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
     whole = Tokenizer(models.WordPiece(ids_of(tokenizer), unk_token=tokenizer.role_tokens["unk"], **settings))
@@ -68,7 +79,7 @@ def wordpiece(tokenizer):
     return whole
 
 
-def unigram(tokenizer):
+def unigram(tokenizer: SentencePieceTokenizer) -> Any:
     """The `tokenizers.Tokenizer` of a `SentencePieceTokenizer`; None for a model that is no unigram model.
 
     Its own way of cutting words ("authors") is spelled with the steps that the package has. Two things it has not:
@@ -95,7 +106,8 @@ def unigram(tokenizer):
 
 def _cleaning(tokenizer):
     """The steps before the model's own table of characters."""
-    authors, steps = tokenizer.pre_tokenization == "authors", []
+    authors = tokenizer.pre_tokenization == "authors"
+    steps: list[Any] = []
     if FAMILIES[tokenizer.family]["cleaned"]:
         steps += [normalizers.Replace(quotes, '"') for quotes in ("``", "''")]
         if authors:
@@ -115,7 +127,7 @@ def _white_space(tokenizer):
     return [] if steps is None else [*steps, normalizers.Replace(Regex(" {2,}"), " ")]
 
 
-def ids_of(tokenizer):
+def ids_of(tokenizer: BPETokenizer | ByteLevelBPETokenizer | WordPieceTokenizer) -> dict[str, int]:
     """Token -> id of a whole vocabulary."""
     return {token: i for i, token in enumerate(tokenizer.vocabulary)}
 

@@ -14,11 +14,13 @@ from bert_tf.tokenizers.files.tokenizer_config import CHECKSUM, CONFIG, WHOLE, c
 from bert_tf.tokenizers.files.tokenizer_json import TokenizerJson
 from bert_tf.tokenizers.kinds import KINDS
 from bert_tf.tokenizers.layout import WITH_SEGMENTS
+from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import StrPath
 
 _ANY = (None, "PreTrainedTokenizerFast", "TokenizersBackend")  # classes that say nothing about the kind
 
 
-def load_tokenizer(path, lowercase=None):
+def load_tokenizer(path: StrPath, lowercase: bool | None = None) -> Tokenizer:
     """Loads a tokenizer of any kind.
 
     Args:
@@ -50,8 +52,8 @@ def load_tokenizer(path, lowercase=None):
     kind = _kind_of_folder(path) if path.is_dir() else _kind_of_file(path)
     settings = {} if lowercase is None else {"lowercase": lowercase}
     if kind is None:
-        source = TokenizerJson(path)
-        kind, load = source.kind, source.kind.load_json
+        source: TokenizerJson | Path = (whole := TokenizerJson(path))
+        kind, load = whole.kind, whole.kind.load_json
     else:
         source, load = path, kind.load
     if settings and not kind.has_lowercase:
@@ -119,8 +121,8 @@ def _kind_of_folder(path):
         return None
     found = [kind for kind in KINDS.values() if kind.is_in(path)]
     if not found:
-        needed = dict.fromkeys(" and ".join(kind.files[0]) for kind in KINDS.values() if kind.files[0] != (CONFIG,))
-        raise DataError(f"no tokenizer in {path}: it has neither {', nor '.join(needed)}, nor {WHOLE}")
+        files = dict.fromkeys(" and ".join(kind.files[0]) for kind in KINDS.values() if kind.files[0] != (CONFIG,))
+        raise DataError(f"no tokenizer in {path}: it has neither {', nor '.join(files)}, nor {WHOLE}")
     return found[0]
 
 

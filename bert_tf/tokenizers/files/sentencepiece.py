@@ -11,17 +11,18 @@ from bert_tf.files import explain_reading
 from bert_tf.parsing import brief
 from bert_tf.tokenizers.files.converting import COMBINING, WHITE_SPACE
 from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, naming
-from bert_tf.tokenizers.files.tokenizer_json import charsmap_of, members
+from bert_tf.tokenizers.files.tokenizer_json import TokenizerJson, charsmap_of, members
 from bert_tf.tokenizers.sentencepiece.families import FAMILIES, check_family, family_of, family_tokens, sentinels
 from bert_tf.tokenizers.sentencepiece.model_file import SPACE, pieces_of, unigram_model
 from bert_tf.tokenizers.sentencepiece.sentencepiece import SentencePieceTokenizer
+from bert_tf.types import StrPath
 
 _CLASSES = {settings["class"]: family for family, settings in FAMILIES.items()}
 _SPLIT = {"type": "Split", "pattern": {"String": " "}, "behavior": "Removed", "invert": False}
 _RUNS_OF_SPACES = (({"Regex": " {2,}"}, " "), ({"Regex": " {2,}"}, SPACE))
 
 
-def load_sentencepiece(path, lowercase=None):
+def load_sentencepiece(path: StrPath, lowercase: bool | None = None) -> SentencePieceTokenizer:
     """A SentencePieceTokenizer of a folder or a model file; see `load_tokenizer`."""
     path = Path(path)
     file = _model_file(path) if path.is_dir() else path
@@ -73,7 +74,7 @@ def _family(config, pieces, file):
     return family
 
 
-def load_unigram_json(whole, lowercase=None):
+def load_unigram_json(whole: TokenizerJson, lowercase: bool | None = None) -> SentencePieceTokenizer:
     """A SentencePieceTokenizer of a `TokenizerJson`, with the ids of the `tokenizers` package.
 
     Two things differ from it. Special tokens that only normalization makes so, as full-width <s>, stay text here. And

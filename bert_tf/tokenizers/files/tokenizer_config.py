@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from absl import logging
 
@@ -11,6 +13,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief, read_json_object
 from bert_tf.tokenizers.kinds import KINDS
 from bert_tf.tokenizers.special_tokens import SPECIAL_ROLES, SpecialToken
+from bert_tf.types import StrPath
 
 CONFIG, WHOLE = "tokenizer_config.json", "tokenizer.json"
 #: The key with the SHA-256 of the tokenizer.json that `save` wrote beside it. As long as it is that one, this library
@@ -59,9 +62,10 @@ class TokenizerConfig:
         ConfigError: a value of the wrong type, or files that contradict each other.
     """
 
-    def __init__(self, folder, mask_lstrip=True):
+    def __init__(self, folder: StrPath, mask_lstrip: bool = True) -> None:
         self.path = Path(folder) / CONFIG
-        self._left, self._known = _read_config(folder), set()
+        self._left = _read_config(folder)
+        self._known: set[str] = set()
         self.tokenizer_class = self.take("tokenizer_class", None, (str, type(None)))
         self.role_tokens, self.ids, details = {}, {}, {}
         for role in _TOKENS:
@@ -94,11 +98,11 @@ class TokenizerConfig:
             if self.ids.setdefault(token, token_id) != token_id:
                 raise ConfigError(f"{file} gives '{token}' the id {token_id}, but {CONFIG} the id {self.ids[token]}")
 
-    def names_class_of(self, kind):
+    def names_class_of(self, kind: str) -> bool:
         """Whether Hugging Face's class that it names is one of this kind."""
         return (self.tokenizer_class or "").removesuffix("Fast") in KINDS[kind].classes
 
-    def special_tokens(self, own=()):
+    def special_tokens(self, own: Iterable[Any] = ()) -> Any:
         """Every `SpecialToken` of the folder.
 
         Args:
@@ -107,19 +111,19 @@ class TokenizerConfig:
         only_added = [token for token in self.ids if token not in self._described and token not in own]
         return [*self._described.values(), *(SpecialToken(t, normalized=True, special=False) for t in only_added)]
 
-    def take(self, key, default, types):
+    def take(self, key: str, default: Any, types: Any) -> Any:
         """The value of a key, which is then understood; ConfigError if it is of none of `types`."""
         self._known.add(key)
         return check_type(self._left.pop(key, default), types, f"{self.path}: {key}")
 
-    def fixed(self, **values):
+    def fixed(self, **values: Any) -> None:
         """Takes keys that must have the given value where they have one, since another changes ids."""
         for key, value in values.items():
             found = self.take(key, value, object)
             if found is not None and found != value:
                 raise ConfigError(f"{self.path}: {key} is {brief(found)}; only {value!r} is supported")
 
-    def finish(self):
+    def finish(self) -> None:
         """Refuses keys that nothing took; those that only other kinds read are ignored, as transformers does."""
         self.fixed(split_special_tokens=False, add_bos_token=False, add_eos_token=False)
         for key, value in self._left.items():
@@ -133,7 +137,7 @@ class TokenizerConfig:
                     f"{self.path}: unknown key '{key}'{nearest(key, known)}; if it changes no ids, remove it"
                 )
 
-    def check_ids(self, vocabulary, file):
+    def check_ids(self, vocabulary: Sequence[str], file: Path) -> None:
         """Refuses ids that are not those of the vocabulary of `file`, which cannot grow."""
         added = extend_vocabulary(vocabulary, self.ids, self.path.parent)[len(vocabulary) :]
         if added:
@@ -172,7 +176,7 @@ def _content(token):
     return token.get("content") if isinstance(token, dict) else token
 
 
-def check_type(value, types, where):
+def check_type(value: Any, types: Any, where: StrPath) -> Any:
     """`value`, if it is of one of `types`; true and false are no integers.
 
     Raises:
@@ -186,7 +190,7 @@ def check_type(value, types, where):
     return value
 
 
-def added_token(value, where):
+def added_token(value: Any, where: StrPath) -> Any:
     """A SpecialToken of Hugging Face's mapping; ConfigError for one without content or with `single_word`."""
     content = value.get("content")
     if not isinstance(content, str) or not content:
@@ -198,7 +202,7 @@ def added_token(value, where):
     return SpecialToken(content, **flags)
 
 
-def extend_vocabulary(vocabulary, ids, where):
+def extend_vocabulary(vocabulary: Sequence[str], ids: Mapping[str, int], where: StrPath) -> Any:
     """The vocabulary with tokens that were added at its end.
 
     Args:
@@ -219,7 +223,7 @@ def extend_vocabulary(vocabulary, ids, where):
 
 
 @contextlib.contextmanager
-def naming(path):
+def naming(path: StrPath) -> Iterator[None]:
     """Puts `path` in front of the messages of errors about what was read there."""
     try:
         yield

@@ -4,7 +4,9 @@ import base64
 import binascii
 import functools
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer
 
@@ -14,6 +16,7 @@ from bert_tf.tokenizers.files.tokenizer_config import WHOLE, TokenizerConfig, ad
 from bert_tf.tokenizers.kinds import KINDS
 from bert_tf.tokenizers.layout import LAYOUTS, START_TOKEN
 from bert_tf.tokenizers.sentencepiece.model_file import check_charsmap
+from bert_tf.types import StrPath
 
 
 class TokenizerJson:
@@ -36,12 +39,12 @@ class TokenizerJson:
         ConfigError: a model of a type that no kind reads, or an added token that is not supported.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: StrPath) -> None:
         path = Path(path)
         self._folder = path if path.is_dir() else None
         self.file = path / WHOLE if path.is_dir() else path
         self._content = content = read_json_object(self.file)
-        self.model = content.get("model")
+        self.model: Any = content.get("model")
         if not isinstance(self.model, dict):
             raise DataError(
                 f"{self.file} is not a tokenizer.json: it has no 'model'; where it is a bare vocabulary, such as "
@@ -61,25 +64,25 @@ class TokenizerJson:
         self.expect("model.type", name, *known)
         self.kind = known[name]
 
-    def __getitem__(self, component):
+    def __getitem__(self, component: str) -> dict[str, Any]:
         return self._content.get(component) or {}
 
     @functools.cached_property
-    def config(self):
+    def config(self) -> Any:
         """The `TokenizerConfig` of the folder; one without settings where only the file was given."""
         return TokenizerConfig(self._folder or self.file / "none", mask_lstrip=False)
 
-    def expect(self, key, value, *supported):
+    def expect(self, key: str, value: Any, *supported: Any) -> None:
         """Refuses a value that is not supported, with the key."""
         if value not in supported:
             names = " or ".join(repr(s) for s in supported)
             raise ConfigError(f"{self.file}: {key} is {brief(value)}; only {names} is supported")
 
-    def with_added(self, vocabulary):
+    def with_added(self, vocabulary: Sequence[str]) -> Any:
         """The vocabulary with the added tokens at its end."""
         return extend_vocabulary(vocabulary, {token.content: token_id for token, token_id in self.added}, self.file)
 
-    def layout(self, roles):
+    def layout(self, roles: Any) -> str:
         """The name of the layout that the post-processor is; roles cls and sep are set from it."""
         processor = self["post_processor"]
         if processor.get("type") == "Sequence":
@@ -104,20 +107,20 @@ class TokenizerJson:
         )
 
 
-def members(component, name):
+def members(component: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """The components that a Sequence holds, and Sequences in it; of another component itself; of {} none."""
     if component.get("type") != "Sequence":
         return [component] if component else []
     return [member for part in component[name] for member in members(part, name)]
 
 
-def only_member(component, name):
+def only_member(component: dict[str, Any], name: str) -> dict[str, Any]:
     """The one component that a Sequence holds; another component itself."""
     found = members(component, name)
     return found[0] if len(found) == 1 else component
 
 
-def charsmap_of(normalizer, where):
+def charsmap_of(normalizer: dict[str, Any], where: StrPath) -> bytes:
     """bytes: the precompiled_charsmap of a normalizer, b"" where it has none.
 
     Raises:

@@ -1,20 +1,22 @@
 """Vocabularies and merges from disk: vocab.txt, vocab.json (or encoder.json), merges.txt (or vocab.bpe)."""
 
 import codecs
+from collections.abc import Mapping
 from pathlib import Path
 
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
 from bert_tf.parsing import brief
+from bert_tf.types import StrPath
 
 
-def read_vocabulary(path):
+def read_vocabulary(path: StrPath) -> list[str]:
     """The tokens of a vocab.txt, one a line, in the order of their ids.
 
     Raises:
         DataError: an empty line, a token that is there twice, bytes that are no UTF-8; with the line's number.
     """
-    first_line = {}
+    first_line: dict[str, int] = {}
     for number, token in enumerate(_lines(path), 1):
         if not token:
             raise DataError(f"{path}, line {number}: empty; every line of a vocabulary is a token")
@@ -26,7 +28,7 @@ def read_vocabulary(path):
     return list(first_line)
 
 
-def read_merges(path):
+def read_merges(path: StrPath) -> list[tuple[str, str]]:
     """The pairs of a merges.txt, one a line, two tokens separated by a space.
 
     A first line that begins with "#version" is left out, and empty lines at the end.
@@ -64,7 +66,7 @@ def _lines(path):
     return decoded
 
 
-def tokens_by_id(ids, where):
+def tokens_by_id(ids: Mapping[str, int], where: StrPath) -> list[str]:
     """The keys of a mapping of token -> id in the order of the ids 0, 1, 2, ...
 
     Raises:
@@ -72,7 +74,7 @@ def tokens_by_id(ids, where):
     """
     if not isinstance(ids, dict) or not ids or not all(type(i) is int for i in ids.values()):
         raise DataError(f"{where} must map tokens to ids, which are integers")
-    found = {}
+    found: dict[int, str] = {}
     for token, token_id in ids.items():
         if found.setdefault(token_id, token) != token:
             raise DataError(f"{where}: '{found[token_id]}' and '{token}' both have the id {token_id}")

@@ -4,13 +4,14 @@ from pathlib import Path
 
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers.files.tokenizer_config import CONFIG, TokenizerConfig, extend_vocabulary, naming
-from bert_tf.tokenizers.files.tokenizer_json import members
+from bert_tf.tokenizers.files.tokenizer_json import TokenizerJson, members
 from bert_tf.tokenizers.files.vocabularies import read_vocabulary, tokens_by_id
 from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS
 from bert_tf.tokenizers.wordpiece.wordpiece import WordPieceTokenizer
+from bert_tf.types import StrPath
 
 
-def load_wordpiece(path, lowercase=None):
+def load_wordpiece(path: StrPath, lowercase: bool | None = None) -> WordPieceTokenizer:
     """A WordPieceTokenizer of a folder with vocab.txt, or of such a file; see `load_tokenizer`."""
     path = Path(path)
     file = path / "vocab.txt" if path.is_dir() else path
@@ -24,7 +25,7 @@ def load_wordpiece(path, lowercase=None):
     return _build(read_vocabulary(file), settings, {}, [], file, config, lowercase)
 
 
-def load_wordpiece_json(whole, lowercase=None):
+def load_wordpiece_json(whole: TokenizerJson, lowercase: bool | None = None) -> WordPieceTokenizer:
     """A WordPieceTokenizer of a `TokenizerJson`; see `load_tokenizer`."""
     model, splitter = whole.model, whole["pre_tokenizer"]
     whole.expect("model.continuing_subword_prefix", model.get("continuing_subword_prefix"), "##")

@@ -4,9 +4,12 @@ tokenizer.json says everything, and tokenizer_config.json names the class that r
 families build a tokenizer by their own rules. The other files are for other readers, and for this library.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tokenizers import AddedToken, processors
 
@@ -15,11 +18,17 @@ from bert_tf.files import atomic_write
 from bert_tf.tokenizers.files.converting import ids_of
 from bert_tf.tokenizers.files.tokenizer_config import CHECKSUM, CONFIG, WHOLE
 from bert_tf.tokenizers.layout import START_TOKEN, WITH_SEGMENTS, build_layout
+from bert_tf.types import StrPath
+
+if TYPE_CHECKING:
+    from bert_tf.tokenizers.bpe.bpe import BPETokenizer
+    from bert_tf.tokenizers.bpe.byte_level_bpe import ByteLevelBPETokenizer
+    from bert_tf.tokenizers.tokenizer import Tokenizer
 
 INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 
 
-def write_vocabulary(tokenizer, folder):
+def write_vocabulary(tokenizer: Tokenizer, folder: StrPath) -> None:
     """Writes vocab.txt; DataError for a token that holds a line break."""
     for i, token in enumerate(tokenizer.vocabulary):
         if "\n" in token or "\r" in token:
@@ -28,7 +37,7 @@ def write_vocabulary(tokenizer, folder):
         file.write("".join(f"{token}\n" for token in tokenizer.vocabulary))
 
 
-def write_bpe(tokenizer, folder):
+def write_bpe(tokenizer: BPETokenizer | ByteLevelBPETokenizer, folder: StrPath) -> None:
     """Writes vocab.json and merges.txt."""
     with atomic_write(Path(folder) / "vocab.json") as file:
         json.dump(ids_of(tokenizer), file, ensure_ascii=False)
@@ -36,7 +45,7 @@ def write_bpe(tokenizer, folder):
         file.write("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in tokenizer.merges))
 
 
-def write_config(tokenizer, folder, settings, whole=None):
+def write_config(tokenizer: Tokenizer, folder: StrPath, settings: dict[str, Any], whole: Any = None) -> None:
     """Writes tokenizer_config.json: `settings`, the special tokens, the layout and what the model is given.
 
     Args:
@@ -61,7 +70,7 @@ def write_config(tokenizer, folder, settings, whole=None):
             "content": t.content, "lstrip": t.lstrip, "rstrip": t.rstrip, "normalized": t.normalized,
             "single_word": False, "special": t.special,
         }
-        for t in sorted(tokenizer.special_token_details, key=lambda t: tokenizer.token_to_id(t.content))
+        for t in sorted(tokenizer.special_token_details, key=lambda t: tokenizer.token_to_id(t.content) or 0)
     }  # fmt: skip
     if whole is not None:
         _complete(whole, tokenizer)
@@ -75,7 +84,7 @@ def write_config(tokenizer, folder, settings, whole=None):
         file.write("\n")
 
 
-def model_inputs(segments):
+def model_inputs(segments: bool) -> list[str]:
     """`model_input_names` of tokenizer_config.json; `segments`: whether the model reads them."""
     return [name for name in INPUTS if segments or name != "token_type_ids"]
 
@@ -90,8 +99,9 @@ def _complete(whole, tokenizer):
                 for t in tokens
             ]
         )
-    roles = tokenizer.role_tokens
-    layout = build_layout(tokenizer.layout_name, roles.get("cls"), roles.get("sep"), START_TOKEN)
+    roles: Any = tokenizer.role_tokens  # a layout of tokens in place of ids
+    start: Any = START_TOKEN
+    layout = build_layout(tokenizer.layout_name, roles.get("cls"), roles.get("sep"), start)
     first = [*layout.before_first, "$A", *layout.after_first]
     second = [f"{part}:{layout.second_segment}" for part in (*layout.before_second, "$B", *layout.after_second)]
     end = [f"{part}:{layout.end_segment}" for part in layout.at_end]

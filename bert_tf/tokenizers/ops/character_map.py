@@ -8,6 +8,7 @@ darts_clone_trie_wrapper.h (encoding of the trie), fast_bert_normalizer_model.fb
 """
 
 import struct
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ _MAX_LENGTH = 63  # bytes, in the 6 bits that a value has for it
 _DROP = _CHANGED  # becomes the empty string
 
 
-def build_character_map(table, drop_private=True):
+def build_character_map(table: Any, drop_private: bool = True) -> np.ndarray:
     """The model for `tensorflow_text.FastBertNormalizer(model_buffer=...)`, a uint8 array. It drops bytes that are no
     UTF-8.
 

@@ -1,14 +1,18 @@
 """Token ids to texts in graph ops: each token has a spelling, which may depend on where in the text it stands."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import tensorflow as tf
 
 from bert_tf.tokenizers.ops.strings import valid_utf8
+from bert_tf.types import Tensor
 
 #: (first of its text, last of its text), in the order of the numbers that `join_spellings` computes.
 PLACES = ((False, False), (True, False), (False, True), (True, True))
 
 
-def spelling_tables(vocabulary, spell):
+def spelling_tables(vocabulary: Sequence[str], spell: Callable[..., Any]) -> Any:
     """The spellings of a vocabulary in each of `PLACES`, as few tables as there are different ones.
 
     Args:
@@ -27,7 +31,9 @@ def spelling_tables(vocabulary, spell):
     return tables, numbers
 
 
-def join_spellings(ids, splits, continues, tables, numbers, before="", errors="replace"):
+def join_spellings(
+    ids: Tensor, splits: Tensor, continues: Any, tables: Any, numbers: Any, before: Any = "", errors: str = "replace"
+) -> Tensor:
     """tf.string [N]: the spellings of the ids [T] of each row, as UTF-8.
 
     Args:

@@ -1,8 +1,12 @@
 """A function of tensors that becomes a graph once it is called often enough to repay its tracing."""
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import tensorflow as tf
+
+from bert_tf.types import Tensor
 
 # Tracing a tokenizer takes as long as twenty to thirty eager runs of its hundred operations.
 EAGER_CALLS = 10
@@ -19,18 +23,18 @@ class LazyGraph:
         *signature: the `tf.TensorSpec` of each argument.
     """
 
-    def __init__(self, function, *signature):
+    def __init__(self, function: Callable[..., Any], *signature: Any) -> None:
         self._function = function
         self._signature = signature
         self._eager_calls = 0
 
     @functools.cached_property
-    def graph(self):
+    def graph(self) -> Any:
         """The concrete function."""
         with tf.init_scope():
             return tf.function(self._function, input_signature=self._signature, autograph=False).get_concrete_function()
 
-    def __call__(self, *tensors):
+    def __call__(self, *tensors: Tensor) -> Any:
         if self._eager_calls < EAGER_CALLS and tf.executing_eagerly():
             self._eager_calls += 1
             return self._function(*tensors)

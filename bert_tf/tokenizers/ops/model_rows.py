@@ -1,13 +1,24 @@
 """Token ids of one or two texts into the rows that an encoder reads, e.g. [CLS] a [SEP] b [SEP]."""
 
 import itertools
+from typing import Any
 
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.tokenizers.layout import Layout
+from bert_tf.types import Tensor
 
 
-def pack(first, second=None, *, layout, pad_id, sequence_length, dynamic=False):
+def pack(
+    first: Tensor,
+    second: Tensor | None = None,
+    *,
+    layout: Layout,
+    pad_id: int,
+    sequence_length: int,
+    dynamic: bool = False,
+) -> dict[str, Tensor]:
     """Adds the special tokens, truncates and pads, as graph ops.
 
     A pair that is too long loses tokens at the end of its longer text, one at a time, the second where they are equal:
@@ -59,7 +70,7 @@ def pack(first, second=None, *, layout, pad_id, sequence_length, dynamic=False):
     return _join(pieces, pad_id, None if dynamic else sequence_length)
 
 
-def kept_of_pair(first, second, room, layout):
+def kept_of_pair(first: Tensor, second: Tensor, room: int, layout: Layout) -> tuple[Tensor, Tensor]:
     """The tokens that `pack` keeps of pairs of texts with so many tokens: two tensors [N], together at most `room`."""
     half, odd = room // 2, room % 2
     if layout.odd_to_longer:  # `LongestFirst` of tokenizers/src/utils/truncation.rs
@@ -68,7 +79,7 @@ def kept_of_pair(first, second, room, layout):
     return kept, tf.minimum(second, tf.maximum(room - first, room - half - odd))
 
 
-def padded(ids, pad_id, width, on_the_left=False):
+def padded(ids: Tensor, pad_id: int, width: int | Tensor | None, on_the_left: bool = False) -> tuple[Tensor, Tensor]:
     """Ragged ids as int32 [N, `width`], and bool [N, `width`], True at real tokens; no row is longer."""
     lengths = tf.cast(ids.row_lengths(), tf.int32)[:, None]
     column = tf.range(width)[None] + (lengths - width if on_the_left else 0)
@@ -87,7 +98,7 @@ def _join(pieces, pad_id, width):
     Each column of a row finds the piece that it lies in: a few operations on whole rows. Joining ragged rows takes some
     two hundred operations, for which a short text that is served would wait.
     """
-    counts = [count if isinstance(count, int) else count[:, None] for _, count, _ in pieces]
+    counts: list[Any] = [count if isinstance(count, int) else count[:, None] for _, count, _ in pieces]
     ends = list(itertools.accumulate(counts))
     if width is None:
         # Rows of empty texts, which some layouts leave without a token, have a column of padding.

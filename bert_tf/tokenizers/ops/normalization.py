@@ -4,29 +4,34 @@ macOS writes file names, and much text with them, decomposed (NFD): a Hangul syl
 as a character of its own. A vocabulary of composed characters knows none of them. NFC composes them again.
 """
 
+from typing import Any
+
 import tensorflow as tf
 import tensorflow_text as tf_text
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers.ops.strings import join_bytes
+from bert_tf.types import Tensor
 
 NORMALIZATIONS = (None, "NFC")
 
 
-def check_normalization(normalization):
+def check_normalization(normalization: Any) -> str | None:
     """`normalization`, if it is None or "NFC"; else ConfigError."""
     if normalization not in NORMALIZATIONS:
         raise ConfigError(f"normalization '{normalization}'{nearest(str(normalization)[:100], NORMALIZATIONS)}")
     return normalization
 
 
-def normalize(text, normalization):
+def normalize(text: Tensor, normalization: str | None) -> Tensor:
     """The texts, tf.string [N], in a normal form; bytes that are no UTF-8 stay as they are."""
     return text if normalization is None else tf_text.normalize_utf8(text, normalization)
 
 
-def before_normalization(text, normalization, splits, rows, starts, ends):
+def before_normalization(
+    text: Tensor, normalization: str | None, splits: Tensor, rows: Tensor, starts: Tensor, ends: Tensor
+) -> Any:
     """Bytes of the normalized texts -> bytes of the texts; a part of a character has the offsets of the whole.
 
     Args:

@@ -1,16 +1,19 @@
 """Offsets of tokens: bytes of cleaned texts -> bytes of the texts -> characters."""
 
+from typing import Any
+
 import tensorflow as tf
 
 from bert_tf.tokenizers.ops.strings import join_bytes
+from bert_tf.types import Tensor
 
 
-def clean(normalizer, text, with_offsets):
+def clean(normalizer: Any, text: Tensor, with_offsets: bool) -> Any:
     """The texts cleaned by a `FastBertNormalizer`, and its offsets for `source_bytes`, or None."""
     return normalizer.normalize_with_offsets(text) if with_offsets else (normalizer.normalize(text), None)
 
 
-def cut(operator, text, with_offsets):
+def cut(operator: Any, text: Tensor, with_offsets: bool) -> Any:
     """What an operator of tensorflow-text cuts texts into: (ids, splits, starts, ends) as of `Tokenizer._encode`."""
     if not with_offsets:
         ids = operator.tokenize(text)
@@ -20,7 +23,7 @@ def cut(operator, text, with_offsets):
     return ids.values, splits, starts, ends
 
 
-def source_bytes(origins, rows, starts, ends):
+def source_bytes(origins: Tensor, rows: Tensor, starts: Tensor, ends: Tensor) -> Any:
     """Bytes of cleaned texts -> bytes of the texts that were cleaned.
 
     The end is one past the first byte of the last character, since the byte after a character's
@@ -36,7 +39,7 @@ def source_bytes(origins, rows, starts, ends):
     return first, tf.where(ends > starts, last + 1, first)
 
 
-def to_characters(text, rows, starts, ends):
+def to_characters(text: Tensor, rows: Tensor, starts: Tensor, ends: Tensor) -> Any:
     """Bytes of each text -> characters of it, a part of a character counting as the whole.
 
     Args:

@@ -1,11 +1,14 @@
 """Special tokens spelled in the text: found first, and kept from the rest of the tokenizer."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 import tensorflow_text as tf_text
 
 from bert_tf.tokenizers.ops.strings import escape, row_ids, string_table
+from bert_tf.types import Tensor
 
 # Unicode's White_Space, which \s of RE2 is not.
 WHITE_SPACE = r"[\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]"
@@ -29,7 +32,7 @@ class Chunks(NamedTuple):
     ends: tf.Tensor
 
 
-def whole_texts(text):
+def whole_texts(text: Tensor) -> Chunks:
     """Chunks of texts without special tokens."""
     count = tf.size(text)
     return Chunks(text, tf.fill([count], -1), tf.range(count + 1), tf.zeros([count], tf.int32), tf.strings.length(text))
@@ -42,7 +45,7 @@ class SpecialTokenFinder:
         tokens: dict of SpecialToken -> id; not empty.
     """
 
-    def __init__(self, tokens):
+    def __init__(self, tokens: Any) -> None:
         by_length = sorted(tokens.items(), key=lambda item: -len(item[0].content))
         patterns = [
             (WHITE_SPACE + "*") * token.lstrip + escape(token.content) + (WHITE_SPACE + "*") * token.rstrip
@@ -57,11 +60,11 @@ class SpecialTokenFinder:
         with tf.init_scope():
             self.table = string_table({token.content: token_id for token, token_id in by_length}, -1)
 
-    def present(self, text):
+    def present(self, text: Tensor) -> Tensor:
         """bool scalar: whether any of the texts may hold a special token."""
         return tf.reduce_any(tf.strings.regex_full_match(text, self._present))
 
-    def split(self, chunks):
+    def split(self, chunks: Chunks) -> Chunks:
         """Cuts the chunks that are text further; a Chunks."""
         is_text = chunks.special < 0
         text = tf.where(is_text, chunks.text, _PLACEHOLDER)
@@ -90,7 +93,7 @@ class SpecialTokenFinder:
         )
 
 
-def insert_special(chunks, ids, splits, starts, ends):
+def insert_special(chunks: Chunks, ids: Tensor, splits: Tensor, starts: Any, ends: Any) -> Any:
     """Puts the ids of special chunks [M] between the (ids, splits, starts, ends) that `chunks.text` became."""
     is_special = tf.cast(chunks.special >= 0, tf.int32)
     before = tf.concat([[0], tf.cumsum(is_special)], 0)  # special tokens before each chunk

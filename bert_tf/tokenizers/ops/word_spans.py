@@ -2,18 +2,21 @@
 
 import functools
 import unicodedata
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from bert_tf.tokenizers.ops.strings import valid_utf8
+from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import Tensor
 
 _SPACE, _PUNCTUATION = 1, 2
 # After the last plane with punctuation.
 _KINDS = 0x20000
 
 
-def tokenize_words(tokenizer, text, punctuation=True):
+def tokenize_words(tokenizer: Tokenizer, text: Tensor, punctuation: bool = True) -> Any:
     """The tokens of texts and their words, whatever white space is around them.
 
     A text is tokenized with one space for each run of white space and none at its ends, as words that are given as a
@@ -51,7 +54,9 @@ def tokenize_words(tokenizer, text, punctuation=True):
     return ids, begins, tf.RaggedTensor.from_row_lengths(tf.cast(spans, tf.int32), counts)
 
 
-def find_word_spans(tokenizer, text, ids, starts, ends, punctuation=True):
+def find_word_spans(
+    tokenizer: Tokenizer, text: Tensor, ids: Tensor, starts: Tensor, ends: Tensor, punctuation: bool = True
+) -> Any:
     """The words of texts, and the tokens that they begin with.
 
     White space ends a word; text between its tokens that is in none of them, such as an accent that the

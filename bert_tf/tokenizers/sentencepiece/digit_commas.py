@@ -1,5 +1,8 @@
 """The cut before a comma after a digit, which ALBERT's and XLNet's authors make: "2004," is "2004" and ","."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import sentencepiece
 import tensorflow as tf
@@ -7,9 +10,10 @@ import tensorflow as tf
 from bert_tf.errors import DataError
 from bert_tf.tokenizers.ops.strings import row_ids
 from bert_tf.tokenizers.sentencepiece.model_file import SPACE
+from bert_tf.types import Tensor
 
 
-def is_cut(piece):
+def is_cut(piece: str) -> bool:
     """Whether the authors cut a piece before its last comma."""
     return len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit()
 
@@ -25,7 +29,7 @@ class DigitCommaCutter:
     Source: encode_pieces of google-research/albert tokenization.py and zihangdai/xlnet prepro_utils.py.
     """
 
-    def __init__(self, model, pieces, extra_ids):
+    def __init__(self, model: bytes, pieces: Sequence[str], extra_ids: int) -> None:
         try:
             processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         except RuntimeError as error:
@@ -48,7 +52,7 @@ class DigitCommaCutter:
         self._parts = tf.RaggedTensor.from_row_lengths(np.array(ids, np.int32), np.array(sizes, np.int32))
         self._lengths = tf.constant(lengths, tf.int32)  # bytes of each part
 
-    def __call__(self, ids, splits, starts, ends):
+    def __call__(self, ids: Tensor, splits: Tensor, starts: Any, ends: Any) -> Any:
         """The tokens with such pieces cut; starts and ends may be None."""
         present = tf.reduce_any(tf.gather(self._is_cut, ids))
         return tf.cond(present, lambda: self._cut(ids, splits, starts, ends), lambda: (ids, splits, starts, ends))

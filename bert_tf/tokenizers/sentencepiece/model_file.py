@@ -1,8 +1,11 @@
 """SentencePiece's .model files: reading them, and making one of a unigram vocabulary."""
 
+from typing import Any
+
 from google.protobuf.message import DecodeError
 
 from bert_tf.errors import DataError
+from bert_tf.types import StrPath
 
 SPACE = "\u2581"  # how pieces spell the space
 
@@ -10,23 +13,23 @@ SPACE = "\u2581"  # how pieces spell the space
 def _new_proto():
     # Imported here: the module of sentencepiece 0.2.3 needs protobuf 7.36, which it does not ask pip for and other
     # packages may hold back. Then only these tokenizers fail.
-    from sentencepiece import sentencepiece_model_pb2
+    from sentencepiece import sentencepiece_model_pb2 as messages
 
-    return sentencepiece_model_pb2.ModelProto()
+    return vars(messages)["ModelProto"]()
 
 
-def pieces_of(model):
+def pieces_of(model: bytes) -> list[str]:
     """The pieces of a model, the content of its file, as a list; DataError if it is none."""
     return [piece.piece for piece in parse_model(model).pieces]
 
 
-def byte_pieces(proto):
+def byte_pieces(proto: Any) -> Any:
     """dict of piece -> the one byte that it stands for: the pieces of a model trained with byte_fallback, as mT5's."""
     pieces = [piece.piece for piece in proto.pieces if piece.type == proto.SentencePiece.BYTE]
     return {piece: bytes([int(piece[3:-1], 16)]) for piece in pieces}  # "<0x0A>"
 
 
-def unigram_model(scores, unknown, control, charsmap):
+def unigram_model(scores: Any, unknown: int, control: Any, charsmap: bytes) -> bytes:
     """The content of a .model file.
 
     Args:
@@ -50,7 +53,7 @@ def unigram_model(scores, unknown, control, charsmap):
     return proto.SerializeToString(deterministic=True)
 
 
-def parse_model(model):
+def parse_model(model: bytes) -> Any:
     """The model as a protobuf message; DataError if it is none."""
     proto = _new_proto()
     try:
@@ -63,7 +66,7 @@ def parse_model(model):
     return proto
 
 
-def check_charsmap(table, where):
+def check_charsmap(table: bytes, where: StrPath) -> None:
     """Raises DataError, `where` first, for a table of characters whose parts do not have the lengths that it says."""
     size = int.from_bytes(table[:4], "little")  # of the trie; the strings follow
     if table and (size % 4 or not 0 < size <= len(table) - 4):

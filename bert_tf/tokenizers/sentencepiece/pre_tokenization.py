@@ -9,10 +9,13 @@ The last three are what Hugging Face's converters wrote into tokenizer.json, in 
 What counts as white space is decided after the model's own table of characters.
 """
 
+from typing import Any
+
 import tensorflow as tf
 from tokenizers import normalizers
 
 from bert_tf.tokenizers.character_tables import white_space
+from bert_tf.types import Tensor
 
 PRE_TOKENIZATIONS = ("authors", "words", "stripped", "last_blank")
 
@@ -20,7 +23,7 @@ PRE_TOKENIZATIONS = ("authors", "words", "stripped", "last_blank")
 class PreTokenization:
     """One of `PRE_TOKENIZATIONS` as graph operations; `charsmap` (bytes) is the table that SentencePiece will apply."""
 
-    def __init__(self, name, charsmap):
+    def __init__(self, name: str, charsmap: bytes) -> None:
         self._replacements, self._last_space = [], None
         if name == "authors":
             return
@@ -34,13 +37,15 @@ class PreTokenization:
         elif name == "last_blank":
             self._last_space = rf"(?s)\C*{_any_of(spaces)}" + f"{_any_of(dropped)}*" * bool(dropped)
 
-    def replace(self, text):
+    def replace(self, text: Tensor) -> Tensor:
         """The texts that SentencePiece is to be given; tf.string [N]."""
         for pattern, result in self._replacements:
             text = tf.strings.regex_replace(text, pattern, result)
         return text
 
-    def append_last_space(self, text, cleaned, space_id, ids, splits, starts, ends):
+    def append_last_space(
+        self, text: Tensor, cleaned: Tensor, space_id: int, ids: Tensor, splits: Tensor, starts: Any, ends: Any
+    ) -> Any:
         """Appends the piece of a space where a text ends with one.
 
         Args:

@@ -2,8 +2,11 @@
 
 import functools
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
@@ -29,6 +32,7 @@ from bert_tf.tokenizers.sentencepiece.shared_model import SharedSentencepiece
 from bert_tf.tokenizers.special_tokens import SpecialToken
 from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.tokenizers.word_starts import sentencepiece_word_starts
+from bert_tf.types import StrPath
 
 # Of one byte, as what they replace; SentencePiece's usual normalization drops both.
 _DROPPED, _OTHER = "\x01", "\x02"
@@ -79,15 +83,15 @@ class SentencePieceTokenizer(Tokenizer):
 
     def __init__(
         self,
-        model,
-        family,
-        lowercase=None,
-        keep_accents=False,
-        split_digit_commas=None,
-        extra_ids=None,
-        special_tokens=(),
-        pre_tokenization="authors",
-    ):
+        model: bytes,
+        family: str,
+        lowercase: bool | None = None,
+        keep_accents: bool = False,
+        split_digit_commas: bool | None = None,
+        extra_ids: int | None = None,
+        special_tokens: Sequence[str | SpecialToken] = (),
+        pre_tokenization: str = "authors",
+    ) -> None:
         default = check_family(family)
         self.model, self.family = bytes(model), family
         self.lowercase = default["lowercase"] if lowercase is None else bool(lowercase)
@@ -159,24 +163,24 @@ class SentencePieceTokenizer(Tokenizer):
         return not token.startswith(SPACE)
 
     @functools.cached_property
-    def starts_word(self):
+    def starts_word(self) -> np.ndarray | None:
         """bool [V]: True for pieces that begin a word for masking; see `sentencepiece_word_starts`."""
         starts = sentencepiece_word_starts(self.vocabulary, SPACE, non_english=self.family == "albert")
         starts[list(self.special_ids)] = True
         return starts
 
     @property
-    def sentinel_ids(self):
+    def sentinel_ids(self) -> Sequence[int]:
         """As of every tokenizer. mT5's model has its 100 as pieces with a space before them, "▁<extra_id_0>"."""
         return super().sentinel_ids or self._numbered_ids(SPACE + "<extra_id_{}>")
 
     @property
-    def eod_id(self):
+    def eod_id(self) -> int | None:
         """The id of <eod>, which XLNet reads and predicts at the end of a document; None without one."""
         return self._ids.get("<eod>")
 
     @property
-    def lost_in_tokenizer_json(self):
+    def lost_in_tokenizer_json(self) -> str | None:
         """str or None, as of every tokenizer: pieces that `split_digit_commas` cuts."""
         cut = [piece for piece in self.vocabulary if is_cut(piece)] if self.split_digit_commas else []
         return (
@@ -190,7 +194,7 @@ class SentencePieceTokenizer(Tokenizer):
         return {} if self.pre_tokenization == "authors" else {"conventions": self.pre_tokenization}
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         return {
             "type": self.kind,
             "model": hashlib.sha256(self.model).hexdigest(),
@@ -208,7 +212,7 @@ class SentencePieceTokenizer(Tokenizer):
             return self._byte_pieces[token]
         return token.replace(SPACE, "" if first else " ").encode("utf-8")
 
-    def save(self, folder):
+    def save(self, folder: StrPath) -> None:
         """Writes tokenizer.json, which Hugging Face's classes run, spiece.model and tokenizer_config.json;
         RunDirectoryError if it cannot.
 

@@ -1,6 +1,7 @@
 """SentencePiece models that outlive the caches of TensorFlow."""
 
 import hashlib
+from typing import Any
 
 from tensorflow_text import SentencepieceTokenizer
 from tensorflow_text.python.ops import sentencepiece_tokenizer
@@ -17,7 +18,7 @@ class SharedSentencepiece(SentencepieceTokenizer):
         options: of `tensorflow_text.SentencepieceTokenizer`.
     """
 
-    def __init__(self, model, **options):
+    def __init__(self, model: bytes, **options: Any) -> None:
         super().__init__(model, **options)
         self._model_resource = _SharedModel(model, name=None)
 

@@ -1,6 +1,8 @@
 """Training of SentencePiece unigram models: the same texts always give the same model."""
 
 import io
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import sentencepiece
 
@@ -10,7 +12,7 @@ from bert_tf.tokenizers.sentencepiece.digit_commas import is_cut
 from bert_tf.tokenizers.sentencepiece.families import check_family, family_tokens
 from bert_tf.tokenizers.sentencepiece.model_file import parse_model
 from bert_tf.tokenizers.sentencepiece.sentencepiece import SentencePieceTokenizer
-from bert_tf.tokenizers.special_tokens import as_special_token
+from bert_tf.tokenizers.special_tokens import SpecialToken, as_special_token
 
 _MAX_BYTES = 4000  # the trainer leaves out longer sentences (its limit is 4192)
 _RESERVED = "\u2585"  # the trainer leaves out sentences with it
@@ -19,15 +21,15 @@ _SYMBOLS = ("(", ")", '"', "-", ".", "–", "£", "€")
 
 
 def train_unigram(
-    texts,
-    vocabulary_size,
-    family="albert",
-    lowercase=None,
-    keep_accents=False,
-    character_coverage=0.99995,
-    special_tokens=(),
-    show_progress=False,
-):
+    texts: Iterable[str],
+    vocabulary_size: int,
+    family: str = "albert",
+    lowercase: bool | None = None,
+    keep_accents: bool = False,
+    character_coverage: float = 0.99995,
+    special_tokens: Sequence[str | SpecialToken] = (),
+    show_progress: bool = False,
+) -> SentencePieceTokenizer:
     """Learns a unigram model and returns the `SentencePieceTokenizer` that applies it.
 
     Args:
@@ -52,7 +54,7 @@ def train_unigram(
     default = check_family(family)
     cleaned, lower = default["cleaned"], default["lowercase"] if lowercase is None else lowercase
     table = str.maketrans(sentencepiece_characters(lower, keep_accents)) if cleaned else {}
-    ids = {
+    ids: dict[str, Any] = {
         "albert": dict(pad_id=0, unk_id=1, bos_id=-1, eos_id=-1, control_symbols=["[CLS]", "[SEP]", "[MASK]"]),
         "xlnet": dict(unk_id=0, bos_id=1, eos_id=2, pad_id=5, control_symbols=["<cls>", "<sep>", "<mask>", "<eod>", "<eop>"]),
         "t5": dict(pad_id=0, eos_id=1, unk_id=2, bos_id=-1, control_symbols=[]),
@@ -62,11 +64,11 @@ def train_unigram(
     further = dict.fromkeys(as_special_token(token).content for token in special_tokens)
     ids["control_symbols"] += [token for token in further if token not in known]
     sentences = _Sentences(texts, table, cleaned)
-    model = io.BytesIO()
+    content = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(sentences),
-            model_writer=model,
+            model_writer=content,
             vocab_size=vocabulary_size,
             model_type="unigram",
             character_coverage=character_coverage,
@@ -83,7 +85,7 @@ def train_unigram(
         if not sentences.count:
             raise DataError("cannot train a vocabulary: the corpus holds no text") from None
         raise ConfigError(f"vocabulary_size {vocabulary_size}: {error}") from None
-    model = _without_digit_commas(model.getvalue()) if cleaned else model.getvalue()
+    model = _without_digit_commas(content.getvalue()) if cleaned else content.getvalue()
     return SentencePieceTokenizer(model, family, lowercase, keep_accents, special_tokens=special_tokens)
 
 
@@ -121,7 +123,8 @@ class _Sentences:
         text = text.encode("utf-8", "replace").decode("utf-8").replace(_RESERVED, " ")
         if self.cleaned:
             text = text.replace("``", '"').replace("''", '"').translate(self.table)
-        line, size = [], 0
+        line: list[str] = []
+        size = 0
         for word in text.split():
             self.count += 1
             for part in _parts(word):

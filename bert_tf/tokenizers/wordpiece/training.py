@@ -1,11 +1,13 @@
 """Training of WordPiece vocabularies: the same texts always give the same file."""
 
+from collections.abc import Iterable, Sequence
+
 from tokenizers import Tokenizer as Trained
 from tokenizers import models, pre_tokenizers, trainers
 
 from bert_tf.tokenizers.character_tables import spaced_words
 from bert_tf.tokenizers.ops.character_map import build_character_map
-from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS
+from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS, SpecialToken
 from bert_tf.tokenizers.training_words import (
     check_size,
     choose_alphabet,
@@ -19,17 +21,17 @@ from bert_tf.tokenizers.wordpiece.wordpiece import MAX_TOKEN_BYTES, MAX_WORD_CHA
 
 
 def train_wordpiece(
-    texts,
-    vocabulary_size,
-    lowercase=True,
-    strip_accents=None,
-    tokenize_chinese_chars=True,
-    min_frequency=2,
-    limit_alphabet=None,
-    special_tokens=(),
-    show_progress=False,
-    compose=None,
-):
+    texts: Iterable[str],
+    vocabulary_size: int,
+    lowercase: bool = True,
+    strip_accents: bool | None = None,
+    tokenize_chinese_chars: bool = True,
+    min_frequency: int = 2,
+    limit_alphabet: int | None = None,
+    special_tokens: Sequence[str | SpecialToken] = (),
+    show_progress: bool = False,
+    compose: bool | None = None,
+) -> WordPieceTokenizer:
     """Learns a vocabulary and returns the `WordPieceTokenizer` that applies it.
 
     The texts are read once, as a stream; what stays in memory is the count of each distinct word. Words are cleaned and

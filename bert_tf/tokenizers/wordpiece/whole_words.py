@@ -1,9 +1,11 @@
 """Tokenizers of whole words: what word vectors and language models of words are trained on."""
 
+from collections.abc import Iterable, Sequence
+
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers.character_tables import spaced_words
 from bert_tf.tokenizers.ops.character_map import build_character_map
-from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS
+from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS, SpecialToken, as_special_token
 from bert_tf.tokenizers.training_words import count_words
 from bert_tf.tokenizers.wordpiece.wordpiece import MAX_TOKEN_BYTES, MAX_WORD_CHARACTERS, WordPieceTokenizer
 
@@ -11,7 +13,12 @@ from bert_tf.tokenizers.wordpiece.wordpiece import MAX_TOKEN_BYTES, MAX_WORD_CHA
 SPECIAL_TOKENS = tuple(STANDARD_SPECIAL_TOKENS.values())
 
 
-def whole_word_tokenizer(words, lowercase=True, strip_accents=None, special_tokens=()):
+def whole_word_tokenizer(
+    words: Iterable[str],
+    lowercase: bool = True,
+    strip_accents: bool | None = None,
+    special_tokens: Sequence[str | SpecialToken] = (),
+) -> WordPieceTokenizer:
     """A `WordPieceTokenizer` whose tokens are whole words: what is not among them is [UNK].
 
     Args:
@@ -30,13 +37,20 @@ def whole_word_tokenizer(words, lowercase=True, strip_accents=None, special_toke
     """
     strip_accents = lowercase if strip_accents is None else strip_accents
     normalization = None if strip_accents else "NFC"  # stripping decomposes everything anyway
-    vocabulary = [*SPECIAL_TOKENS, *words, *special_tokens]
+    vocabulary = [*SPECIAL_TOKENS, *words, *(as_special_token(token).content for token in special_tokens)]
     return WordPieceTokenizer(
         vocabulary, lowercase, strip_accents, special_tokens=special_tokens, normalization=normalization
     )
 
 
-def train_words(texts, vocabulary_size, lowercase=True, min_frequency=1, special_tokens=(), show_progress=False):
+def train_words(
+    texts: Iterable[str],
+    vocabulary_size: int,
+    lowercase: bool = True,
+    min_frequency: int = 1,
+    special_tokens: Sequence[str | SpecialToken] = (),
+    show_progress: bool = False,
+) -> WordPieceTokenizer:
     """A `WordPieceTokenizer` of the most frequent words of the texts, without pieces: other words are [UNK].
 
     Words are what white space and punctuation separate, as in BERT; each punctuation mark is one. After the special

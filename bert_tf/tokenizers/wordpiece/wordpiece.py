@@ -1,6 +1,8 @@
 """WordPiece as BERT applies it, in graph ops: the same object prepares the data and is served."""
 
 import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -16,6 +18,7 @@ from bert_tf.tokenizers.ops.offsets import clean, cut, source_bytes
 from bert_tf.tokenizers.ops.strings import row_ids
 from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS, SpecialToken
 from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import StrPath
 
 PREFIX = "##"
 _DECODER = decoders.WordPiece(prefix=PREFIX, cleanup=True)
@@ -77,15 +80,15 @@ class WordPieceTokenizer(Tokenizer):
 
     def __init__(
         self,
-        vocabulary,
-        lowercase=True,
-        strip_accents=None,
-        tokenize_chinese_chars=True,
-        special_tokens=(),
-        role_tokens=(),
-        normalization=None,
-    ):
-        roles = STANDARD_SPECIAL_TOKENS | dict(role_tokens)
+        vocabulary: Sequence[str],
+        lowercase: bool = True,
+        strip_accents: bool | None = None,
+        tokenize_chinese_chars: bool = True,
+        special_tokens: Sequence[str | SpecialToken] = (),
+        role_tokens: Mapping[str, str] | None = None,
+        normalization: str | None = None,
+    ) -> None:
+        roles = STANDARD_SPECIAL_TOKENS | dict(role_tokens or {})
         super().__init__(vocabulary, roles, special_tokens, normalization=normalization)
         self.lowercase = bool(lowercase)
         self.strip_accents = self.lowercase if strip_accents is None else bool(strip_accents)
@@ -130,7 +133,7 @@ class WordPieceTokenizer(Tokenizer):
         return token.startswith(PREFIX) and token != PREFIX
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         settings = {
             "type": self.kind,
             "lowercase": self.lowercase,
@@ -194,7 +197,7 @@ class WordPieceTokenizer(Tokenizer):
         before = [] if first else ["a"]
         return _DECODER.decode([*before, token])[len(before) :].encode("utf-8")
 
-    def save(self, folder):
+    def save(self, folder: StrPath) -> None:
         """Writes tokenizer.json, which Hugging Face's classes run, vocab.txt and tokenizer_config.json.
 
         Raises:
@@ -202,7 +205,7 @@ class WordPieceTokenizer(Tokenizer):
             RunDirectoryError: the folder cannot be written.
         """
         write_vocabulary(self, folder)
-        settings = {
+        settings: dict[str, Any] = {
             "do_lower_case": self.lowercase,
             "strip_accents": self.strip_accents,
             "tokenize_chinese_chars": self.tokenize_chinese_chars,
