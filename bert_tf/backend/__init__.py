@@ -6,9 +6,11 @@ The rest is pure Keras: `model.py`, the base class of everything that is `fit`; 
 `lamb.py` and `adafactor.py`, with `schedules.py` and `variable_rates.py`; random numbers in `hashing.py`.
 """
 
+from typing import TYPE_CHECKING
+
 import keras
 
-if keras.backend.backend() == "tensorflow":
+if TYPE_CHECKING or keras.backend.backend() == "tensorflow":  # a type checker reads one of the two
     from bert_tf.backend import tensorflow as active
     from bert_tf.backend.tensorflow import (
         Dense,

@@ -1,5 +1,7 @@
 """Adafactor as Mesh TensorFlow has it, with which T5 was trained. Keras's is another algorithm."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -40,21 +42,21 @@ class Adafactor(ScaledUpdates, keras.optimizers.Optimizer):
 
     def __init__(
         self,
-        learning_rate=1e-2,
-        decay_exponent=0.8,
-        clip_threshold=1.0,
-        scale_by_parameters=True,
-        epsilon=1e-30,
-        scale_epsilon=1e-3,
-        name="adafactor",
-        **kwargs,
-    ):
+        learning_rate: Any = 1e-2,
+        decay_exponent: float = 0.8,
+        clip_threshold: float | None = 1.0,
+        scale_by_parameters: bool = True,
+        epsilon: float = 1e-30,
+        scale_epsilon: float = 1e-3,
+        name: str = "adafactor",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(learning_rate=learning_rate, name=name, **kwargs)
         self.decay_exponent, self.clip_threshold = decay_exponent, clip_threshold
         self.scale_by_parameters = scale_by_parameters
         self.epsilon, self.scale_epsilon = epsilon, scale_epsilon
 
-    def build(self, variables):
+    def build(self, variables: list[Any]) -> None:
         if self.built:
             return
         super().build(variables)
@@ -68,7 +70,7 @@ class Adafactor(ScaledUpdates, keras.optimizers.Optimizer):
                 for shape, name in zip(shapes, names)
             ])  # fmt: skip
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         gradient, variable, learning_rate = self.scaled(gradient, variable, learning_rate)
         gradient = ops.cast(active.dense(gradient), "float32")
         step = ops.cast(self.iterations + 1, "float32")
@@ -96,7 +98,7 @@ class Adafactor(ScaledUpdates, keras.optimizers.Optimizer):
             rate = rate * ops.maximum(_rms(weights), self.scale_epsilon)
         self.assign_sub(variable, ops.cast(rate * update, variable.dtype))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "decay_exponent": self.decay_exponent,

@@ -1,5 +1,7 @@
 """LAMB as ALBERT's authors had it; one of four variants in use."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -30,13 +32,20 @@ class Lamb(AdamW):
         Lamb(1.76e-3, weight_decay=0.01)
     """
 
-    def __init__(self, learning_rate=1.76e-3, weight_decay=0.01, bias_correction=False, name="lamb", **kwargs):
+    def __init__(
+        self,
+        learning_rate: Any = 1.76e-3,
+        weight_decay: float | None = 0.01,
+        bias_correction: bool = False,
+        name: str = "lamb",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(learning_rate, weight_decay, bias_correction=bias_correction, name=name, **kwargs)
 
     def _apply_weight_decay(self, variables):
         """Nothing before the update: the decay is a part of it."""
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         gradient, variable, learning_rate = self.scaled(gradient, variable, learning_rate)
         index = self._get_variable_index(variable)
         m, v = self._momentums[index], self._velocities[index]

@@ -7,13 +7,13 @@ device and on many. Two rules make the numbers independent of the number of repl
 * gradients are summed over micro-batches and replicas first, and clipped after.
 """
 
-import keras
+from typing import Any
 
 from bert_tf.backend import active
 from bert_tf.backend.initial_weights import SeededByName
 
 
-class TrainableModel(active.Trainer, keras.Model, metaclass=SeededByName):
+class TrainableModel(active.Trainer, metaclass=SeededByName):
     """A Keras model with a loss of its own.
 
     `compile(optimizer)` and `fit(dataset)` work as in any Keras model, except that an element of
@@ -41,16 +41,16 @@ class TrainableModel(active.Trainer, keras.Model, metaclass=SeededByName):
     """
 
     #: Factor of each named loss in the total; 1 where absent.
-    loss_coefficients = {}
+    loss_coefficients: dict[str, float] = {}
 
-    def backbones(self):
+    def backbones(self) -> dict[str, Any]:
         """Each backbone inside, by the prefix of the paths of its variables; the one that is wanted in the end has none.
 
         A method, because Keras would follow an attribute when it saves the model.
         """
         return {"": self.backbone}
 
-    def loss_weights(self, features):
+    def loss_weights(self, features: dict[str, Any]) -> dict[str, Any]:
         """What each loss is divided by, from the data alone.
 
         Args:
@@ -61,7 +61,7 @@ class TrainableModel(active.Trainer, keras.Model, metaclass=SeededByName):
         """
         raise NotImplementedError(f"{type(self).__name__} must define loss_weights")
 
-    def loss_sums(self, features, training):
+    def loss_sums(self, features: dict[str, Any], training: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         """The losses and metrics of a batch, undivided.
 
         What layers add while it runs (`add_loss`, activity regularizers) and the regularizers of the trainable

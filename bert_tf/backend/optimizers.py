@@ -1,5 +1,7 @@
 """AdamW as BERT's authors had it, and with the bias correction that they left out; Adagrad."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -32,23 +34,23 @@ class AdamW(ScaledUpdates, keras.optimizers.AdamW):
 
     def __init__(
         self,
-        learning_rate=1e-4,
-        weight_decay=0.01,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-6,
-        bias_correction=True,
-        global_clipnorm=1.0,
-        name="adamw",
-        **kwargs,
-    ):
+        learning_rate: Any = 1e-4,
+        weight_decay: float | None = 0.01,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-6,
+        bias_correction: bool = True,
+        global_clipnorm: float | None = 1.0,
+        name: str = "adamw",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(
             learning_rate, weight_decay, beta_1, beta_2, epsilon, global_clipnorm=global_clipnorm, name=name, **kwargs
         )
         self.bias_correction = bias_correction
         self.exclude_from_weight_decay(var_names=NOT_DECAYED)
 
-    def add_variable(self, shape, initializer="zeros", dtype=None, **kwargs):
+    def add_variable(self, shape: Any, initializer: Any = "zeros", dtype: Any = None, **kwargs: Any) -> Any:
         # Moments have float32: 0.999 is 1 in bfloat16, and the second one would never change.
         dtype = "float32" if dtype in ("bfloat16", "float16") else dtype
         return super().add_variable(shape, initializer, dtype, **kwargs)
@@ -56,13 +58,13 @@ class AdamW(ScaledUpdates, keras.optimizers.AdamW):
     def _apply_weight_decay(self, variables):
         """Left to `update_step`, which has the learning rate: Keras computes the schedule again for each variable."""
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         gradient, variable, learning_rate = self.scaled(gradient, variable, learning_rate)
         if self.weight_decay is not None and self._use_weight_decay(variable):
             self.assign_sub(variable, variable * self.weight_decay * ops.cast(learning_rate, variable.dtype))
         active.apply_adam(self, gradient, variable, learning_rate)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "bias_correction": self.bias_correction}
 
 
@@ -74,5 +76,5 @@ class Adagrad(ScaledUpdates, keras.optimizers.Adagrad):
         Adagrad(0.2, initial_accumulator_value=1.0, global_clipnorm=10.0)
     """
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         super().update_step(*self.scaled(gradient, variable, learning_rate))

@@ -5,6 +5,9 @@ again, faster or exact under tf.distribute, and calls these where it has nothing
 for rounding.
 """
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -12,7 +15,7 @@ from bert_tf.backend.layer import Layer
 from bert_tf.errors import ConfigError
 
 
-def attention_weights(scores, mask, dropout, training):
+def attention_weights(scores: Any, mask: Any, dropout: Any, training: bool) -> tuple[Any, Any]:
     """Softmax and dropout of attention scores (Vaswani et al. 2017, equation 1).
 
     In float32 also under mixed precision: bfloat16 has too few digits for a sum of K terms.
@@ -31,7 +34,7 @@ def attention_weights(scores, mask, dropout, training):
     return dropout(ops.cast(probabilities, scores.dtype), training=training), probabilities
 
 
-def finite(mask):
+def finite(mask: Any) -> Any:
     """A mask in float32, without infinities.
 
     Keras has cast it, as any float argument, to the compute dtype. In float16 -1e9 became an infinity, and a query that
@@ -40,7 +43,7 @@ def finite(mask):
     return ops.maximum(ops.cast(mask, "float32"), -1e9)
 
 
-def masked(scores, mask):
+def masked(scores: Any, mask: Any) -> Any:
     return ops.cast(scores, "float32") + mask
 
 
@@ -65,7 +68,7 @@ class RMSNormalization(keras.layers.RMSNormalization):
         RMSNormalization(epsilon=1e-6)(np.ones((2, 3, 8), "float32"))  # [2, 3, 8]
     """
 
-    def build(self, input_shape):
+    def build(self, input_shape: Any) -> None:
         # Not cast under mixed precision, as in Keras's layer normalization.
         self.scale = self.add_weight(name="scale", shape=(input_shape[-1],), initializer="ones", autocast=False)
 
@@ -78,7 +81,7 @@ class Dense(keras.layers.Dense):
         Dense(4)(np.ones((2, 3, 8), "float32"))  # [2, 3, 4]
     """
 
-    def quantize(self, mode=None, type_check=True, config=None):
+    def quantize(self, mode: str | None = None, type_check: bool = True, config: Any = None) -> Any:
         return super().quantize(mode, type_check=False, config=config)  # Keras refuses all subclasses
 
 
@@ -96,27 +99,27 @@ class Dropout(Layer):
         Dropout(0.1)(np.ones((2, 8), "float32"), training=True)  # [2, 8]
     """
 
-    def __init__(self, rate, **kwargs):
+    def __init__(self, rate: float, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.rate = rate
         self.supports_masking = True
         self.seed_generator = self.make_generator()
         self.built = True
 
-    def make_generator(self):
+    def make_generator(self) -> Any:
         """The state that random numbers are drawn from."""
         return keras.random.SeedGenerator()
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Any, training: bool = False) -> Any:
         if not training or self.rate == 0:
             return inputs
         return self.drop(inputs)
 
-    def drop(self, inputs):
+    def drop(self, inputs: Any) -> Any:
         """What dropout makes of `inputs` in training."""
         return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
 
-    def compute_output_shape(self, input_shape):
+    def compute_output_shape(self, input_shape: Any) -> Any:
         return input_shape
 
 
@@ -127,56 +130,56 @@ class UniformNumbers(Layer):
         UniformNumbers().draw(3)  # float32 [3]
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.seed_generator = self.make_generator()
         self.built = True
 
-    def make_generator(self):
+    def make_generator(self) -> Any:
         """The state that random numbers are drawn from."""
         return keras.random.SeedGenerator()
 
-    def draw(self, count):
+    def draw(self, count: int) -> Any:
         """`count` numbers, an int: float32 [count]."""
         return keras.random.uniform((count,), dtype="float32", seed=self.seed_generator)
 
 
-def product_with_transposed(x, matrix):
+def product_with_transposed(x: Any, matrix: Any) -> Any:
     """`x` times the transpose of `matrix`: float [..., H], float [V, H] -> float [..., V]."""
     return ops.matmul(x, ops.transpose(matrix))
 
 
-def largest(x):
+def largest(x: Any) -> Any:
     """int32 [...]: the index of the largest of float [..., K], of equals the first."""
     return ops.argmax(x, axis=-1)
 
 
-def cross_entropy(logits, labels, guesses):
+def cross_entropy(logits: Any, labels: Any, guesses: Any) -> Any:
     """-log softmax(logits)[labels]; float32 [...] from float32 [..., K], int32 [...] and `largest` of the logits."""
     return keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
 
 
-def compiled_loop(function, plain=None):
+def compiled_loop(function: Callable[..., Any], plain: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """An element-wise function, compiled where the backend does so: `plain`, or `function` itself where that is None."""
     return plain or function
 
 
-def recomputed(function):
+def recomputed(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function`, computed again in the backward pass where a train step asks for it: on TensorFlow."""
     return function
 
 
-def as_graph(function, shapes=None):
+def as_graph(function: Callable[..., Any], shapes: Sequence[tuple[Any, Any]] | None = None) -> Callable[..., Any]:
     """`function`, on TensorFlow computed as a graph."""
     return function
 
 
-def dense(gradient):
+def dense(gradient: Any) -> Any:
     """A gradient as a tensor, although it may be one of looked-up rows."""
     return gradient
 
 
-def apply_adam(optimizer, gradient, variable, learning_rate):
+def apply_adam(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
     """One step of Adam, without weight decay, of a `bert_tf.backend.AdamW`, computed in the dtype of its moments."""
     index = optimizer._get_variable_index(variable)
     m, v = optimizer._momentums[index], optimizer._velocities[index]
@@ -191,10 +194,10 @@ def apply_adam(optimizer, gradient, variable, learning_rate):
     optimizer.assign_sub(variable, ops.cast(size * m / (ops.sqrt(v) + optimizer.epsilon), variable.dtype))
 
 
-class Trainer:
-    """Mixed into `TrainableModel`: models run on every backend, and training needs TensorFlow."""
+class Trainer(keras.Model):
+    """The base class of `TrainableModel`: models run on every backend, and training needs TensorFlow."""
 
-    def compile(self, *args, **kwargs):
+    def compile(self, *args: Any, **kwargs: Any) -> None:
         raise ConfigError(
             "training needs Keras on TensorFlow; set the environment variable KERAS_BACKEND to tensorflow, or unset it, "
             "before Keras is imported"

@@ -1,6 +1,7 @@
 """Learning-rate schedules as the papers' code has them."""
 
 import math
+from typing import Any
 
 import keras
 from keras import ops
@@ -54,15 +55,15 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(
         self,
-        learning_rate,
-        total_steps,
-        warmup_steps=0,
-        end_learning_rate=0.0,
-        power=1.0,
-        variant="replace",
-        decay="polynomial",
-        first_step=0,
-    ):
+        learning_rate: float,
+        total_steps: int,
+        warmup_steps: int = 0,
+        end_learning_rate: float = 0.0,
+        power: float = 1.0,
+        variant: str = "replace",
+        decay: str = "polynomial",
+        first_step: int = 0,
+    ) -> None:
         if variant not in VARIANTS:
             raise ConfigError(f"schedule variant '{variant}' is none of {', '.join(VARIANTS)}")
         if decay not in DECAYS:
@@ -75,7 +76,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.end_learning_rate, self.power, self.variant = end_learning_rate, power, variant
         self.decay, self.first_step = decay, first_step
 
-    def __call__(self, step):
+    def __call__(self, step: Any) -> Any:
         """The learning rate of the update that follows `step` finished ones; float32 scalar."""
         step = ops.cast(step, "float32") + self.first_step
         warm = step / max(self.warmup_steps, 1)
@@ -96,7 +97,7 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
             return 0.5 * (1.0 + ops.cos(math.pi * progress))
         return ops.power(1.0 - progress, self.power)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             "learning_rate": self.learning_rate,
             "total_steps": self.total_steps,

@@ -1,14 +1,19 @@
 """Learning rates and gradients that differ between variables."""
 
 import types
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import keras
 from keras.optimizers.schedules import LearningRateSchedule
 
 from bert_tf.errors import ConfigError
 
+#: Path of a variable -> factor, or a factor for each variable in their order.
+Factors = Mapping[str, Any] | Sequence[Any]
 
-class ScaledUpdates:
+
+class ScaledUpdates(keras.optimizers.Optimizer):
     """Mixed into an optimizer: multiplies the learning rate, or the gradient, of single variables by a factor.
 
     A factor of the learning rate also multiplies the decoupled weight decay, as in ELECTRA's optimizer. A factor of the
@@ -35,17 +40,21 @@ class ScaledUpdates:
         Descent(0.1, rate_factors={"embeddings/token_embeddings": 0.5})
     """
 
-    def __init__(self, *args, rate_factors=None, gradient_factors=None, **kwargs):
+    weight_decay: Any
+
+    def __init__(
+        self, *args: Any, rate_factors: Factors | None = None, gradient_factors: Factors | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.set_factors(rate_factors, gradient_factors)
 
-    def set_factors(self, rate_factors=None, gradient_factors=None):
+    def set_factors(self, rate_factors: Factors | None = None, gradient_factors: Factors | None = None) -> None:
         """Replaces the factors of an optimizer that is not built; the arguments are those of the class."""
         # Proxies, because TensorFlow would look for variables in a dict.
         self.rate_factors = types.MappingProxyType(_by_key(rate_factors, (int, float, LearningRateSchedule)))
         self.gradient_factors = types.MappingProxyType(_by_key(gradient_factors, (int, float)))
 
-    def build(self, variables):
+    def build(self, variables: list[Any]) -> None:
         if self.built:
             return
         super().build(variables)
@@ -53,7 +62,7 @@ class ScaledUpdates:
         self.rate_factors = types.MappingProxyType(_by_number(self.rate_factors, variables))
         self.gradient_factors = types.MappingProxyType(_by_number(self.gradient_factors, variables))
 
-    def scaled(self, gradient, variable, learning_rate):
+    def scaled(self, gradient: Any, variable: Any, learning_rate: Any) -> tuple[Any, Any, Any]:
         """The arguments of `update_step`, with the factors of `variable` applied."""
         number = self._get_variable_index(variable)
         factor = self.gradient_factors.get(number, 1.0)
@@ -71,7 +80,7 @@ class ScaledUpdates:
         if decay is None or not self.rate_factors:
             super()._apply_weight_decay(variables)
             return
-        by_factor = {}
+        by_factor: dict[Any, list[Any]] = {}
         for variable in variables:
             factor = self.rate_factors.get(self._get_variable_index(variable), 1.0)
             by_factor.setdefault(factor, []).append(variable)
@@ -80,17 +89,16 @@ class ScaledUpdates:
             super()._apply_weight_decay(group)
         self.weight_decay = decay
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config = super().get_config()
         for name in ("rate_factors", "gradient_factors"):
             if factors := dict(getattr(self, name)):
-                if self.built:
-                    factors = [factors.get(i, 1.0) for i in range(len(self._trainable_variables))]
-                config[name] = keras.saving.serialize_keras_object(factors)
+                in_order = [factors.get(i, 1.0) for i in range(len(self._trainable_variables))]
+                config[name] = keras.saving.serialize_keras_object(in_order if self.built else factors)
         return config
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
+    def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Any:
         factors = {
             name: keras.saving.deserialize_keras_object(config[name], custom_objects=custom_objects)
             for name in ("rate_factors", "gradient_factors")
@@ -126,7 +134,7 @@ def _by_number(factors, variables):
     return {number: factor for number, factor in factors.items() if factor != 1.0}
 
 
-def scale_updates(optimizer, rate_factors=None, gradient_factors=None):
+def scale_updates(optimizer: Any, rate_factors: Factors | None = None, gradient_factors: Factors | None = None) -> Any:
     """Gives an optimizer that is not built yet the factors of `ScaledUpdates`.
 
     Returns:

@@ -1,17 +1,19 @@
 """The update of Adam as one operation of TensorFlow."""
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 
 from bert_tf.backend import plain
 
 
-def dense(gradient):
+def dense(gradient: Any) -> Any:
     """A gradient as a tensor, although it may be one of looked-up rows."""
     return tf.convert_to_tensor(gradient)
 
 
-def apply_adam(optimizer, gradient, variable, learning_rate):
+def apply_adam(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any) -> None:
     """As `plain.apply_adam`, in a single pass through memory."""
     if variable.dtype not in ("float32", "float64"):  # the operation would keep moments in half precision
         plain.apply_adam(optimizer, dense(gradient), variable, learning_rate)

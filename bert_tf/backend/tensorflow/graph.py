@@ -1,9 +1,12 @@
 """A function as a graph."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import tensorflow as tf
 
 
-def as_graph(function, shapes=None):
+def as_graph(function: Callable[..., Any], shapes: Sequence[tuple[Any, Any]] | None = None) -> Callable[..., Any]:
     """`function`, computed as a graph that is made once for all lengths.
 
     Args:

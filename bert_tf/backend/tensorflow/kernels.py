@@ -9,6 +9,8 @@ Each has the name and the numbers, but for rounding, of what `plain.py` does for
 `train.cpu_kernels: false`.
 """
 
+from typing import Any
+
 import keras
 import tensorflow as tf
 from keras import ops
@@ -26,7 +28,7 @@ from bert_tf.backend.tensorflow.loops import (
 # -- attention ----------------------------------------------------------------------------------
 
 
-def attention_weights(scores, mask, dropout, training):
+def attention_weights(scores: Any, mask: Any, dropout: Any, training: bool) -> tuple[Any, Any]:
     """As `plain.attention_weights`."""
     if not (training and dropout.rate and in_train_step_on_cpu()):
         return plain.attention_weights(scores, mask, dropout, training)
@@ -110,7 +112,7 @@ class LayerNormalization(plain.LayerNormalization):
         LayerNormalization(epsilon=1e-12)(np.ones((2, 3, 8), "float32"))  # [2, 3, 8]
     """
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> Any:
         fast = self.scale and not self.rms_scaling and _is_fast_for(self, self.gamma, inputs)
         if not fast:
             return super().call(inputs)
@@ -126,7 +128,7 @@ class RMSNormalization(plain.RMSNormalization):
         RMSNormalization(epsilon=1e-6)(np.ones((2, 3, 8), "float32"))  # [2, 3, 8]
     """
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> Any:
         if not _is_fast_for(self, self.scale, inputs):
             return super().call(inputs)
         return _normalized_rows(inputs, self.scale, tf.zeros_like(self.scale), self.epsilon, centers=False)
@@ -202,13 +204,13 @@ class Dense(plain.Dense):
         Dense(4)(np.ones((2, 3, 8), "float32"))  # [2, 3, 4]
     """
 
-    def call(self, inputs, training=None):
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
         if not kernels_enabled():
             return super().call(inputs, training=training)
         return product(inputs, self.kernel, self.bias, self.activation)
 
 
-def product(x, kernel, bias, activation):
+def product(x: Any, kernel: Any, bias: Any, activation: Any) -> Any:
     """float [..., in], [in, out], [out] or None, a function or None -> float [..., out], by one matrix product."""
     *leading, size = keras.ops.shape(x)
     x = tf.matmul(tf.reshape(x, (-1, size)), kernel)
@@ -222,7 +224,7 @@ def product(x, kernel, bias, activation):
 # -- a vocabulary's worth of columns --------------------------------------------------------------
 
 
-def product_with_transposed(x, matrix):
+def product_with_transposed(x: Any, matrix: Any) -> Any:
     """`x` times the transpose of `matrix`, whose gradient comes out as it lies in memory.
 
     Args: float [..., H], float [V, H].
@@ -240,7 +242,7 @@ def product_with_transposed(x, matrix):
     return tf.reshape(rows, (*leading, matrix.shape[0]))
 
 
-def largest(x):
+def largest(x: Any) -> Any:
     """int32 [...]: the index of the largest of float [..., K], of equals the first.
 
     Keras's `argmax` on TensorFlow looks for negative zeros first, at four times the cost.
@@ -250,7 +252,7 @@ def largest(x):
     return tf.argmax(x, axis=-1, output_type=tf.int32)
 
 
-def cross_entropy(logits, labels, guesses):
+def cross_entropy(logits: Any, labels: Any, guesses: Any) -> Any:
     """As `plain.cross_entropy`."""
     if not kernels_enabled():
         return plain.cross_entropy(logits, labels, guesses)

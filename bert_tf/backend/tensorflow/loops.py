@@ -7,6 +7,8 @@ chain is compiled to one loop forward and one backward: 2 to 6 times as fast for
 import contextlib
 import functools
 import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import tensorflow as tf
 
@@ -17,7 +19,7 @@ _active = threading.local()  # MirroredStrategy traces each replica in a thread 
 
 
 @contextlib.contextmanager
-def use_cpu_kernels(wanted):
+def use_cpu_kernels(wanted: bool | None) -> Iterator[None]:
     """Selects the CPU kernels for layers called in this block.
 
     Args:
@@ -32,17 +34,17 @@ def use_cpu_kernels(wanted):
         _active.wanted = previous
 
 
-def kernels_enabled():
+def kernels_enabled() -> bool:
     """Whether layers are computed by the library's own kernels: unless they are switched off."""
     return getattr(_active, "wanted", None) is not False
 
 
-def in_train_step_on_cpu():
+def in_train_step_on_cpu() -> bool:
     """Whether this is the train step of a model that computes on CPUs, with the library's own kernels."""
     return bool(getattr(_active, "wanted", None))
 
 
-def should_compile(x):
+def should_compile(x: Any) -> bool:
     """Whether loops over `x` should be compiled: in a train step on CPUs, if its shape is known."""
     return in_train_step_on_cpu() and x.shape.is_fully_defined()
 
@@ -51,7 +53,7 @@ def should_compile(x):
 
 
 @functools.cache
-def compiles_for_cpus():
+def compiles_for_cpus() -> bool:
     """Whether this TensorFlow compiles for CPUs. Its TPU build (2.20) does not: there, a loop on a CPU is an error."""
     with tf.device("CPU:0"):
         try:
@@ -61,7 +63,7 @@ def compiles_for_cpus():
     return True
 
 
-def loop(function):
+def loop(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of tensors of known shapes, compiled to one loop over memory where possible."""
     return tf.function(function, jit_compile=True, autograph=False)
 
@@ -70,7 +72,7 @@ def loop(function):
 PIECE = 1 << 18
 
 
-def in_pieces(function, dtype=None):
+def in_pieces(function: Callable[..., Any], dtype: Any = None) -> Callable[..., Any]:
     """An element-wise function of arrays whose length is known only when it runs.
 
     Args:
@@ -102,7 +104,7 @@ def in_pieces(function, dtype=None):
     return over
 
 
-def compiled_loop(function, plain=None):
+def compiled_loop(function: Callable[..., Any], plain: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """An element-wise function, compiled to one loop where that is faster: in a train step on CPUs.
 
     The backward pass computes again what it needs instead of keeping it. `plain` is used everywhere
@@ -143,7 +145,7 @@ def compiled_loop(function, plain=None):
     return either
 
 
-def dropped(inputs, keep, factor):
+def dropped(inputs: Any, keep: Any, factor: Any) -> Any:
     """What dropout makes of `inputs`, of their dtype, with what `Dropout.draw` returns."""
     # A product, because its gradient is a product too; two selections would take five times as long.
     # In float32: the loop is faster, and bfloat16 is rounded once.

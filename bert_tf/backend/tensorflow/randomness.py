@@ -12,6 +12,8 @@ import dataclasses
 import hashlib
 import re
 import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import keras
 import numpy as np
@@ -38,10 +40,12 @@ class _Step:
     """What the masks of one forward pass are made of."""
 
     seed: object  # int32 tensor [2]
-    paths: dict  # of `paths_of`
+    paths: dict[int, str]  # of `paths_of`
     recomputes: bool
-    others: dict = dataclasses.field(default_factory=dict)  # from the id of a layer outside the model to its path
-    calls: dict = dataclasses.field(default_factory=dict)  # from path to the calls so far
+    others: dict[int, str] = dataclasses.field(
+        default_factory=dict
+    )  # from the id of a layer outside the model to its path
+    calls: dict[str, int] = dataclasses.field(default_factory=dict)  # from path to the calls so far
 
     def next_seed(self, layer):
         """The seed of this call of `layer`, int32 [2]: the step's, with 64 bits flipped that name the call."""
@@ -53,7 +57,7 @@ class _Step:
 
 
 @contextlib.contextmanager
-def step_randomness(seed, model=None, recomputes=False):
+def step_randomness(seed: Any, model: Any = None, recomputes: bool = False) -> Iterator[None]:
     """Dropout layers called in this block draw from `seed`.
 
     Args:
@@ -76,7 +80,7 @@ def _drawing_from(step):
         _active.step = previous
 
 
-def paths_of(model):
+def paths_of(model: Any) -> dict[int, str]:
     """The path of each layer inside `model`, by its id: "transformer_layer_3/attention/dropout".
 
     A path consists of the names of layers below `model`. A name that Keras chose counts the layers that the process
@@ -87,7 +91,7 @@ def paths_of(model):
     Raises:
         ConfigError: two layers have one path, and would share their masks.
     """
-    found = {}
+    found: dict[int, tuple[str, ...]] = {}
     for layer, path in _all_paths(model):
         found[id(layer)] = min(found.get(id(layer), path), path, key=lambda p: (-len(p), p))
     paths = {layer: "/".join(path) for layer, path in found.items()}
@@ -107,16 +111,16 @@ def _names_of(layers):
     """(layer, its name among `layers`)."""
     named = collections.defaultdict(list)
     for layer in {id(layer): layer for layer in layers}.values():
-        name, number = re.fullmatch(r"(.+?)(?:_(\d+))?", layer.name).groups()
+        name, number = re.sub(r"_\d+$", "", layer.name), re.search(r"_(\d+)$", layer.name)
         if name.replace("_", "") != type(layer).__name__.replace("_", "").lower():  # then Keras did not choose it
             name, number = layer.name, None
-        named[name].append((int(number or 0), layer))
+        named[name].append((int(number[1]) if number else 0, layer))
     for name, numbered in named.items():
         for rank, (_, layer) in enumerate(sorted(numbered, key=lambda pair: pair[0])):
             yield layer, f"{name}:{rank}" if rank else name
 
 
-def recomputed(function):
+def recomputed(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function`, computed a second time in the backward pass instead of being kept, if the step asks for it.
 
     Gradient checkpointing (Chen et al. 2016, arXiv:1604.06174): of what `function` computes only its
@@ -164,16 +168,16 @@ class Dropout(plain.Dropout):
         Dropout(0.1)(np.ones((2, 8), "float32"), training=True)  # [2, 8]
     """
 
-    def make_generator(self):
+    def make_generator(self) -> Any:
         return None
 
-    def drop(self, inputs):
+    def drop(self, inputs: Any) -> Any:
         if getattr(_active, "step", None) is None:
             # Keras would make a variable, which no strategy allows inside a step.
             return tf.nn.dropout(inputs, self.rate)
         return _dropped_in_one_piece(inputs, *self.draw(inputs))
 
-    def draw(self, inputs):
+    def draw(self, inputs: Any) -> Any:
         """What is kept of `inputs` in this step: bool of their shape, and the factor of what is, float32."""
         threshold, seed = round(self.rate * _RANGE), _active.step.next_seed(self)
         if not in_train_step_on_cpu():
@@ -192,16 +196,16 @@ class UniformNumbers(plain.UniformNumbers):
         UniformNumbers().draw(3)  # float32 [3]
     """
 
-    def make_generator(self):
+    def make_generator(self) -> Any:
         return None
 
-    def draw(self, count):
+    def draw(self, count: int) -> Any:
         if getattr(_active, "step", None) is None:
             return tf.random.uniform((count,))
         return hashing.uniform(_random_bits([count], _active.step.next_seed(self)))
 
 
-def fold_in(seed, number):
+def fold_in(seed: Any, number: Any) -> Any:
     """A seed, int32 [2], made of another and a number; the same in graph mode, XLA and on a TPU."""
     # Philox, named: the default algorithm is another one under XLA.
     return tf.random.experimental.stateless_fold_in(seed, number, alg="philox")

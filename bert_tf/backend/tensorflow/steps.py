@@ -2,7 +2,9 @@
 
 import contextlib
 import threading
+from typing import Any
 
+import keras
 import tensorflow as tf
 
 from bert_tf.backend.tensorflow.loops import use_cpu_kernels
@@ -21,10 +23,14 @@ ONE_DICT = "a batch must be one dict of features with the labels and weights ins
 _as_it_is = tf.autograph.experimental.do_not_convert
 
 
-class Steps:
+class Steps(keras.Model):
     """The steps of a `Trainer`."""
 
-    def train_step(self, data):
+    _names: Any  # of losses and of metrics, as the step that was traced last has them
+    _totals: Any  # float64: their sums and weights since `reset_metrics`
+    _other_logs: dict[str, float]  # what an overridden step returned last
+
+    def train_step(self, data: Any) -> dict[str, Any]:
         """One update with a batch, as a dict of features; under a strategy with one replica's part of it.
 
         A subclass may override it as Keras's guide "Customizing what happens in fit()" shows: it calls this one, or
@@ -39,14 +45,16 @@ class Steps:
         sums, norm, bad = self._update(data)
         return self._noted(sums, bad, {"gradient_norm": norm})
 
-    def test_step(self, data):
+    def test_step(self, data: Any) -> dict[str, Any]:
         """The losses and metrics of a batch without an update, of this replica alone; overridden as `train_step`."""
         features = _without_tuple(data)
         losses, metrics = self._loss_sums(features, training=False)
         sums = self._pair_with(self._stack(losses, metrics), self._loss_weights(features))
         return self._noted(sums, tf.constant(-1), {})
 
-    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None, training: bool = True
+    ) -> Any:
         """The loss of a dict of features `x`, of this replica alone, for a `train_step` of a subclass.
 
         The other arguments are Keras's, and are not used: labels and weights are among the features.
@@ -279,7 +287,7 @@ def _without_tuple(features):
     return features
 
 
-def take_reduced_gradients(optimizer):
+def take_reduced_gradients(optimizer: Any) -> None:
     """Makes `optimizer` neither sum nor clip gradients in a block of `_reduced`."""
     # On the object: the optimizer that the caller holds is the one that trains, and it is saved as what it is.
     if hasattr(optimizer, "_reduced_blocks"):

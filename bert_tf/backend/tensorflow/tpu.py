@@ -1,16 +1,18 @@
 """What makes a TPU another device to train on; how one is reached is in `bert_tf.training.tpu`."""
 
+from typing import Any
+
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 
 
-def is_tpu(strategy):
+def is_tpu(strategy: Any) -> bool:
     """Whether it trains on TPU cores: every batch must have one shape, and all of the step is compiled."""
     return isinstance(strategy, tf.distribute.TPUStrategy)
 
 
-def check_xla(strategy, xla):
+def check_xla(strategy: Any, xla: bool | None) -> None:
     """Refuses to compile a part of a step that is compiled as a whole.
 
     Raises:

@@ -6,6 +6,8 @@ replaces the part of the trainer that faces the strategy; callbacks, epochs and 
 remain Keras's own.
 """
 
+from typing import Any
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -26,20 +28,20 @@ _UNSUPPORTED_COMPILE_ARGUMENTS = {
 
 
 class Trainer(Steps):
-    """Mixed into `TrainableModel`, before `keras.Model`."""
+    """The base class of `TrainableModel`."""
 
     def compile(
         self,
-        optimizer="adam",
+        optimizer: Any = "adam",
         *,
-        accumulation_steps=1,
-        steps_per_execution=1,
-        remat=False,
-        xla=None,
-        cpu_kernels=True,
-        seed=0,
-        **kwargs,
-    ):
+        accumulation_steps: int = 1,
+        steps_per_execution: int | str = 1,
+        remat: bool = False,
+        xla: bool | None = None,
+        cpu_kernels: bool = True,
+        seed: Any = 0,
+        **kwargs: Any,
+    ) -> None:
         """Sets how the model is trained.
 
         Args:
@@ -74,7 +76,7 @@ class Trainer(Steps):
         # Not `jit_compile`: XLA compiles forward and backward pass alone, for it cannot hold the collectives.
         super().compile(optimizer=optimizer, jit_compile=False, **kwargs)
         # Under float16 Keras has put the optimizer into one that scales the loss.
-        inner = getattr(self.optimizer, "inner_optimizer", self.optimizer)
+        inner: Any = getattr(self.optimizer, "inner_optimizer", self.optimizer)
         if inner.clipnorm or inner.clipvalue:
             raise ConfigError("clipnorm and clipvalue clip each variable alone; use global_clipnorm")
         if inner.gradient_accumulation_steps:
@@ -94,7 +96,7 @@ class Trainer(Steps):
         self._remat = remat
         self._seed = seed
         self._names = self._totals = None
-        self._other_logs = {}  # what an overridden step returned last, beside the means
+        self._other_logs = {}
         check_xla(self.distribute_strategy, xla)
         tpu = is_tpu(self.distribute_strategy)
         accelerated = tpu or bool(tf.config.list_logical_devices("GPU"))
@@ -107,13 +109,13 @@ class Trainer(Steps):
         self._xla = xla
         self._make_forward_backward()
 
-    def get_compile_config(self):
+    def get_compile_config(self) -> dict[str, Any]:
         """The arguments of `compile`, which a saved model keeps."""
         return keras.saving.serialize_keras_object(
             {"optimizer": self.optimizer, **self._options} if self.compiled else {}
         )
 
-    def compile_from_config(self, config):
+    def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles a loaded model as it was when it was saved."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         self._maybe_symbolic_build()
@@ -122,11 +124,11 @@ class Trainer(Steps):
         self._forward_backward = tf.function(self._gradients, jit_compile=True) if self._xla else self._gradients
 
     @property
-    def static_shapes(self):
+    def static_shapes(self) -> bool:
         """Whether every batch must have one shape: on a TPU, which computes in replicas alone."""
         return is_tpu(self.distribute_strategy)
 
-    def fit(self, x, *, steps_per_epoch=None, **kwargs):
+    def fit(self, x: Any, *, steps_per_epoch: int | None = None, **kwargs: Any) -> Any:
         """Keras's `fit` on a dataset (or dict of arrays) of feature dicts.
 
         As in Keras, arrays are shuffled (`shuffle=False` leaves them in their order), and a dataset is read
@@ -145,7 +147,7 @@ class Trainer(Steps):
             kwargs.setdefault("shuffle", False)  # Keras warns that it does not shuffle it
         return super().fit(x, steps_per_epoch=steps_per_epoch, **kwargs)
 
-    def evaluate(self, x=None, *, steps=None, **kwargs):
+    def evaluate(self, x: Any = None, *, steps: int | None = None, **kwargs: Any) -> Any:
         """Keras's `evaluate` on a dataset (or dict of arrays) of feature dicts."""
         if not kwargs.get("_use_cached_eval_dataset"):  # of `fit`, which has set them
             self._set_steps_per_execution(steps)
@@ -171,7 +173,7 @@ class Trainer(Steps):
     def _symbolic_build(self, iterator=None, data_batch=None):
         self._maybe_symbolic_build(iterator, data_batch)
 
-    def make_train_function(self, force=False):
+    def make_train_function(self, force: bool = False) -> Any:
         """Keras's; `force` is needed after a change of the trainable variables."""
         if force:
             self._make_forward_backward()
@@ -179,25 +181,25 @@ class Trainer(Steps):
             self.train_function = self._logged(self._repeated(self.train_step, training=True))
         return self.train_function
 
-    def make_test_function(self, force=False):
+    def make_test_function(self, force: bool = False) -> Any:
         if self.test_function is None or force:
             self.test_function = self._logged(self._repeated(self.test_step, training=False))
         return self.test_function
 
-    def reset_metrics(self):
+    def reset_metrics(self) -> None:
         super().reset_metrics()
         self._totals, self._other_logs = None, {}
 
     @property
-    def running_sums(self):
+    def running_sums(self) -> list[float] | None:
         """What the means since the last `reset_metrics` are made of: list of floats, or None before the first step."""
         return None if self._totals is None else self._totals.tolist()
 
     @running_sums.setter
-    def running_sums(self, sums):
+    def running_sums(self, sums: list[float] | None) -> None:
         self._totals = None if sums is None else np.array(sums)
 
-    def get_metrics_result(self):
+    def get_metrics_result(self) -> dict[str, float]:
         """The means since the last `reset_metrics`, exact over replicas, steps and batch sizes."""
         losses, metrics = self._names or ([], [])
         if self._totals is None or not losses:
