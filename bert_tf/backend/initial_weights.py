@@ -10,14 +10,18 @@ import contextlib
 import hashlib
 import random
 import threading
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 from keras.src.backend.common.name_scope import current_path
 
+from bert_tf.types import Tensor
+
 _active = threading.local()
 
 
-class SeededByName(type(keras.Model)):
+class SeededByName(type):
     """The class of model classes whose variables begin so.
 
     Example:
@@ -27,7 +31,7 @@ class SeededByName(type(keras.Model)):
                 self.dense = Dense(3, kernel_initializer=TruncatedNormal(stddev=0.02), name="dense")
     """
 
-    def __call__(cls, *args, **kwargs):
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         with _one_seed():
             return super().__call__(*args, **kwargs)
 
@@ -42,10 +46,12 @@ def _one_seed():
         _active.drawn = previous
 
 
-class _ByName:
+class _ByName(keras.initializers.Initializer):
     """Mixed into an initializer of Keras: inside a model, its seed is of the model's seed and the layer's path."""
 
-    def __call__(self, shape, dtype=None):
+    seed: Any
+
+    def __call__(self, shape: Sequence[int], dtype: str | None = None) -> Tensor:
         drawn = getattr(_active, "drawn", None)
         if drawn is None or self._init_seed is not None:
             return super().__call__(shape, dtype)
@@ -96,7 +102,7 @@ class GlorotUniform(_ByName, keras.initializers.GlorotUniform):
     """
 
 
-def initializer(value, normal=TruncatedNormal):
+def initializer(value: Any, normal: type = TruncatedNormal) -> keras.initializers.Initializer:
     """The initializer that a setting names.
 
     Args:

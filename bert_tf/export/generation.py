@@ -11,7 +11,7 @@ from bert_tf.export.requests import check_as_many, check_at_most, check_between,
 from bert_tf.export.signatures import TEXT, TRIAL_TEXTS, ServingModule, Signature
 from bert_tf.generation import GenerationConfig, PromptTokenizer, TextGenerator, TextScorer, generate
 from bert_tf.parsing import brief
-from bert_tf.tokenizers.ops.model_rows import padded
+from bert_tf.tokenizers.ops.model_rows import pad_rows
 from bert_tf.tokenizers.ops.strings import valid_utf8
 
 _NUMBERS, _FRACTIONS = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.float32)
@@ -142,7 +142,7 @@ class ServedGeneration(ServingModule):
         lengths = tf.cast(ids.row_lengths(), tf.int32)
         width = (1 if self._has_encoder else self.sequence_length) + self._room
         width = width if self.static else tf.maximum(tf.reduce_max(lengths), 2)
-        log_p, _ = self._scorer.token_scores(*padded(ids, self.tokenizer.pad_id, width), *inputs)
+        log_p, _ = self._scorer.token_scores(*pad_rows(ids, self.tokenizer.pad_id, width), *inputs)
         column = tf.range(1, width)[None]  # the first token is not scored
         scored = (column > begins[:, None]) & (column < lengths[:, None])
         return {"log_likelihood": tf.reduce_sum(tf.where(scored, log_p, 0.0), axis=1), "tokens": lengths - 1 - begins}
@@ -208,7 +208,7 @@ class ServedGeneration(ServingModule):
         """Prompts as int32 [N, S], and bool [N, S], True at real tokens."""
         width = self.sequence_length if self.static else tf.maximum(tf.reduce_max(ids.row_lengths()), 1)
         on_the_left = not self._has_encoder
-        return padded(ids, self.tokenizer.pad_id, tf.cast(width, tf.int32), on_the_left=on_the_left)
+        return pad_rows(ids, self.tokenizer.pad_id, tf.cast(width, tf.int32), on_the_left=on_the_left)
 
     def _prompt_ids(self, text):
         """The prompts as a RaggedTensor int32 [N, None], each with the special tokens of its frame."""

@@ -26,12 +26,12 @@ class PromptTokenizer:
         model: a `Decoder` or an `EncoderDecoder`, or an objective with one as its backbone, such as a `CausalLM`.
         tokenizer: of its pretraining.
         frame: the `Frame` that the model was trained with. None: that of the objective, `objective.frame(tokenizer)`;
-            where it has none, and for a backbone, the frame of the tokenizer's layout: `Frame.answering` for an
-            encoder-decoder or a decoder with a prefix, `Frame.continuing` for another decoder.
+            where it has none, and for a backbone, the frame of the tokenizer's layout: `Frame.for_answers` for an
+            encoder-decoder or a decoder with a prefix, `Frame.for_continuation` for another decoder.
 
     The layout's frame is right for a model trained on shards, whose rows begin with the layout's tokens (RoBERTa's
     layout: `<s>`; GPT-2's: none), and for an imported one, whose files tell the layout. After training on ids without
-    special tokens, such as those of `tokenizer.encode`, give `frame=Frame.continuing(tokenizer, before=())`.
+    special tokens, such as those of `tokenizer.encode`, give `frame=Frame.for_continuation(tokenizer, before=())`.
 
     Attributes:
         model: the decoder or encoder-decoder.
@@ -73,7 +73,7 @@ class PromptTokenizer:
         self.start_id = tokenizer.pad_id
         if frame is None:
             is_source = self.has_encoder or model.prefix
-            frame = Frame.answering(tokenizer) if is_source else Frame.continuing(tokenizer)
+            frame = Frame.for_answers(tokenizer) if is_source else Frame.for_continuation(tokenizer)
         self.frame = frame
 
     def ids(self, text: str) -> list[int]:

@@ -47,7 +47,9 @@ class Denoising(SequenceToSequence):
 
     def frame(self, tokenizer):
         if self.denoising.method == "lm" and self.backbone.structure == "decoder":
-            return Frame.continuing(tokenizer, before=(tokenizer.sep_id,))  # the source was empty: the separator alone
+            return Frame.for_continuation(
+                tokenizer, before=(tokenizer.sep_id,)
+            )  # the source was empty: the separator alone
         return super().frame(tokenizer)
 
     @classmethod

@@ -49,7 +49,7 @@ class SequenceToSequence(PretrainingModel):
         self.built = True
 
     def frame(self, tokenizer):
-        return None if tokenizer.sep_id is None else Frame.answering_as_in_shards(tokenizer)
+        return None if tokenizer.sep_id is None else Frame.for_answers_in_shards(tokenizer)
 
     def call(self, features, training=False):
         return {f"{self.objective}_logits": self.backbone.output_logits(self._vectors(features, training))}

@@ -207,7 +207,7 @@ def sentencepiece_characters(lowercase: bool, keep_accents: bool) -> Any:
             result = "".join(c for c in unicodedata.normalize("NFKD", result) if not unicodedata.combining(c))
         return "".join(c.lower() for c in result) if lowercase else result
 
-    return _changed(clean)
+    return _changes(clean)
 
 
 @functools.lru_cache(maxsize=4)
@@ -228,15 +228,15 @@ def composed_characters(charsmap: bytes, lowercase: bool, splits_words: bool) ->
     steps += [normalizers.Precompiled(charsmap)] if charsmap else []
     normalize = normalizers.Sequence(steps).normalize_str
     spaces = str.maketrans(plain_characters() if splits_words else {})
-    return _changed(lambda character: normalize(character).translate(spaces))
+    return _changes(lambda character: normalize(character).translate(spaces))
 
 
 def lowercase_characters(lowercase: bool) -> Any:
     """Each character lowercased by itself, where `lowercase` is set; accents stay."""
-    return _changed(str.lower) if lowercase else {}
+    return _changes(str.lower) if lowercase else {}
 
 
-def _changed(function):
+def _changes(function):
     """The table of a function of one character."""
     results = ((c, function(c)) for c in map(chr, _TABLED))
     return {character: result for character, result in results if result != character}

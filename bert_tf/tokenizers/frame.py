@@ -1,4 +1,4 @@
-"""What stands around the text that a model reads, and what ends the text that it writes. No TensorFlow is imported."""
+"""The special tokens around prompts, and at the end of generated texts. No TensorFlow is imported."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Frame:
 
     | made by | for | before the prompt | after it | at the end of a target |
     |---|---|---|---|---|
-    | `continuing` | a decoder of running text (GPT): it continues | what begins a text (`[CLS]`, for example) | nothing | |
-    | `answering` | an encoder-decoder (T5), a decoder with a prefix | what begins a text | what ends a text (T5: `</s>`) | what ends a text |
-    | `answering_in_pairs` | a decoder fine-tuned by the task text_to_text | what begins a pair of texts | what stands between the two | what ends a pair |
-    | `answering_as_in_shards` | a model pretrained on sources and targets | nothing | the separator | the separator |
+    | `for_continuation` | a decoder of running text (GPT): it continues | what begins a text (`[CLS]`, for example) | nothing | |
+    | `for_answers` | an encoder-decoder (T5), a decoder with a prefix | what begins a text | what ends a text (T5: `</s>`) | what ends a text |
+    | `for_answers_in_pairs` | a decoder fine-tuned by the task text_to_text | what begins a pair of texts | what stands between the two | what ends a pair |
+    | `for_answers_in_shards` | a model pretrained on sources and targets | nothing | the separator | the separator |
 
     Attributes:
         is_source: whether the prompt is a source. False: the model continues it.
@@ -33,8 +33,8 @@ class Frame:
         text_before: a text in front of each prompt, such as "simplify: ".
 
     Example:
-        Frame.continuing(tokenizer).before  # (2,): [CLS]
-        Frame.answering(tokenizer).after  # (3,): [SEP]
+        Frame.for_continuation(tokenizer).before  # (2,): [CLS]
+        Frame.for_answers(tokenizer).after  # (3,): [SEP]
     """
 
     is_source: bool
@@ -46,7 +46,7 @@ class Frame:
     text_before: str = ""
 
     @classmethod
-    def continuing(cls, tokenizer: Tokenizer, before: tuple[int, ...] | None = None) -> Self:
+    def for_continuation(cls, tokenizer: Tokenizer, before: tuple[int, ...] | None = None) -> Self:
         """The frame of a decoder of running text; `before`: None is that of the tokenizer's layout."""
         layout = tokenizer.layout
         before = layout.before_first if before is None else before
@@ -57,21 +57,21 @@ class Frame:
         return cls(False, before, stop_ids=tuple(sorted(stop_ids)), start=start)
 
     @classmethod
-    def answering(cls, tokenizer: Tokenizer) -> Self:
+    def for_answers(cls, tokenizer: Tokenizer) -> Self:
         """The frame of sources and targets that each stand as a single text does."""
         layout = tokenizer.layout
         after = (*layout.after_first, *layout.at_end)
         return cls._of_sources(tokenizer, layout.before_first, after, after)
 
     @classmethod
-    def answering_in_pairs(cls, tokenizer: Tokenizer) -> Self:
+    def for_answers_in_pairs(cls, tokenizer: Tokenizer) -> Self:
         """The frame of sources and targets that stand as the two texts of a pair do."""
         layout = tokenizer.layout
         after = (*layout.after_first, *layout.before_second)
         return cls._of_sources(tokenizer, layout.before_first, after, (*layout.after_second, *layout.at_end))
 
     @classmethod
-    def answering_as_in_shards(cls, tokenizer: Tokenizer) -> Self:
+    def for_answers_in_shards(cls, tokenizer: Tokenizer) -> Self:
         """The frame of sources and targets that the separator ends, as shards of pairs and denoising have them."""
         return cls._of_sources(tokenizer, (), (tokenizer.sep_id,), (tokenizer.sep_id,))
 

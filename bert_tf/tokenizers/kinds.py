@@ -81,7 +81,7 @@ class TokenizerKind:
         classes: the names in tokenizer_config.json, without "Fast".
         has_lowercase: whether `load` and `load_json` also take `lowercase`.
         suffixes: of single files that `load` takes.
-        recognise: `recognise(folder)` decides where another kind has the same files.
+        recognize: `recognize(folder)` decides where another kind has the same files.
         json_model: the `model.type` of a tokenizer.json that `load_json` reads, or None.
         load_json: `load_json(whole)` returns the tokenizer of a `TokenizerJson`.
         trainers: tuple of `VocabularyTrainer`.
@@ -101,7 +101,7 @@ class TokenizerKind:
     classes: tuple[str, ...] = ()
     has_lowercase: bool = False
     suffixes: tuple[str, ...] = ()
-    recognise: str | None = None
+    recognize: str | None = None
     json_model: str | None = None
     load_json: str | None = None
     trainers: tuple[VocabularyTrainer, ...] = ()
@@ -112,7 +112,7 @@ class TokenizerKind:
 
     def is_in(self, folder: StrPath) -> bool:
         """Whether a folder holds a tokenizer of this kind."""
-        return self.has_files(folder) and (self.recognise is None or resolve(self.recognise)(folder))
+        return self.has_files(folder) and (self.recognize is None or resolve(self.recognize)(folder))
 
 
 def trainers() -> dict[str, VocabularyTrainer]:
@@ -188,7 +188,7 @@ KINDS = Registry(
             load=f"{_HERE}.files.bpe:load_byte_level_bpe",
             files=_BPE_FILES,
             classes=("RobertaTokenizer", "GPT2Tokenizer"),
-            recognise=f"{_HERE}.files.bpe:spells_bytes",
+            recognize=f"{_HERE}.files.bpe:spells_bytes",
             **_BPE_JSON,
             trainers=(
                 VocabularyTrainer(
@@ -230,7 +230,7 @@ KINDS = Registry(
             load=f"{_HERE}.files.byte:load_byte",
             files=(("tokenizer_config.json",),),
             classes=("ByT5Tokenizer",),
-            recognise=f"{_HERE}.files.byte:is_byte",
+            recognize=f"{_HERE}.files.byte:is_byte",
             trainers=(
                 VocabularyTrainer(
                     "byte",
@@ -253,7 +253,7 @@ KINDS = Registry(
             load=f"{_HERE}.files.characters:load_characters",
             files=(("tokenizer_config.json",), ("*options.json", "*weights.hdf5")),
             classes=("CharacterTokenizer",),
-            recognise=f"{_HERE}.files.characters:is_characters",
+            recognize=f"{_HERE}.files.characters:is_characters",
             trainers=(
                 VocabularyTrainer(
                     "characters",

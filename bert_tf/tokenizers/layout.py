@@ -120,7 +120,7 @@ def with_layout(tokenizer: Tokenizer, name: str) -> Tokenizer:
     if name == "gpt1":
         roles = roles | {"sep": DELIMITER_TOKEN, "cls": CLASSIFY_TOKEN}
         added = (START_TOKEN, DELIMITER_TOKEN, CLASSIFY_TOKEN)
-    return _changed(tokenizer, name, roles, added)
+    return _replace_layout(tokenizer, name, roles, added)
 
 
 def with_padding_token(tokenizer: Tokenizer) -> Tokenizer:
@@ -131,14 +131,16 @@ def with_padding_token(tokenizer: Tokenizer) -> Tokenizer:
     layout = tokenizer.layout
     if tokenizer.kind not in _OWN or tokenizer.pad_id not in (*layout.after_first, *layout.at_end):
         return tokenizer
-    return _changed(tokenizer, tokenizer.layout_name, tokenizer.role_tokens | {"pad": PADDING_TOKEN}, (PADDING_TOKEN,))
+    return _replace_layout(
+        tokenizer, tokenizer.layout_name, tokenizer.role_tokens | {"pad": PADDING_TOKEN}, (PADDING_TOKEN,)
+    )
 
 
 #: The settings of the kinds whose special tokens can change.
 _OWN = {"bpe": ("cleaning", "end_of_word"), "byte_level_bpe": ("add_prefix_space", "normalization")}
 
 
-def _changed(tokenizer, layout, roles, added):
+def _replace_layout(tokenizer, layout, roles, added):
     """The tokenizer with another layout and roles, and with the tokens `added` at the end of its vocabulary."""
     return type(tokenizer)(
         [*tokenizer.vocabulary, *(token for token in added if token not in tokenizer.vocabulary)],

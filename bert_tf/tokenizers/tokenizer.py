@@ -70,12 +70,12 @@ class Tokenizer:
         between_sentences: str, what a sentence needs in front of it where another is before it.
         before_continuation: str, what `decode` puts in front of a text that continues another, where no token shows it.
         lost_in_tokenizer_json: str, in which case the tokenizer.json of `save` gives other ids than this object; or None.
-        drops_invalid_bytes: whether `_encode` itself leaves out bytes that are no UTF-8; to look for them first takes
+        drops_invalid_bytes: whether `_encode` itself leaves out bytes that are not UTF-8; to look for them first takes
             a tenth of WordPiece's time.
-        decoding_errors: what bytes that are no UTF-8 become in `decode`: "replace" (U+FFFD) or "ignore" (nothing).
+        decoding_errors: what bytes that are not UTF-8 become in `decode`: "replace" (U+FFFD) or "ignore" (nothing).
 
     Raises:
-        DataError: a special token is missing from the vocabulary, or a token is there twice.
+        DataError: a special token is missing from the vocabulary, or a token stands twice.
         ConfigError: an unknown role, layout or normalization, or a layout that needs a role without a token.
 
     Example:
@@ -177,7 +177,7 @@ class Tokenizer:
         self._cleaned_finder = SpecialTokenFinder(cleaned) if cleaned else None
         return (self._cleaned_finder.table,) if self._cleaned_finder else ()
 
-    def _around_added(self, text, encode):
+    def _encode_around_added(self, text, encode):
         """What `encode` gives for cleaned texts, (ids, splits, starts, ends), cut at the tokens that are in them."""
         if self._cleaned_finder is None:
             return encode(text)
@@ -199,7 +199,7 @@ class Tokenizer:
         return self.unk_id
 
     def id_to_token(self, token_id: int) -> str:
-        """The token of an id; IndexError where there is none."""
+        """The token of an id; IndexError where there is no such id."""
         if not 0 <= token_id < len(self.vocabulary):
             raise IndexError(f"id {token_id} is outside the vocabulary of {len(self.vocabulary)}")
         return self.vocabulary[token_id]
@@ -259,7 +259,7 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """The ids of one Python string, without the special tokens that `pack` puts around a text."""
-        # A lone surrogate is no UTF-8: it becomes what other invalid bytes become.
+        # A lone surrogate is not UTF-8: it becomes what other invalid bytes become.
         return self.tokenize(tf.constant([text.encode("utf-8", "surrogatepass")])).values.numpy().tolist()
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = False, continues: bool = False) -> str:
@@ -374,7 +374,7 @@ class Tokenizer:
             return self._run(text, False)[:2]
         # Most batches hold no special token: without these fifty small operations one short text takes half the time.
         return tf.cond(
-            before.present(text),
+            before.has_tokens(text),
             lambda: self._run(text, False)[:2],
             lambda: self._encode(normalize(text, self.normalization), False)[:2],
         )
@@ -413,7 +413,7 @@ class Tokenizer:
     def _cut(chunks, finder):
         if finder is None:
             return chunks
-        return tf.cond(finder.present(chunks.text), lambda: finder.split(chunks), lambda: chunks)
+        return tf.cond(finder.has_tokens(chunks.text), lambda: finder.split(chunks), lambda: chunks)
 
     def _normalize(self, chunks):
         """Chunks whose offsets are counted from the begin of each given one; and whether any changed."""

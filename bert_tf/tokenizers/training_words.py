@@ -113,13 +113,13 @@ def warn_of_rare_characters(counts: Any, alphabet: Any, consequence: str) -> Non
     rare = {c: n for c, n in counts.items() if c not in known}
     if rare:
         logging.warning(
-            "%d kinds of characters, %.2g %% of the text, are left out of the vocabulary: %s; "
+            "%d different characters, %.2g %% of the text, are left out of the vocabulary: %s; "
             "a higher limit_alphabet (--alphabet, now %d) keeps more",
             len(rare), 100 * sum(rare.values()) / counts.total(), consequence, len(known),
         )  # fmt: skip
 
 
-def repeated(words: Any, line: int = 1000) -> Iterator[Any]:
+def repeat_words(words: Any, line: int = 1000) -> Iterator[Any]:
     """Yields each word as often as it was counted, in lines of at most so many."""
     for word, count in sorted(words.items()):
         while count > 0:

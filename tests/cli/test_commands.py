@@ -127,7 +127,7 @@ def test_how_many_characters_a_vocabulary_keeps(tmp_path, caplog, capsys, kind):
     run(f"{vocab}/all")
     assert not caplog.messages
     run(f"{vocab}/some --alphabet 20")
-    assert "6 kinds of characters, 17 % of the text, are left out" in caplog.text
+    assert "6 different characters, 17 % of the text, are left out" in caplog.text
     run(f"vocab {tmp_path} --output x --kind unigram --alphabet 20", status=1)
     assert "--alphabet is for wordpiece and bpe" in capsys.readouterr().err
 

@@ -111,7 +111,7 @@ def test_the_length_of_a_fine_tuned_run_is_that_of_its_task(tmp_path):
 def test_a_decoder_trained_on_pairs_answers_its_prompt(tmp_path, capsys):
     path = tmp_path / "run"
     model, tokenizer = write_gpt2(path, objective={"name": "text_to_text"})
-    frame = Frame.answering_as_in_shards(tokenizer)
+    frame = Frame.for_answers_in_shards(tokenizer)
     generate, scorer = TextGenerator(model, tokenizer, frame=frame), TextScorer(model, tokenizer, frame=frame)
     assert generate.prompts.ids("the")[-1] == tokenizer.sep_id
     (answer,) = generate(["the"], GenerationConfig(max_new_tokens=4))[0]

@@ -125,7 +125,7 @@ def test_prompt_and_text_read_as_one_text(model):
     """The space between them is that of WordPiece's first new token."""
     tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the union ##s .".split())
     ids = tokenizer.encode("unions the.")
-    answering = Frame.answering_as_in_shards(tokenizer)
+    answering = Frame.for_answers_in_shards(tokenizer)
     for frame, text, piece in ((None, " unions the.", "s"), (answering, "unions the.", "##s")):
         generate = TextGenerator(model, tokenizer, frame=frame)
         assert generate.prompts.text(ids) == text

@@ -44,7 +44,7 @@ def test_the_frame_is_that_of_the_objective(gpt, tokenizer):
     prompts = PromptTokenizer(objective, tokenizer)
     assert prompts.frame == objective.frame(tokenizer)
     assert prompts.ids("the") == [tokenizer.sep_id, *tokenizer.encode("the")]
-    bare = Frame.continuing(tokenizer, before=())
+    bare = Frame.for_continuation(tokenizer, before=())
     assert PromptTokenizer(objective, tokenizer, bare).ids("the") == tokenizer.encode("the")
 
 

@@ -137,7 +137,7 @@ def test_a_prompt_longer_than_the_model_was_trained_for_is_refused(gpt, tokenize
 def test_an_encoder_decoder_reads_the_prompt(tokenizer):
     model = T5(T5Config(len(WORDS), 16, num_layers=1, num_heads=2, head_size=8, intermediate_size=32))
     config = PromptingConfig(context="{word} is", options=OPTIONS, test=ROWS[:2], scoring="sum")
-    frame = Frame.answering_as_in_shards(tokenizer)
+    frame = Frame.for_answers_in_shards(tokenizer)
     result = run_prompts(model, tokenizer, config, frame=frame)
     (expected,) = TextScorer(model, tokenizer, frame=frame).continuations([("red is", " colour")])
     assert expected.tokens == 2  # "colour" and the separator
@@ -151,7 +151,7 @@ def test_answers_to_sources_end_by_themselves(tokenizer):
     rows = [{"word": word, "answer": "colour"} for word in ("red", "green")]
     config = PromptingConfig(context="{word} is", answer=" {answer}", test=rows, max_new_tokens=3)
     assert config.stop == "\n"
-    frame = Frame.answering_as_in_shards(tokenizer)
+    frame = Frame.for_answers_in_shards(tokenizer)
     found = run_prompts(model, tokenizer, config, frame=frame)
     plain = run_prompts(model, tokenizer, dataclasses.replace(config, stop=None), frame=frame)
     assert found.answers == plain.answers and found.count == 2

@@ -68,7 +68,7 @@ def test_a_rare_character_costs_no_more_than_itself(caplog):
     assert not any(token.endswith("w</w>") for token in tokenizer.vocabulary)
     tokens = [tokenizer.id_to_token(i) for i in tokenizer.encode("low\u2603est")]
     assert tokens == ["low", "[UNK]", "est</w>"]
-    assert "4 kinds of characters, 14 % of the text, are left out of the vocabulary: each becomes [UNK]" in caplog.text
+    assert "4 different characters, 14 % of the text, are left out of the vocabulary: each becomes [UNK]" in caplog.text
 
 
 def test_the_marker_spelled_in_the_text():

@@ -115,7 +115,7 @@ def test_folders_of_hugging_face(byt5, tmp_path):
 
 
 @pytest.mark.parametrize("settings, message", [
-    ({"eos_token": "<eos>"}, "special token '<eos>', which is none of ByT5's and has no id"),
+    ({"eos_token": "<eos>"}, "special token '<eos>', which is not one of ByT5's and has no id"),
     ({"pad_token": "[PAD]"}, r"pad_token is '\[PAD\]'; ByT5's is '<pad>'"),
     ({"sentinels": "byte"}, "tokenizer_config.json: sentinels is 'byte'; did you mean 'bytes'"),
     ({"extra_ids": -1}, "extra_ids is -1"),

@@ -22,7 +22,7 @@ def test_case_and_accents(settings, expected):
     assert tokenizer.decode(ids[0].numpy()) == expected == tokenizer.decode(tokenizer.encode(TEXT))
     assert tokenizer.decode(ids[0].numpy(), continues=True) == " " + expected
     assert tokenizer.decode([], continues=True) == ""
-    with pytest.raises(DataError, match="id 999 is no character"):
+    with pytest.raises(DataError, match="id 999 is not a character"):
         tokenizer.decode([[999]])
     spans = zip(starts[0].numpy(), ends[0].numpy())
     assert [TEXT[start:end] for start, end in spans] == ["Der", "Käse", ",", "İstanbul", "ŒUVRE"]

@@ -6,7 +6,7 @@ from subword_oracle import texts
 from tokenizers import Regex
 from tokenizers.pre_tokenizers import ByteLevel, Split
 
-from bert_tf.tokenizers.bpe.gpt2_words import ByteWordSplitter, byte_alphabet, character_kinds
+from bert_tf.tokenizers.bpe.gpt2_words import ByteWordSplitter, byte_alphabet, character_classes
 
 
 def test_kind_of_every_code_point():
@@ -19,7 +19,7 @@ def test_kind_of_every_code_point():
             block = codes[start : start + 2048]
             left = {c for piece, _ in split("".join(map(chr, block))) for c in piece}
             expected[[c for c in block if chr(c) not in left]] = kind
-    assert np.flatnonzero(character_kinds() != expected).tolist() == []
+    assert np.flatnonzero(character_classes() != expected).tolist() == []
 
 
 def test_alphabet_of_bytes():

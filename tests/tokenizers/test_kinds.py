@@ -81,7 +81,7 @@ def test_a_kind_from_outside(tmp_path):
 def test_every_record_is_true():
     for name, kind in KINDS.items():
         assert resolve(kind.tokenizer).kind == kind.name == name
-        for reference in (kind.load, kind.load_json, kind.recognise, *(t.function for t in kind.trainers)):
+        for reference in (kind.load, kind.load_json, kind.recognize, *(t.function for t in kind.trainers)):
             assert reference is None or callable(resolve(reference))
     assert list(trainers())[:5] == ["wordpiece", "words", "unigram", "unigram_xlnet", "unigram_t5"]
     assert list(trainers())[5:8] == ["byte_level_bpe", "byte_level_bpe_gpt2", "bpe"]

@@ -239,7 +239,7 @@ def test_special_tokens_that_the_family_has_anyway():
 
 
 def test_refused():
-    with pytest.raises(DataError, match="no SentencePiece model"):
+    with pytest.raises(DataError, match="not a SentencePiece model"):
         SentencePieceTokenizer(b"not a model", "albert")
     with pytest.raises(DataError, match=r"lacks the special token '\[CLS\]'"):
         SentencePieceTokenizer(trained("t5").model, "albert")

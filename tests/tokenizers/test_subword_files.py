@@ -309,7 +309,7 @@ def test_a_byte_order_mark_in_merges_and_vocabulary(tmp_path):
 def test_refused_files(tmp_path):
     here = put(tmp_path / "here", byte_level())
     for name, content, message in (
-        ("merges.txt", "#version: 0.2\na b\nc\n", "merges.txt, line 3: 'c' is no pair"),
+        ("merges.txt", "#version: 0.2\na b\nc\n", "merges.txt, line 3: 'c' is not a pair"),
         ("merges.txt", "#version: 0.2\nq q\nzz zz\n", "here: merge 1, 'q' and 'q': the vocabulary lacks 'qq'"),
         ("vocab.json", '{"\\u0120": 0, "b": 2}', "none with the id 1"),
         ("vocab.json", '{"\\u0120": 0, "b": 0}', "both have the id 0"),
@@ -322,7 +322,7 @@ def test_refused_files(tmp_path):
     with pytest.raises(ConfigError, match="lowercase=True: .* no such setting"):
         load_tokenizer(here, lowercase=True)
     (tmp_path / "bad.model").write_bytes(b"nothing")
-    with pytest.raises(DataError, match="bad.model: this is no SentencePiece model"):
+    with pytest.raises(DataError, match="bad.model: this is not a SentencePiece model"):
         load_tokenizer(tmp_path / "bad.model")
     empty = tmp_path / "empty"
     empty.mkdir()

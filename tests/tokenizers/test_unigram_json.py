@@ -154,7 +154,7 @@ STEPS = ("normalizer", "normalizers")
     (("model", "vocab", 7), ["<pad>", 0.0], "model.vocab has '<pad>' twice; remove one"),
     ((*STEPS, 0, "content"), "'", 'where `` must become "'),
     ((*STEPS, 3), None, "one of NFKD and StripAccents"),
-    ((*STEPS, 5, "precompiled_charsmap"), "AA=A", "precompiled_charsmap is no base64"),
+    ((*STEPS, 5, "precompiled_charsmap"), "AA=A", "precompiled_charsmap is not base64"),
     ((*STEPS, 5, "precompiled_charsmap"), "AAEAAAAA", "precompiled_charsmap is cut off"),
     ((*STEPS, 6, "content"), "", "which is not supported there"),
     ((*STEPS, 6), {"type": "NFC"}, r"\{'type': 'NFC'\}, which is not supported there"),

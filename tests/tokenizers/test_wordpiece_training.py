@@ -90,7 +90,7 @@ def test_what_is_left_out_is_said(caplog):
     assert not caplog.messages
     train_wordpiece(["ab ab ab b cab"], 50, limit_alphabet=2)
     assert caplog.messages == [
-        "1 kinds of characters, 10 % of the text, are left out of the vocabulary: the words with them, 20 % of all, "
+        "1 different characters, 10 % of the text, are left out of the vocabulary: the words with them, 20 % of all, "
         "become [UNK]; a higher limit_alphabet (--alphabet, now 2) keeps more"
     ]
 

@@ -101,7 +101,7 @@ class TextToTextTask(Task):
         Raises:
             ConfigError: nothing stands at the end of a target.
         """
-        make = Frame.answering_in_pairs if self.backbone_structure == "decoder" else Frame.answering
+        make = Frame.for_answers_in_pairs if self.backbone_structure == "decoder" else Frame.for_answers
         frame = make(self.tokenizer)
         if frame.end is None:
             raise ConfigError(

@@ -31,7 +31,7 @@ class BPETokenizer(Tokenizer):
     """Text to byte pairs, with the ids of Hugging Face's `tokenizers` and `OpenAIGPTTokenizer`.
 
     Each word begins as its characters, the last with the marker, and is joined by the merges, the first of the list
-    first. A character that is no token is one unknown token.
+    first. A character that is not a token is one unknown token.
 
     Args:
         vocabulary: list of str.
@@ -40,7 +40,7 @@ class BPETokenizer(Tokenizer):
             punctuation marks words of their own; "words": words are letters and digits, and what stands between them
             without white space is a word, too, as `Whitespace` of `tokenizers` splits.
         end_of_word: the marker; "" for none (then `decode` cannot know where words end).
-        special_tokens: further ones to recognise in text, str or `SpecialToken`.
+        special_tokens: further ones to recognize in text, str or `SpecialToken`.
         role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token, the last three optional. Default "[PAD]" and
             so on; GPT-1's files have no more than GPT1_ROLES.
         layout: which special tokens `pack` adds; see `layout.build_layout`.
@@ -125,7 +125,9 @@ class BPETokenizer(Tokenizer):
 
     def _encode(self, text, with_offsets):
         cleaned, origins = clean(self._normalizer, text, with_offsets)
-        ids, splits, starts, ends = self._around_added(cleaned, lambda text: self._encode_cleaned(text, with_offsets))
+        ids, splits, starts, ends = self._encode_around_added(
+            cleaned, lambda text: self._encode_cleaned(text, with_offsets)
+        )
         if with_offsets:
             starts, ends = source_bytes(origins, row_ids(splits), starts, ends)
         return ids, splits, starts, ends

@@ -30,14 +30,14 @@ class ByteLevelBPETokenizer(Tokenizer):
 
     The text is split into words by GPT-2's pattern, a space belonging to the word after it, and the bytes of each word
     are joined by the merges, the first of the list first. RoBERTa's "<mask>" includes the spaces before it. Bytes that
-    are no UTF-8 act as U+FFFD, as in Python's `decode(errors="replace")`.
+    are not UTF-8 act as U+FFFD, as in Python's `decode(errors="replace")`.
 
     Args:
         vocabulary: list of str in GPT-2's spelling of bytes ("Ġthe"); all 256 bytes are in it.
         merges: list of (left, right), str.
         add_prefix_space: put a space before each text that does not begin with one.
         normalization: None, or "NFC".
-        special_tokens: further ones to recognise in text, str or `SpecialToken`.
+        special_tokens: further ones to recognize in text, str or `SpecialToken`.
         role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token; a role may be absent, its id is then None.
             Default RoBERTa's; see also GPT2_ROLES.
         layout: which special tokens `pack` adds; see `layout.build_layout`.
@@ -101,7 +101,7 @@ class ByteLevelBPETokenizer(Tokenizer):
         return {data: self._ids[token] for token, data in spelled.items() if len(merge(token)) == 1}
 
     @functools.cached_property
-    def _spelled(self):
+    def _spelling_of(self):
         """dict of token -> bytes, for the tokens that spell bytes of text."""
         ordinary = set(self.vocabulary).difference(self.special_tokens)
         return {token: data for token in ordinary if (data := _bytes_of(token)) is not None}
@@ -110,7 +110,7 @@ class ByteLevelBPETokenizer(Tokenizer):
         """The characters of a token, "Ġ가장" for "Ġê°Ģìŀ¥"; what holds a part of one is spelled as in the vocabulary."""
         token = self.id_to_token(token_id)
         try:
-            text = self._spelled[token].decode("utf-8")
+            text = self._spelling_of[token].decode("utf-8")
         except (KeyError, UnicodeDecodeError):
             return token
         return "".join(_ALPHABET[ord(c)] if c.isascii() else c for c in text)
@@ -161,7 +161,7 @@ class ByteLevelBPETokenizer(Tokenizer):
         fairseq's GPT2BPE knows only the space: a Chinese sentence is one word to it. Punctuation belongs to the word
         before it, there as here.
         """
-        unspaced = [holds_unspaced_bytes(self._spelled.get(token, b"")) for token in self.vocabulary]
+        unspaced = [holds_unspaced_bytes(self._spelling_of.get(token, b"")) for token in self.vocabulary]
         return ~self.is_continuation | np.array(unspaced)
 
     @property
@@ -177,7 +177,7 @@ class ByteLevelBPETokenizer(Tokenizer):
         }
 
     def _spell(self, token, first, last):
-        return self._spelled.get(token) or token.encode("utf-8")
+        return self._spelling_of.get(token) or token.encode("utf-8")
 
     def save(self, folder: StrPath) -> None:
         """Writes tokenizer.json, which Hugging Face's classes run, vocab.json, merges.txt and tokenizer_config.json;
@@ -189,5 +189,5 @@ class ByteLevelBPETokenizer(Tokenizer):
 
 
 def _bytes_of(token):
-    """The bytes that a token spells; None where it is no spelling of bytes."""
+    """The bytes that a token spells; None where it does not spell bytes."""
     return bytes(_BYTES[c] for c in token) if _BYTES.keys() >= set(token) else None

@@ -4,7 +4,7 @@ The pattern of openai/gpt-2, src/encoder.py, is
 
     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 
-TensorFlow's regular expressions know no (?!\S); but where a word begins is decided by the kinds of the few characters
+TensorFlow's regular expressions know no (?!\S); but where a word begins is decided by the classes of the few characters
 around it, so it is computed for all characters side by side. Which characters are letters, numbers and white space is
 read off the `tokenizers` package.
 """
@@ -36,34 +36,34 @@ def byte_alphabet() -> str:
 
 
 @functools.lru_cache(maxsize=1)
-def character_kinds() -> np.ndarray:
+def character_classes() -> np.ndarray:
     """uint8 [0x110000]: 1 for letters, 2 for numbers, 3 for white space, else 0."""
     split = ByteLevel(add_prefix_space=False).pre_tokenize_str
-    kinds = np.zeros(0x110000, np.uint8)
+    classes = np.zeros(0x110000, np.uint8)
 
     def joins(neighbor, character):
         return len(split(neighbor + character)) == 1
 
-    # In the order of their codes, characters make words of one kind each, to be asked about
+    # In the order of their codes, characters make words of one class_ each, to be asked about
     # once. (Planes 4 to 13 are unassigned, 15 and 16 of private use: no letters.)
     codes = [c for c in (*range(0x21, 0x40000), *range(0xE0000, 0xE1000)) if not 0xD800 <= c < 0xE000]
     for start in range(0, len(codes), 1024):
         block = codes[start : start + 1024]
         for _, (first, last) in split("".join(map(chr, block))):
             character = chr(block[first])
-            kind = _LETTER if joins("a", character) else _NUMBER if joins("1", character) else _OTHER
-            if kind == _OTHER and not joins("!", character):
-                kind = _SPACE
-            kinds[block[first] : block[last - 1] + 1] = kind
+            class_ = _LETTER if joins("a", character) else _NUMBER if joins("1", character) else _OTHER
+            if class_ == _OTHER and not joins("!", character):
+                class_ = _SPACE
+            classes[block[first] : block[last - 1] + 1] = class_
     for code in range(0x21):
-        kinds[code] = _OTHER if joins("!", chr(code)) else _SPACE
-    return kinds
+        classes[code] = _OTHER if joins("!", chr(code)) else _SPACE
+    return classes
 
 
 @functools.lru_cache(maxsize=1)
-def _kind_blocks():
-    """The kinds in two steps, as most blocks are equal: number of the block [4352], blocks [K, 256]."""
-    blocks, number = np.unique(character_kinds().reshape(-1, _BLOCK), axis=0, return_inverse=True)
+def _class_blocks():
+    """The classes in two steps, as most blocks are equal: number of the block [4352], blocks [K, 256]."""
+    blocks, number = np.unique(character_classes().reshape(-1, _BLOCK), axis=0, return_inverse=True)
     return number.reshape(-1).astype(np.int32), blocks
 
 
@@ -71,11 +71,11 @@ class ByteWordSplitter:
     """Splits texts into the words that byte-level BPE encodes."""
 
     def __init__(self) -> None:
-        number, blocks = _kind_blocks()
+        number, blocks = _class_blocks()
         with tf.init_scope():
             self._number = tf.constant(number)
             self._blocks = tf.constant(blocks.reshape(-1))
-            self._ascii = tf.constant(character_kinds()[:128])
+            self._ascii = tf.constant(character_classes()[:128])
         self._split_bytes = tf_text.ByteSplitter().split_by_offsets
 
     def split(self, texts: Tensor) -> tuple[Tensor, Tensor]:
@@ -85,13 +85,13 @@ class ByteWordSplitter:
         byte_splits = tf.concat([[0], tf.cumsum(lengths)], 0)
         whole = tf.strings.reduce_join(texts)
         data = join_bytes(texts)
-        codes, offsets, kinds = tf.cond(
+        codes, offsets, classes = tf.cond(
             tf.reduce_all(data < 128),
             lambda: (tf.cast(data, tf.int32), tf.range(tf.size(data)), tf.gather(self._ascii, tf.cast(data, tf.int32))),
             lambda: self._decode(whole),
         )
         splits = tf.searchsorted(offsets, byte_splits)  # characters of each text
-        begins = self._begins(codes, kinds, splits)
+        begins = self._begins(codes, classes, splits)
         byte_begins = tf.boolean_mask(offsets, begins)
         byte_ends = tf.concat([byte_begins[1:], byte_splits[-1:]], 0)[: tf.size(byte_begins)]
         words = self._split_bytes(whole[None], byte_begins[None], byte_ends[None])
@@ -99,15 +99,15 @@ class ByteWordSplitter:
 
     def _decode(self, text):
         codes, offsets = tf.strings.unicode_decode_with_offsets(text, "UTF-8")
-        kinds = tf.gather(self._blocks, tf.gather(self._number, codes // _BLOCK) * _BLOCK + codes % _BLOCK)
-        return codes, tf.cast(offsets, tf.int32), kinds
+        classes = tf.gather(self._blocks, tf.gather(self._number, codes // _BLOCK) * _BLOCK + codes % _BLOCK)
+        return codes, tf.cast(offsets, tf.int32), classes
 
     @staticmethod
-    def _begins(codes, kinds, splits):
+    def _begins(codes, classes, splits):
         """bool [C]: whether a word begins at the character."""
         size = tf.size(codes)
         is_first = tf.scatter_nd(splits[:, None], tf.ones_like(splits), [size + 1])[:-1] > 0
-        is_space = kinds == _SPACE
+        is_space = classes == _SPACE
         after_space = _shift(is_space, 1, False) & ~is_first
         before_word = _shift(~is_space & ~is_first, -1, False)
         begins = is_first | tf.where(
@@ -117,7 +117,7 @@ class ByteWordSplitter:
             tf.where(
                 after_space,
                 _shift(codes, 1, 0) != _SPACE_CODE,  # " ?" takes U+0020 and no other space
-                kinds != _shift(kinds, 1, 0),
+                classes != _shift(classes, 1, 0),
             ),
         )
 

@@ -23,7 +23,7 @@ class MergeTable:
         vocabulary_size: ids are below it.
 
     Raises:
-        DataError: a pair that is there twice.
+        DataError: a pair that stands twice.
 
     Source: Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units", 2016, section
     3.2; ties as in the `tokenizers` package: lowest rank, then leftmost.

@@ -18,7 +18,7 @@ from bert_tf.tokenizers.training_words import (
     count_characters,
     count_words,
     learned_tokens,
-    repeated,
+    repeat_words,
     warn_of_rare_characters,
 )
 
@@ -126,7 +126,7 @@ def train_bpe(
     # and would otherwise follow a hash map's order.
     vocabulary, merges = _train(
         trained,
-        repeated(_without_rare(words, kept, marked)),
+        repeat_words(_without_rare(words, kept, marked)),
         [*special, *alphabet],
         [],
         vocabulary_size,
@@ -184,6 +184,6 @@ def _train(trained, texts, special, alphabet, vocabulary_size, min_frequency, sh
 
 
 def _readable(texts):
-    """Texts that Rust can take: lone surrogates, which are no Unicode, replaced."""
+    """Texts that Rust can take: lone surrogates, which are not Unicode, replaced."""
     for text in texts:
         yield text.encode("utf-8", "replace").decode("utf-8")

@@ -48,14 +48,14 @@ class ByteTokenizer(Tokenizer):
     only the eleven that no UTF-8 text has (0xFF to 0xF5, ids 258 to 248) are `sentinel_ids`; ByT5's inputs of 1024
     bytes with spans of 20 need nine.
 
-    `decode` leaves out bytes that are no UTF-8, half a character or a sentinel, as Python's `errors="ignore"`. Bytes of
-    a text that are no UTF-8 act as U+FFFD, as in the other tokenizers. The offsets of white space of ASCII are empty.
+    `decode` leaves out bytes that are not UTF-8, half a character or a sentinel, as Python's `errors="ignore"`. Bytes of
+    a text that are not UTF-8 act as U+FFFD, as in the other tokenizers. The offsets of white space of ASCII are empty.
 
     Args:
         extra_ids: how many tokens <extra_id_0>, ... follow the bytes.
         sentinels: which ids span corruption uses. "bytes": those of the published checkpoints. "extra_ids":
             <extra_id_0>, <extra_id_1>, ..., for a model of your own that needs more than eleven.
-        special_tokens: further ones to recognise in text, str or `SpecialToken`, with ids after the <extra_id_...>; or
+        special_tokens: further ones to recognize in text, str or `SpecialToken`, with ids after the <extra_id_...>; or
             the details of those that are there anyway. <pad>, </s> and <unk> include the white space around them by
             default.
 

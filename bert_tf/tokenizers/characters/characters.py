@@ -153,7 +153,7 @@ class CharacterTokenizer(Tokenizer):
         rows = [[int(i) for i in row] for row in ids]
         for i in (i for row in rows for i in row):
             if not 0 <= i < len(spelled):
-                raise DataError(f"id {i} is no character; they are 0 to {len(spelled) - 1}")
+                raise DataError(f"id {i} is not a character; ids are 0 to {len(spelled) - 1}")
         words = [word for word in (b"".join(spelled[i] for i in row) for row in rows) if word]
         return (b" " * bool(continues and words) + b" ".join(words)).decode("utf-8", self.decoding_errors)
 

@@ -1,4 +1,4 @@
-"""Byte-pair encodings from disk: GPT-1's, GPT-2's, RoBERTa's, ModernBERT's and ours."""
+"""Byte-pair encodings from disk: GPT-1's, GPT-2's, RoBERTa's, ModernBERT's and this library's."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from bert_tf.parsing import read_json_object
 from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES, BPETokenizer
 from bert_tf.tokenizers.bpe.byte_level_bpe import GPT2_ROLES, ROBERTA_ROLES, ByteLevelBPETokenizer
-from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, extend_vocabulary, naming
+from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, add_path_to_errors, extend_vocabulary
 from bert_tf.tokenizers.files.tokenizer_json import TokenizerJson, only_member
 from bert_tf.tokenizers.files.vocabularies import read_merges, tokens_by_id
 from bert_tf.tokenizers.kinds import KINDS
@@ -75,7 +75,7 @@ def _build(tokenizer, config, vocabulary, merges, roles, settings):
     config.finish()
     vocabulary = extend_vocabulary(vocabulary, config.ids, config.path.parent)
     special = config.special_tokens(roles.values())
-    with naming(config.path.parent):
+    with add_path_to_errors(config.path.parent):
         return tokenizer(vocabulary, merges, special_tokens=special, role_tokens=roles, **settings)
 
 
@@ -92,7 +92,7 @@ def load_bpe_json(whole: TokenizerJson) -> BPETokenizer | ByteLevelBPETokenizer:
     whole.expect("model.byte_fallback", model.get("byte_fallback", False), False)
     whole.expect("model.ignore_merges", model.get("ignore_merges", False), False)
     suffix = model.get("end_of_word_suffix") or ""
-    vocabulary = whole.with_added(tokens_by_id(model["vocab"], f"{whole.file}: model.vocab"))
+    vocabulary = whole.add_tokens(tokens_by_id(model["vocab"], f"{whole.file}: model.vocab"))
     roles = _roles(vocabulary, model, config)
     splitter = only_member(whole["pre_tokenizer"], "pretokenizers")
     if splitter.get("type") == "ByteLevel":
@@ -111,12 +111,12 @@ def load_bpe_json(whole: TokenizerJson) -> BPETokenizer | ByteLevelBPETokenizer:
     settings["layout"] = whole.layout(roles)
     if tokenizer is BPETokenizer:
         config.take("do_lower_case", None, (bool, type(None)))  # GPT-1's classes lowercase whatever it says
-    config.fixed(**settings)
+    config.check_fixed(**settings)
     config.finish()
     config.check_ids(vocabulary, whole.file)
     merges = [tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge) for merge in model["merges"]]
     special = [token for token, _ in whole.added]
-    with naming(whole.file):
+    with add_path_to_errors(whole.file):
         return tokenizer(vocabulary, merges, special_tokens=special, role_tokens=roles, **settings, **own)
 
 

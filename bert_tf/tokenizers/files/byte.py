@@ -7,7 +7,7 @@ from pathlib import Path
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import read_json_object
 from bert_tf.tokenizers.byte.byte import BYTE_ROLES, EXTRA_IDS, ByteTokenizer, byte_vocabulary
-from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, extend_vocabulary, naming
+from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, add_path_to_errors, extend_vocabulary
 from bert_tf.types import StrPath
 
 
@@ -17,7 +17,7 @@ def load_byte(folder: StrPath) -> ByteTokenizer:
     for role, token in config.role_tokens.items():
         if token != BYTE_ROLES.get(role, token):
             raise ConfigError(f"{config.path}: {role}_token is '{token}'; ByT5's is '{BYTE_ROLES[role]}'")
-    config.fixed(layout="t5")
+    config.check_fixed(layout="t5")
     extra_ids, sentinels = config.take("extra_ids", EXTRA_IDS, int), config.take("sentinels", "bytes", str)
     config.finish()
     described = config.special_tokens(BYTE_ROLES.values())
@@ -30,12 +30,12 @@ def load_byte(folder: StrPath) -> ByteTokenizer:
     unknown = known - {*vocabulary, *added}
     if unknown:
         raise ConfigError(
-            f"{config.path} names the special token '{min(unknown)}', which is none of ByT5's and has no id; "
+            f"{config.path} names the special token '{min(unknown)}', which is not one of ByT5's and has no id; "
             "give its id in 'added_tokens_decoder', or remove it"
         )
     # Nothing is normalized: all special tokens are found in one pass.
     normalized = {token.content: dataclasses.replace(token, normalized=False) for token in described}
-    with naming(config.path):
+    with add_path_to_errors(config.path):
         return ByteTokenizer(
             extra_ids, sentinels, special_tokens=[*(normalized.pop(token) for token in added), *normalized.values()]
         )

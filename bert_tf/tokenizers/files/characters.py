@@ -10,7 +10,7 @@ from bert_tf.tokenizers.characters.characters import (
     CharacterTokenizer,
     character_vocabulary,
 )
-from bert_tf.tokenizers.files.tokenizer_config import CONFIG, TokenizerConfig, check_type, naming
+from bert_tf.tokenizers.files.tokenizer_config import CONFIG, TokenizerConfig, add_path_to_errors, check_type
 from bert_tf.types import StrPath
 
 
@@ -20,10 +20,10 @@ def load_characters(folder: StrPath) -> CharacterTokenizer:
         file = _options(folder)
         section = check_type(read_json_object(file).get("char_cnn"), dict, f"{file}: char_cnn")
         key = "max_characters_per_token"
-        with naming(file):
+        with add_path_to_errors(file):
             return CharacterTokenizer(check_type(section.get(key, MAX_CHARACTERS), int, f"{file}: {key}"))
     config = TokenizerConfig(folder)
-    config.fixed(layout="elmo")
+    config.check_fixed(layout="elmo")
     settings = {
         "max_characters": config.take("max_characters", MAX_CHARACTERS, int),
         "punctuation": config.take("punctuation", False, bool),
@@ -35,7 +35,7 @@ def load_characters(folder: StrPath) -> CharacterTokenizer:
     for role, token in config.role_tokens.items():
         if token != CHARACTER_ROLES.get(role):
             raise ConfigError(f"{config.path}: {role}_token is '{token}'; ELMo's is '{CHARACTER_ROLES.get(role)}'")
-    with naming(config.path):
+    with add_path_to_errors(config.path):
         return CharacterTokenizer(**settings)
 
 

@@ -80,7 +80,7 @@ def wordpiece(tokenizer: WordPieceTokenizer) -> Any:
 
 
 def unigram(tokenizer: SentencePieceTokenizer) -> Any:
-    """The `tokenizers.Tokenizer` of a `SentencePieceTokenizer`; None for a model that is no unigram model.
+    """The `tokenizers.Tokenizer` of a `SentencePieceTokenizer`; None for a model that is not a unigram model.
 
     Its own way of cutting words ("authors") is spelled with the steps that the package has. Two things it has not:
     `split_digit_commas`, and where accents are kept (T5 always) the marks of a letter stay in their order, as in

@@ -10,7 +10,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import explain_reading
 from bert_tf.parsing import brief
 from bert_tf.tokenizers.files.converting import COMBINING, WHITE_SPACE
-from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, naming
+from bert_tf.tokenizers.files.tokenizer_config import TokenizerConfig, add_path_to_errors
 from bert_tf.tokenizers.files.tokenizer_json import TokenizerJson, charsmap_of, members
 from bert_tf.tokenizers.sentencepiece.families import FAMILIES, check_family, family_of, family_tokens, sentinels
 from bert_tf.tokenizers.sentencepiece.model_file import SPACE, pieces_of, unigram_model
@@ -28,7 +28,7 @@ def load_sentencepiece(path: StrPath, lowercase: bool | None = None) -> Sentence
     file = _model_file(path) if path.is_dir() else path
     with explain_reading(file):
         model = file.read_bytes()
-    with naming(file):
+    with add_path_to_errors(file):
         pieces = pieces_of(model)
     config = TokenizerConfig(path)
     family = _family(config, pieces, file)
@@ -46,7 +46,7 @@ def load_sentencepiece(path: StrPath, lowercase: bool | None = None) -> Sentence
     extra_ids = settings.get("extra_ids", 0)
     config.check_ids([*pieces, *sentinels(extra_ids)], file)
     special = config.special_tokens(family_tokens(family, extra_ids))
-    with naming(file):
+    with add_path_to_errors(file):
         return SentencePieceTokenizer(model, family, special_tokens=special, **settings)
 
 
@@ -70,7 +70,7 @@ def _family(config, pieces, file):
         own = FAMILIES[family]["roles"].get(role, token)
         if own != token:
             raise ConfigError(f"{config.path}: {role}_token is '{token}'; {family}'s is '{own}'")
-    config.fixed(layout=FAMILIES[family]["layout"], remove_space=True, legacy=True, add_prefix_space=True)
+    config.check_fixed(layout=FAMILIES[family]["layout"], remove_space=True, legacy=True, add_prefix_space=True)
     return family
 
 
@@ -83,7 +83,7 @@ def load_unigram_json(whole: TokenizerJson, lowercase: bool | None = None) -> Se
 
     Raises:
         ConfigError: a component or a setting that is not supported, with its name and value.
-        DataError: a piece that is there twice, or a broken table of characters.
+        DataError: a piece that stands twice, or a broken table of characters.
     """
     file, model, config = whole.file, whole.model, whole.config
     if lowercase is not None:
@@ -94,7 +94,7 @@ def load_unigram_json(whole: TokenizerJson, lowercase: bool | None = None) -> Se
         twice = next(piece for number, piece in enumerate(pieces) if piece in pieces[:number])
         raise DataError(f"{file}: model.vocab has '{twice}' twice; remove one")
     scores = [(piece, float(score)) for piece, score in model["vocab"]]
-    pieces = whole.with_added(pieces)
+    pieces = whole.add_tokens(pieces)
     for token, _ in whole.added:
         if token.normalized:
             raise ConfigError(
@@ -124,13 +124,13 @@ def load_unigram_json(whole: TokenizerJson, lowercase: bool | None = None) -> Se
         settings["extra_ids"] = _count_sentinels(pieces)
     names = {"pre_tokenization": "conventions", "lowercase": "do_lower_case"}
     config.take("split_digit_commas", None, (bool, type(None)))  # which no tokenizer.json has
-    config.fixed(**{names.get(key, key): value for key, value in settings.items() if key != "split_digit_commas"})
+    config.check_fixed(**{names.get(key, key): value for key, value in settings.items() if key != "split_digit_commas"})
     config.finish()
     config.check_ids(pieces, file)
     scores += [(piece, 0.0) for piece in pieces[len(scores) :]]
     control = {token.content for token, _ in whole.added if token.special}
     content = unigram_model(scores[: len(scores) - settings.get("extra_ids", 0)], unknown, control, charsmap)
-    with naming(file):
+    with add_path_to_errors(file):
         return SentencePieceTokenizer(content, family, special_tokens=[token for token, _ in whole.added], **settings)
 
 
@@ -152,9 +152,9 @@ def _read_normalizer(normalizer, cleaned, is_own, file):
     """
     steps = members(normalizer, "normalizers")
 
-    def take(kind, accepted=lambda step: True):
+    def take(type_, accepted=lambda step: True):
         """The next step if it is such a one, else None."""
-        return steps.pop(0) if steps and steps[0]["type"] == kind and accepted(steps[0]) else None
+        return steps.pop(0) if steps and steps[0]["type"] == type_ and accepted(steps[0]) else None
 
     settings = {}
     if cleaned:
@@ -185,17 +185,17 @@ def _read_normalizer(normalizer, cleaned, is_own, file):
 
 def _pre_tokenization(whole, splitters, strips, joins):
     """The name in `pre_tokenization.PRE_TOKENIZATIONS` of how words are cut."""
-    kinds = tuple(splitter["type"] for splitter in splitters)
+    types = tuple(splitter["type"] for splitter in splitters)
     known = [("Metaspace",), ("WhitespaceSplit", "Metaspace")]
     whole.expect(
-        "the types in pre_tokenizer", kinds, *known, *([("Split", "Metaspace")] if splitters[0] == _SPLIT else [])
+        "the types in pre_tokenizer", types, *known, *([("Split", "Metaspace")] if splitters[0] == _SPLIT else [])
     )
     metaspace = splitters[-1]
     whole.expect("pre_tokenizer.replacement", metaspace["replacement"], SPACE)
     before_2024 = "always" if metaspace.get("add_prefix_space", True) else "never"
     whole.expect("pre_tokenizer.prepend_scheme", metaspace.get("prepend_scheme", before_2024), "always")
     whole.expect("pre_tokenizer.split", metaspace.get("split", True), True)
-    if len(kinds) == 2:
+    if len(types) == 2:
         return "authors" if splitters[0] == _SPLIT else "words"
     if not joins:
         raise ConfigError(

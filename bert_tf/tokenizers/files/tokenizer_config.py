@@ -116,7 +116,7 @@ class TokenizerConfig:
         self._known.add(key)
         return check_type(self._left.pop(key, default), types, f"{self.path}: {key}")
 
-    def fixed(self, **values: Any) -> None:
+    def check_fixed(self, **values: Any) -> None:
         """Takes keys that must have the given value where they have one, since another changes ids."""
         for key, value in values.items():
             found = self.take(key, value, object)
@@ -125,7 +125,7 @@ class TokenizerConfig:
 
     def finish(self) -> None:
         """Refuses keys that nothing took; those that only other kinds read are ignored, as transformers does."""
-        self.fixed(split_special_tokens=False, add_bos_token=False, add_eos_token=False)
+        self.check_fixed(split_special_tokens=False, add_bos_token=False, add_eos_token=False)
         for key, value in self._left.items():
             if key in _OF_SOME_KINDS and value:
                 logging.warning(
@@ -177,7 +177,7 @@ def _content(token):
 
 
 def check_type(value: Any, types: Any, where: StrPath) -> Any:
-    """`value`, if it is of one of `types`; true and false are no integers.
+    """`value`, if it is of one of `types`; true and false are not integers.
 
     Raises:
         ConfigError: another value; `where`, a file and key, begins the message.
@@ -223,7 +223,7 @@ def extend_vocabulary(vocabulary: Sequence[str], ids: Mapping[str, int], where: 
 
 
 @contextlib.contextmanager
-def naming(path: StrPath) -> Iterator[None]:
+def add_path_to_errors(path: StrPath) -> Iterator[None]:
     """Puts `path` in front of the messages of errors about what was read there."""
     try:
         yield

@@ -78,7 +78,7 @@ class TokenizerJson:
             names = " or ".join(repr(s) for s in supported)
             raise ConfigError(f"{self.file}: {key} is {brief(value)}; only {names} is supported")
 
-    def with_added(self, vocabulary: Sequence[str]) -> Any:
+    def add_tokens(self, vocabulary: Sequence[str]) -> Any:
         """The vocabulary with the added tokens at its end."""
         return extend_vocabulary(vocabulary, {token.content: token_id for token, token_id in self.added}, self.file)
 
@@ -89,17 +89,17 @@ class TokenizerJson:
             parts = [p for p in processor["processors"] if p["type"] != "ByteLevel"]
             self.expect("post_processor.processors", len(parts), 0, 1)
             processor = parts[0] if parts else {}
-        kind = processor.get("type")
-        if kind in (None, "ByteLevel"):
+        type_ = processor.get("type")
+        if type_ in (None, "ByteLevel"):
             return "none"
-        if kind in ("BertProcessing", "RobertaProcessing"):
+        if type_ in ("BertProcessing", "RobertaProcessing"):
             roles["cls"], roles["sep"] = processor["cls"][0], processor["sep"][0]
-            return "bert" if kind == "BertProcessing" else "roberta"
+            return "bert" if type_ == "BertProcessing" else "roberta"
         supported = (None, "ByteLevel", "BertProcessing", "RobertaProcessing", "TemplateProcessing")
-        self.expect("post_processor.type", kind, *supported)
+        self.expect("post_processor.type", type_, *supported)
         single, pair = _template(processor["single"]), _template(processor["pair"])
         for name in LAYOUTS:
-            if (single, pair) == _spelled(name, roles):
+            if (single, pair) == _join_template(name, roles):
                 return name
         raise ConfigError(
             f"{self.file}: the template {' '.join(single)[:200]} and {' '.join(pair)[:200]} is the layout of no known "
@@ -130,7 +130,7 @@ def charsmap_of(normalizer: dict[str, Any], where: StrPath) -> bytes:
     try:
         table = base64.b64decode(table, validate=True)
     except (binascii.Error, ValueError, TypeError) as error:
-        raise DataError(f"{where}.precompiled_charsmap is no base64: {error}") from None
+        raise DataError(f"{where}.precompiled_charsmap is not base64: {error}") from None
     check_charsmap(table, f"{where}.precompiled_charsmap")
     return table
 
@@ -149,7 +149,7 @@ def _template(parts):
     return [next(iter(part.values()))["id"] for part in parts]
 
 
-def _spelled(name, roles):
+def _join_template(name, roles):
     """The templates of a layout, in tokens."""
     layout = LAYOUTS[name](roles.get("cls"), roles.get("sep"), START_TOKEN)
     single = [*layout.before_first, "A", *layout.after_first]

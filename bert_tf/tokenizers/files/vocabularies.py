@@ -14,7 +14,7 @@ def read_vocabulary(path: StrPath) -> list[str]:
     """The tokens of a vocab.txt, one a line, in the order of their ids.
 
     Raises:
-        DataError: an empty line, a token that is there twice, bytes that are no UTF-8; with the line's number.
+        DataError: an empty line, a token that stands twice, bytes that are not UTF-8; with the line's number.
     """
     first_line: dict[str, int] = {}
     for number, token in enumerate(_lines(path), 1):
@@ -34,7 +34,7 @@ def read_merges(path: StrPath) -> list[tuple[str, str]]:
     A first line that begins with "#version" is left out, and empty lines at the end.
 
     Raises:
-        DataError: a line without two tokens, bytes that are no UTF-8; with the line's number.
+        DataError: a line without two tokens, bytes that are not UTF-8; with the line's number.
     """
     lines = _lines(path)
     while lines and not lines[-1]:
@@ -45,7 +45,7 @@ def read_merges(path: StrPath) -> list[tuple[str, str]]:
         if number == 1 and (line.startswith("#version") or not line):
             continue
         if len(pair) != 2 or not all(pair):
-            raise DataError(f"{path}, line {number}: {brief(line)} is no pair of tokens")
+            raise DataError(f"{path}, line {number}: {brief(line)} is not a pair of tokens")
         merges.append(tuple(pair))
     return merges
 

@@ -1,9 +1,9 @@
-"""WordPiece from disk: a folder of ours or Hugging Face's, a bare vocab.txt, or tokenizer.json."""
+"""WordPiece from disk: a folder of this library or of Hugging Face, a bare vocab.txt, or tokenizer.json."""
 
 from pathlib import Path
 
 from bert_tf.errors import ConfigError
-from bert_tf.tokenizers.files.tokenizer_config import CONFIG, TokenizerConfig, extend_vocabulary, naming
+from bert_tf.tokenizers.files.tokenizer_config import CONFIG, TokenizerConfig, add_path_to_errors, extend_vocabulary
 from bert_tf.tokenizers.files.tokenizer_json import TokenizerJson, members
 from bert_tf.tokenizers.files.vocabularies import read_vocabulary, tokens_by_id
 from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS
@@ -48,8 +48,8 @@ def load_wordpiece_json(whole: TokenizerJson, lowercase: bool | None = None) -> 
             found = config.take(name, None, (bool, type(None)))  # which these classes prefer to tokenizer.json
             settings[key] = value if found is None else found
         else:
-            config.fixed(**{name: value})
-    vocabulary = whole.with_added(tokens_by_id(model["vocab"], f"{whole.file}: model.vocab"))
+            config.check_fixed(**{name: value})
+    vocabulary = whole.add_tokens(tokens_by_id(model["vocab"], f"{whole.file}: model.vocab"))
     added = [token for token, _ in whole.added]
     roles = {"unk": model.get("unk_token", "[UNK]")}
     return _build(vocabulary, settings, roles, added, whole.file, whole.config, lowercase)
@@ -57,7 +57,7 @@ def load_wordpiece_json(whole: TokenizerJson, lowercase: bool | None = None) -> 
 
 def _build(vocabulary, settings, roles, added, file, config, lowercase):
     """The tokenizer of what `file` holds and of a `TokenizerConfig`."""
-    config.fixed(
+    config.check_fixed(
         clean_text=True, do_basic_tokenize=True, never_split=[], wordpieces_prefix="##", layout="bert"
     )  # fmt: skip
     config.finish()
@@ -73,5 +73,5 @@ def _build(vocabulary, settings, roles, added, file, config, lowercase):
             f"{file} is a cased vocabulary ({capitals} of its {len(ordinary)} tokens have capital letters), "
             f"but the text is to be lowercased; set do_lower_case to false in {CONFIG}, or pass lowercase=False"
         )
-    with naming(file):
+    with add_path_to_errors(file):
         return WordPieceTokenizer(vocabulary, **settings, special_tokens=special, role_tokens=roles)

@@ -15,14 +15,14 @@ import numpy as np
 from bert_tf.tokenizers.character_tables import NUM_CODE_POINTS, private_code_points
 
 _CHANGED = 0x40000000  # of a value: the character becomes something else
-_VALUE = 0x80000000  # of a trie unit: holds a value, is no node
+_VALUE = 0x80000000  # of a trie unit: holds a value, and is not a node
 _HAS_VALUE = 0x100  # of a trie unit: a value hangs at its base
 _MAX_LENGTH = 63  # bytes, in the 6 bits that a value has for it
 _DROP = _CHANGED  # becomes the empty string
 
 
 def build_character_map(table: Any, drop_private: bool = True) -> np.ndarray:
-    """The model for `tensorflow_text.FastBertNormalizer(model_buffer=...)`, a uint8 array. It drops bytes that are no
+    """The model for `tensorflow_text.FastBertNormalizer(model_buffer=...)`, a uint8 array. It drops bytes that are not
     UTF-8.
 
     Args:

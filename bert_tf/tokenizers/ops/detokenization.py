@@ -42,7 +42,7 @@ def join_spellings(
         continues: bool scalar, whether each text continues another, so that its first token is not the first of a text.
         tables, numbers: of `spelling_tables`.
         before: str, what stands in front of a text that continues another.
-        errors: what becomes of bytes that are no UTF-8; see `valid_utf8`.
+        errors: what becomes of bytes that are not UTF-8; see `valid_utf8`.
     """
     rows = tf.RaggedTensor.from_row_splits(ids, splits, validate=False)
     column = tf.ragged.range(rows.row_lengths()).values

@@ -79,7 +79,7 @@ def kept_of_pair(first: Tensor, second: Tensor, room: int, layout: Layout) -> tu
     return kept, tf.minimum(second, tf.maximum(room - first, room - half - odd))
 
 
-def padded(ids: Tensor, pad_id: int, width: int | Tensor | None, on_the_left: bool = False) -> tuple[Tensor, Tensor]:
+def pad_rows(ids: Tensor, pad_id: int, width: int | Tensor | None, on_the_left: bool = False) -> tuple[Tensor, Tensor]:
     """Ragged ids as int32 [N, `width`], and bool [N, `width`], True at real tokens; no row is longer."""
     lengths = tf.cast(ids.row_lengths(), tf.int32)[:, None]
     column = tf.range(width)[None] + (lengths - width if on_the_left else 0)

@@ -25,7 +25,7 @@ def check_normalization(normalization: Any) -> str | None:
 
 
 def normalize(text: Tensor, normalization: str | None) -> Tensor:
-    """The texts, tf.string [N], in a normal form; bytes that are no UTF-8 stay as they are."""
+    """The texts, tf.string [N], in a normal form; bytes that are not UTF-8 stay as they are."""
     return text if normalization is None else tf_text.normalize_utf8(text, normalization)
 
 

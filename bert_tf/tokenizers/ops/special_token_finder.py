@@ -60,7 +60,7 @@ class SpecialTokenFinder:
         with tf.init_scope():
             self.table = string_table({token.content: token_id for token, token_id in by_length}, -1)
 
-    def present(self, text: Tensor) -> Tensor:
+    def has_tokens(self, text: Tensor) -> Tensor:
         """bool scalar: whether any of the texts may hold a special token."""
         return tf.reduce_any(tf.strings.regex_full_match(text, self._present))
 

@@ -54,7 +54,7 @@ def join_bytes(strings: Tensor) -> Tensor:
 
 
 def valid_utf8(text: Tensor, errors: str = "replace") -> Tensor:
-    """The texts, with U+FFFD in place of bytes that are no UTF-8; with errors="ignore" without these bytes."""
+    """The texts, with U+FFFD in place of bytes that are not UTF-8; with errors="ignore" without these bytes."""
     valid = tf.cond(
         tf.reduce_all(join_bytes(text) < 128),
         lambda: True,

@@ -13,7 +13,7 @@ from bert_tf.types import Tensor
 
 _SPACE, _PUNCTUATION = 1, 2
 # After the last plane with punctuation.
-_KINDS = 0x20000
+_CODES = 0x20000
 
 
 def tokenize_words(tokenizer: Tokenizer, text: Tensor, punctuation: bool = True) -> Any:
@@ -33,7 +33,7 @@ def tokenize_words(tokenizer: Tokenizer, text: Tensor, punctuation: bool = True)
     """
     characters = tf.strings.unicode_decode(valid_utf8(text), "UTF-8")
     rows, size = characters.value_rowids(), tf.size(characters.values)
-    space = _kinds_of(characters.values) == _SPACE
+    space = _classes_of(characters.values) == _SPACE
     after = tf.concat([[True], space[:-1] | (rows[1:] != rows[:-1])], 0)[:size]  # a space, or at the begin of a text
     others = tf.concat([[0], tf.cumsum(tf.cast(~space, tf.int32))], 0)  # before each character, and after the last
     followed = others[:-1] < tf.gather(others, tf.gather(characters.row_limits(), rows))
@@ -74,14 +74,14 @@ def find_word_spans(
         row, in characters [start, end).
     """
     characters = tf.strings.unicode_decode(text, "UTF-8", errors="replace")
-    kinds = _kinds_of(characters.values)
+    classes = _classes_of(characters.values)
     # How much white space there is before each character of all texts, and after the last.
-    space = tf.concat([[0], tf.cumsum(tf.cast(kinds == _SPACE, tf.int32))], 0)
+    space = tf.concat([[0], tf.cumsum(tf.cast(classes == _SPACE, tf.int32))], 0)
     row_starts = tf.cast(characters.row_splits, tf.int32)
 
     rows, token_starts = tf.cast(ids.value_rowids(), tf.int32), ids.row_starts()
     row, length = tf.gather(row_starts, rows), tf.gather(tf.cast(characters.row_lengths(), tf.int32), rows)
-    # Bytes that are no UTF-8 may be counted differently.
+    # Bytes that are not UTF-8 may be counted differently.
     starts = starts.with_values(tf.minimum(starts.values, length))
     ends = ends.with_values(tf.minimum(ends.values, length))
     white = tf.gather(space, row + ends.values) - tf.gather(space, row + starts.values)
@@ -96,7 +96,7 @@ def find_word_spans(
         own = first | ~tf.gather(tf.constant(np.asarray(tokenizer.is_continuation)), ids)
         begins = own if punctuation else own & apart
     elif punctuation:
-        is_mark = tf.concat([kinds == _PUNCTUATION, [False]], 0)
+        is_mark = tf.concat([classes == _PUNCTUATION, [False]], 0)
         mark = tf.gather(is_mark, row + starts) | (tf.gather(is_mark, row + tf.maximum(starts - 1, 0)) & (starts > 0))
         # Tokens that are parts of one character have the same offsets.
         begins = apart | (mark & (starts >= previous))
@@ -106,7 +106,7 @@ def find_word_spans(
     word_rows, word_starts = tf.boolean_mask(rows, begins), tf.boolean_mask(row + starts, begins)
     limit = tf.gather(row_starts, word_rows + 1)
     following = tf.minimum(tf.concat([word_starts[1:], [tf.int32.max]], 0)[: tf.size(word_starts)], limit)
-    spaces = tf.cast(tf.where(kinds == _SPACE)[:, 0], tf.int32)
+    spaces = tf.cast(tf.where(classes == _SPACE)[:, 0], tf.int32)
     spaces = tf.concat([spaces, [tf.int32.max]], 0)
     # A token may hold white space, so the end of its last token counts as well.
     word = tf.cumsum(tf.cast(begins, tf.int32)) - 1
@@ -122,19 +122,19 @@ def find_word_spans(
     return begins, tf.stack([word_starts - origin, word_ends - origin], axis=1)
 
 
-def _kinds_of(characters):
-    """uint8 [T], of characters int32 [T]; see `_kinds`."""
-    return tf.gather(tf.constant(_kinds()), tf.minimum(characters, _KINDS - 1))
+def _classes_of(characters):
+    """uint8 [T], of characters int32 [T]; see `_read_classes`."""
+    return tf.gather(tf.constant(_read_classes()), tf.minimum(characters, _CODES - 1))
 
 
 @functools.cache
-def _kinds():
+def _read_classes():
     """uint8, for each code point: white space, punctuation as BERT counts it, or neither."""
-    kinds = np.zeros(_KINDS, np.uint8)
-    for code in range(len(kinds)):
+    classes = np.zeros(_CODES, np.uint8)
+    for code in range(len(classes)):
         character = chr(code)
         if character.isspace():
-            kinds[code] = _SPACE
+            classes[code] = _SPACE
         elif unicodedata.category(character).startswith("P") or (33 <= code < 127 and not character.isalnum()):
-            kinds[code] = _PUNCTUATION
-    return kinds
+            classes[code] = _PUNCTUATION
+    return classes

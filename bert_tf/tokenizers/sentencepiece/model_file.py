@@ -19,7 +19,7 @@ def _new_proto():
 
 
 def pieces_of(model: bytes) -> list[str]:
-    """The pieces of a model, the content of its file, as a list; DataError if it is none."""
+    """The pieces of a model, the content of its file, as a list; DataError if it is not a model."""
     return [piece.piece for piece in parse_model(model).pieces]
 
 
@@ -39,12 +39,12 @@ def unigram_model(scores: Any, unknown: int, control: Any, charsmap: bytes) -> b
         charsmap: bytes, the table of its normalization, b"" for none.
     """
     proto = _new_proto()
-    kinds = proto.SentencePiece
+    types = proto.SentencePiece
     for number, (piece, score) in enumerate(scores):
-        kind = kinds.CONTROL if piece in control else kinds.NORMAL
+        type_ = types.CONTROL if piece in control else types.NORMAL
         if SPACE in piece[1:]:
-            kind = kinds.UNUSED  # no word has it
-        proto.pieces.add(piece=piece, score=score, type=kinds.UNKNOWN if number == unknown else kind)
+            type_ = types.UNUSED  # no word has it
+        proto.pieces.add(piece=piece, score=score, type=types.UNKNOWN if number == unknown else type_)
     proto.trainer_spec.model_type = proto.trainer_spec.UNIGRAM
     proto.trainer_spec.unk_id = unknown
     proto.trainer_spec.unk_piece = scores[unknown][0]
@@ -54,14 +54,14 @@ def unigram_model(scores: Any, unknown: int, control: Any, charsmap: bytes) -> b
 
 
 def parse_model(model: bytes) -> Any:
-    """The model as a protobuf message; DataError if it is none."""
+    """The model as a protobuf message; DataError if it is not a model."""
     proto = _new_proto()
     try:
         proto.ParseFromString(model)
     except DecodeError as error:
-        raise DataError(f"this is no SentencePiece model: {error}") from None
+        raise DataError(f"this is not a SentencePiece model: {error}") from None
     if not proto.pieces:
-        raise DataError("this is no SentencePiece model: it has no pieces")
+        raise DataError("this is not a SentencePiece model: it has no pieces")
     check_charsmap(proto.normalizer_spec.precompiled_charsmap, "the table of characters of this SentencePiece model")
     return proto
 

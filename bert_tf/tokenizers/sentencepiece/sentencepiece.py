@@ -46,7 +46,7 @@ class SentencePieceTokenizer(Tokenizer):
     Special tokens spelled in the text are one id each; ALBERT's and XLNet's mask token takes in the white space before
     it. What lies between them is, for "albert" and "xlnet", cleaned as by their authors (white space made spaces, ``
     and '' made ", accents dropped, lowercased), and given to SentencePiece, whose own normalization is part of the
-    model. Bytes that are no UTF-8 act as U+FFFD, as in Python's `decode(errors="replace")`.
+    model. Bytes that are not UTF-8 act as U+FFFD, as in Python's `decode(errors="replace")`.
 
     Where two ways to cut a word have the same score ("111" is 11 and 1, or 1 and 11), the operator may take another
     than the `sentencepiece` package from 0.2 on.
@@ -63,7 +63,7 @@ class SentencePieceTokenizer(Tokenizer):
         pre_tokenization: how words are separated: "authors" as in the authors' code; "words", "stripped" or
             "last_blank" as in a tokenizer.json, with the ids of the `tokenizers` package; see pre_tokenization.py. With
             these three, marks are dropped that the authors keep, and the model's own table says what white space is.
-        special_tokens: further ones to recognise in text, str or `SpecialToken`.
+        special_tokens: further ones to recognize in text, str or `SpecialToken`.
 
     Raises:
         DataError: no SentencePiece model, or one without a special token of the family.
@@ -207,7 +207,7 @@ class SentencePieceTokenizer(Tokenizer):
         } | self._own_pre_tokenization
 
     def _spell(self, token, first, last):
-        # As Hugging Face's Metaspace; bytes as SentencePiece spells characters that are no piece ("<0xE2>").
+        # As Hugging Face's Metaspace; bytes as SentencePiece spells characters that are not pieces ("<0xE2>").
         if token in self._byte_pieces:
             return self._byte_pieces[token]
         return token.replace(SPACE, "" if first else " ").encode("utf-8")
@@ -216,7 +216,7 @@ class SentencePieceTokenizer(Tokenizer):
         """Writes tokenizer.json, which Hugging Face's classes run, spiece.model and tokenizer_config.json;
         RunDirectoryError if it cannot.
 
-        Of a model that is no unigram model there is no tokenizer.json. See also `lost_in_tokenizer_json`.
+        A model that is not a unigram model has no tokenizer.json. See also `lost_in_tokenizer_json`.
         """
         with atomic_write(Path(folder) / "spiece.model", "wb") as file:
             file.write(self.model)

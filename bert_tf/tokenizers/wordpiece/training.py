@@ -14,7 +14,7 @@ from bert_tf.tokenizers.training_words import (
     count_characters,
     count_words,
     learned_tokens,
-    repeated,
+    repeat_words,
     warn_of_rare_characters,
 )
 from bert_tf.tokenizers.wordpiece.wordpiece import MAX_TOKEN_BYTES, MAX_WORD_CHARACTERS, PREFIX, WordPieceTokenizer
@@ -92,7 +92,7 @@ def train_wordpiece(
     )
     trained = Trained(models.WordPiece(unk_token=special[1]))
     trained.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    trained.train_from_iterator(repeated(whole), trainer)
+    trained.train_from_iterator(repeat_words(whole), trainer)
     return WordPieceTokenizer(
         [token for token in learned_tokens(trained) if len(token.encode("utf-8")) <= MAX_TOKEN_BYTES],
         lowercase=lowercase,

@@ -28,7 +28,7 @@ def whole_word_tokenizer(
         special_tokens: further special tokens, after the words.
 
     Raises:
-        DataError: a word that is there twice, is empty, has over 256 bytes, or is a special token.
+        DataError: a word that stands twice, is empty, has over 256 bytes, or is a special token.
 
     Example:
         from bert_tf.tokenizers import whole_word_tokenizer

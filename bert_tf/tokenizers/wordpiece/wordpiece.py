@@ -40,7 +40,7 @@ class WordPieceTokenizer(Tokenizer):
     Hangul syllables apart into jamo, as in the original uncased and multilingual models. `lowercase=True,
     strip_accents=False` lowercases and keeps accents and whole syllables; so does `lowercase=False`.
 
-    Bytes that are no UTF-8 act as the U+FFFD of Python's `decode(errors="replace")`: they vanish from the ids, and each
+    Bytes that are not UTF-8 act as the U+FFFD of Python's `decode(errors="replace")`: they vanish from the ids, and each
     counts as one character in the offsets.
 
     Where it differs from Hugging Face's: with `strip_accents`, combining marks that stripping leaves in the text
@@ -52,7 +52,7 @@ class WordPieceTokenizer(Tokenizer):
         lowercase: lowercase the text.
         strip_accents: drop accents; None does what `lowercase` does.
         tokenize_chinese_chars: make each Chinese character a word.
-        special_tokens: further tokens of the vocabulary to recognise in text, each a str or a `SpecialToken`; those with
+        special_tokens: further tokens of the vocabulary to recognize in text, each a str or a `SpecialToken`; those with
             `normalized` are looked for in the cleaned text, anywhere in a word.
         role_tokens: dict of "pad", "unk", "cls", "sep", "mask" -> token, where they are not "[PAD]", "[UNK]", "[CLS]",
             "[SEP]", "[MASK]".
@@ -161,7 +161,7 @@ class WordPieceTokenizer(Tokenizer):
                 lambda: (ids, splits, starts, ends),
             )
 
-        ids, splits, starts, ends = self._around_added(normalized, encode)
+        ids, splits, starts, ends = self._encode_around_added(normalized, encode)
         if with_offsets:
             starts, ends = source_bytes(origins, row_ids(splits), starts, ends)
         return ids, splits, starts, ends
