@@ -1,5 +1,7 @@
 """The base of the layers of this library."""
 
+from typing import Any
+
 import keras
 
 
@@ -18,7 +20,7 @@ class Layer(keras.layers.Layer):
         Scale(2.0, dtype=keras.DTypePolicy("mixed_bfloat16")).get_config()["dtype"]  # 'mixed_bfloat16'
     """
 
-    def __new__(cls, *args, **kwargs):
+    def __new__(cls, *args: Any, **kwargs: Any) -> "Layer":
         # Only what Keras keeps is changed here: the constructor still gets the policy itself.
         if isinstance(policy := kwargs.get("dtype"), keras.DTypePolicy):
             kwargs["dtype"] = policy.name
