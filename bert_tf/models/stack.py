@@ -144,20 +144,8 @@ class Stack:
     final_norm: keras.Layer | None = None
     output_dropout: Callable | None = None
 
-    def __call__(
-        self,
-        inputs,
-        positions=None,
-        memory=None,
-        cache=None,
-        cache_position=None,
-        return_attention_scores=False,
-        training=None,
-    ):
-        x, options = self.embed(inputs, training), {"memory": memory, "cache": cache, "cache_position": cache_position}
-        return self.run(
-            x, inputs, positions, return_attention_scores=return_attention_scores, training=training, **options
-        )
+    def __call__(self, inputs, positions=None, training=None, **options):
+        return self.run(self.embed(inputs, training), inputs, positions, training=training, **options)
 
     def embed(self, inputs, training=None):
         """What enters the first block: [B, S, H]."""
