@@ -2,8 +2,9 @@
 
 All other layers and models are pure Keras. `tensorflow/` has what only TensorFlow can do (tf.distribute, CPU kernels,
 randomness without state in a train step), `plain.py` the same names for every other backend; `active` is one of them.
-The rest is pure Keras: `model.py`, the base class of everything that is `fit`; the optimizers in `optimizers.py`,
-`lamb.py` and `adafactor.py`, with `schedules.py` and `variable_rates.py`; random numbers in `hashing.py`.
+Dropout masks are made in `tensorflow/randomness.py` and `plain.py`. The rest is pure Keras: `model.py`, the base class
+of everything that is `fit`; `layer.py`, that of the layers; `initial_weights.py`; the optimizers in `optimizers.py`,
+`lamb.py` and `adafactor.py`, with `schedules.py` and `variable_rates.py`; the hash of `hashing.py`.
 """
 
 from typing import TYPE_CHECKING

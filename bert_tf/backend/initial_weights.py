@@ -22,7 +22,7 @@ _active = threading.local()
 
 
 class SeededByName(type):
-    """The class of model classes whose variables begin so.
+    """A metaclass of models: gives the variables of each model the initial values that this file describes.
 
     Example:
         class Model(keras.Model, metaclass=SeededByName):

@@ -106,10 +106,10 @@ class BlockSettings:
     """All settings of a `TransformerBlock`.
 
     Args:
-        attention: of the self-attention, and but for `packed` of the cross-attention.
+        attention: of the self-attention, and of the cross-attention, which is never packed.
         feed_forward: of the feed-forward network.
         norm: of the normalizations.
-        cross_attention: whether there is an attention to a second text between the two.
+        cross_attention: whether there is an attention to a second text, after the self-attention.
 
     Example:
         bert = BlockSettings(AttentionSettings(num_heads=2, dropout=0.1), FeedForwardSettings(size=32))

@@ -105,8 +105,8 @@ class TransformerBlock(Layer):
         def dropout(rate, name):
             return Dropout(rate, dtype=self.dtype_policy, name=name)
 
-        self.attention_output_dropout = dropout(settings.attention.output_dropout, "attention_dropout")
-        self.cross_attention_dropout = dropout(settings.attention.output_dropout, "cross_attention_dropout")
+        self.attention_output_dropout = dropout(settings.attention.output_dropout, "attention_output_dropout")
+        self.cross_attention_dropout = dropout(settings.attention.output_dropout, "cross_attention_output_dropout")
         self.inner_dropout = dropout(settings.feed_forward.inner_dropout, "inner_dropout")
         self.output_dropout = dropout(settings.feed_forward.output_dropout, "output_dropout")
         self.attention = self.attention_layer_norm = None
@@ -169,7 +169,7 @@ class TransformerBlock(Layer):
 
     def call(self, x, context=None, return_attention_scores=False, training=False):
         context = context or BlockContext()
-        # What may need a gradient is handed over as it is, for gradient checkpointing.
+        # Gradient checkpointing passes gradients to the arguments of `compute` alone, not to what it reads beside them.
         read = {name: getattr(context, name) for name in ("bias", "memory")}
         read = {
             name: value for name, value in read.items() if value is not None and not isinstance(value, (tuple, list))

@@ -23,8 +23,8 @@ class Decoder(TokenOutput, Backbone):
 
     Args:
         config: an instance of `config_class`, with `max_positions` and `skipped_id`.
-        pooler: whether there is a `pooled_output`: the vector of the last real token, without a dense layer; with a
-            `config.skipped_id` of the last token that is another.
+        pooler: whether there is a `pooled_output`: the vector of the last real token, without a dense layer. Tokens
+            of the id `config.skipped_id` do not count.
         output_hidden_states: whether the result holds all layers' outputs.
         output_attention_scores: whether the result holds all layers' attention probabilities.
         dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None for the global one.
@@ -199,8 +199,8 @@ def decoder_stack(config, dtype, settings=None, final_norm=None, position_initia
         config: the configuration.
         dtype: the dtype policy.
         settings: the `BlockSettings` of all blocks; None for BERT's.
-        final_norm: of `Stack`.
-        position_initializer_range: of `Embeddings`.
+        final_norm: see `Stack`.
+        position_initializer_range: see `Embeddings`.
     """
     return Stack(
         embeddings=decoder_embeddings(config, config.hidden_size, dtype, position_initializer_range),

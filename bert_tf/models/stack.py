@@ -21,7 +21,7 @@ from bert_tf.layers import (
 
 @dataclasses.dataclass(frozen=True)
 class ContextLayers:
-    """The layers without weights of a block's own that make its `BlockContext`, once for all blocks that share them.
+    """The layers that make the `BlockContext` of one or more blocks: masks, rotations and biases.
 
     Args:
         mask: from token ids, padding mask and sequence ids to the mask of the self-attention.
@@ -201,12 +201,13 @@ class Stack:
         return [block.attention.empty_cache(batch, length) for block in self.blocks]
 
 
-def block_settings(config, norm=None, attention=None, feed_forward=None):
+def block_settings(config, norm=None, attention=None, feed_forward=None, cross_attention=False):
     """BERT's `BlockSettings`, or those of a family that differs from it in some of them.
 
     Args:
         config: an `EncoderConfig`.
         norm, attention, feed_forward: dicts of the settings that differ.
+        cross_attention: whether there is an attention to a second text.
     """
     rates = {"output_dropout": config.dropout, "initializer_range": config.initializer_range}
     own = {"num_heads": config.num_heads, "dropout": config.attention_dropout}
@@ -215,6 +216,7 @@ def block_settings(config, norm=None, attention=None, feed_forward=None):
         AttentionSettings(**rates | own | (attention or {})),
         FeedForwardSettings(**rates | network | (feed_forward or {})),
         NormSettings(**{"epsilon": config.layer_norm_epsilon} | (norm or {})),
+        cross_attention,
     )
 
 

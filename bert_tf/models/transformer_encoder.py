@@ -132,7 +132,9 @@ class TransformerEncoder(Encoder):
         return {"sequence_output": x[:, 1:], "pooled_output": self._pooled(x)}
 
 
-def encoder_stack(config, dtype, num_segments=0, padding_id=None, embedding_size=None, projection=None, blocks=None):
+def encoder_stack(
+    config, dtype, num_segments=0, padding_id=None, embedding_size=None, projection_range=None, blocks=None
+):
     """The `Stack` of BERT or of a family that differs from it in these arguments.
 
     Args:
@@ -141,7 +143,7 @@ def encoder_stack(config, dtype, num_segments=0, padding_id=None, embedding_size
         num_segments: rows of the segment table; 0 for no table.
         padding_id: positions are counted from the row after it, as RoBERTa does; None for counting from 0.
         embedding_size: E, the width of the tables; None for H.
-        projection: None, or the `initializer_range` of the kernel of a linear layer "embedding_projection" from E to H
+        projection_range: None, or the `initializer_range` of the kernel of a linear layer "embedding_projection" from E to H
             (Lan et al. 2019, section 3.1).
         blocks: list of blocks; None for one of BERT's a layer.
     """
@@ -158,9 +160,12 @@ def encoder_stack(config, dtype, num_segments=0, padding_id=None, embedding_size
             dtype=dtype,
             name="embeddings",
         ),
-        projection=projection
+        projection=projection_range
         and Dense(
-            config.hidden_size, kernel_initializer=initializer(projection), dtype=dtype, name="embedding_projection"
+            config.hidden_size,
+            kernel_initializer=initializer(projection_range),
+            dtype=dtype,
+            name="embedding_projection",
         ),
         blocks=blocks or transformer_blocks(block_settings(config), config.num_layers, dtype),
         contexts=ContextLayers(AttentionMask(dtype=dtype, name="attention_mask")),

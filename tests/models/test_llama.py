@@ -37,11 +37,11 @@ class Llama(Decoder):
         attention = {"use_bias": False, "num_key_value_heads": config.num_key_value_heads}
         network = {"use_bias": False, "gated": True}
         settings = block_settings(config, {"position": "pre", "rms": True}, attention, network)
-        head_size = config.hidden_size // config.num_heads
+        rotary = RotaryPositions(config.theta, config.hidden_size // config.num_heads, dtype=dtype)
         return Stack(
             embeddings=Embeddings(config.vocabulary_size, config.hidden_size, dtype=dtype, name="embeddings"),
             blocks=transformer_blocks(settings, config.num_layers, dtype),
-            contexts=ContextLayers(AttentionMask(causal=True), RotaryPositions(config.theta, head_size)),
+            contexts=ContextLayers(AttentionMask(causal=True, dtype=dtype), rotary),
             final_norm=RMSNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="final_norm"),
         )
 

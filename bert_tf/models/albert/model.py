@@ -33,7 +33,7 @@ class AlbertEncoder(TransformerEncoder):
             dtype,
             num_segments=config.num_segments,
             embedding_size=config.embedding_size,
-            projection=config.initializer_range,
+            projection_range=config.initializer_range,
             blocks=_shared_blocks(config, dtype),
         )
 

@@ -29,7 +29,7 @@ class ElectraEncoder(TransformerEncoder):
             num_segments=config.num_segments,
             embedding_size=config.embedding_size,
             # Glorot: TensorFlow's default, which the original does not change here.
-            projection="glorot_uniform" if config.embedding_size != config.hidden_size else None,
+            projection_range="glorot_uniform" if config.embedding_size != config.hidden_size else None,
         )
 
     @staticmethod

@@ -35,16 +35,14 @@ class ModernBertEncoder(TransformerEncoder):
 
     @staticmethod
     def make_stack(config, dtype):
-        near = AttentionMask(window=config.local_attention // 2, dtype=dtype, name="local_attention_mask")
-        everywhere = AttentionMask(dtype=dtype, name="global_attention_mask")
-        head_size = config.hidden_size // config.num_heads
-        contexts = [
-            ContextLayers(mask, RotaryPositions(theta, head_size, dtype=dtype, name=name))
-            for mask, theta, name in (
-                (everywhere, config.global_theta, "global_positions"),
-                (near, config.local_theta, "local_positions"),
+        def contexts(name, theta, window=None):
+            return ContextLayers(
+                AttentionMask(window=window, dtype=dtype, name=f"{name}_attention_mask"),
+                RotaryPositions(theta, config.hidden_size // config.num_heads, dtype=dtype, name=f"{name}_positions"),
             )
-        ]
+
+        everywhere = contexts("global", config.global_theta)
+        near = contexts("local", config.local_theta, window=config.local_attention // 2)
         return Stack(
             embeddings=Embeddings(
                 vocabulary_size=config.vocabulary_size,
@@ -61,7 +59,7 @@ class ModernBertEncoder(TransformerEncoder):
                 for i in range(config.num_layers)
             ],
             # Layers 0, n, 2 n, ... see all tokens.
-            contexts=[contexts[i % config.global_attention_every > 0] for i in range(config.num_layers)],
+            contexts=[near if i % config.global_attention_every else everywhere for i in range(config.num_layers)],
             final_norm=LayerNormalization(
                 epsilon=config.layer_norm_epsilon, center=False, dtype=dtype, name="final_layer_norm"
             ),

@@ -1,7 +1,5 @@
 """The Transformer (Vaswani et al. 2017, "Attention Is All You Need"), post-norm and pre-norm."""
 
-import dataclasses
-
 import keras
 
 from bert_tf.backend import LayerNormalization
@@ -64,13 +62,13 @@ class Transformer(EncoderDecoder):
 
 def _block(config, cross_attention=False):
     glorot = {"initializer_range": "glorot_uniform"}
-    settings = block_settings(
+    return block_settings(
         config,
         norm={"position": config.norm},
         attention=glorot | {"use_bias": config.attention_bias},
         feed_forward=glorot | {"inner_dropout": config.inner_dropout},
+        cross_attention=cross_attention,
     )
-    return dataclasses.replace(settings, cross_attention=cross_attention)
 
 
 def _final_norm(config, dtype, name):
