@@ -5,7 +5,7 @@ import numpy as np
 
 from bert_tf.backend import SeededByName
 from bert_tf.config import build, nearest, to_dict
-from bert_tf.errors import DataError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.families import FAMILIES
 
 
@@ -103,11 +103,20 @@ class Backbone(keras.Model, metaclass=SeededByName):
         That are token ids, padding mask and, where the model reads them, segment ids. Each input that a signature names
         must be given when the exported model is called.
 
+        Raises:
+            ConfigError: the model returns a list, such as `hidden_states`.
+
         Example:
             BertEncoder(BertConfig(100, 16, 2, 2, 32)).export("encoder", verbose=False)
             served = tf.saved_model.load("encoder").serve
             served({"token_ids": [[5, 6]], "segment_ids": [[0, 0]], "padding_mask": [[True, True]]})["pooled_output"]
         """
+        lists = [name for name, value in self.output.items() if isinstance(value, list)]
+        if lists:
+            raise ConfigError(
+                f"an exported model returns tensors, and {' and '.join(lists)} of {self.name} is a list of them; export a "
+                "model that is made without it"
+            )
         if input_signature is None:
             names = {*self._required, *(name for name in self.input if name.endswith("padding_mask"))}
             names |= {"segment_ids"} if self.config.reads_segments else set()

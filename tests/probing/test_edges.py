@@ -72,7 +72,7 @@ def test_labels_that_the_context_shows_are_found():
     examples = [SpanExample("good film", ((5, 9),), ("good",)), bad, bad]
     unseen = SpanExample("film", ((0, 4),), ("other",))
     too_long = SpanExample("good " * 9, ((0, 4),), ("good",))
-    config = EdgeConfig(projection=8, hidden=8, epochs=15, dropout=0.0, learning_rate=0.05)
+    config = EdgeConfig(projection=8, hidden=8, epochs=40, dropout=0.0, learning_rate=0.05)
     found = run_edges(encoder, tokenizer, examples * 8, [*examples, unseen, too_long], config)
     assert (found.count, found.skipped) == (4, 1) and sum(found.mix) == pytest.approx(1)
     # Three of the four are right, and the unseen label is missed; the fourth is predicted wrongly, or not at all.

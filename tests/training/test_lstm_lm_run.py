@@ -41,7 +41,7 @@ def test_the_whole_road(tmp_path):
     finetune(config.build(FinetuneConfig, {
         "init_from": str(run.path), "task": {"sequence_length": 8, "linear_gain": True, "dropout": 0.0},
         "data": {"train": str(tmp_path / "a.tsv"), "dev": str(tmp_path / "a.tsv")},
-        "optimizer": {"learning_rate": 0.01}, "train": {"epochs": 6, "batch_size": 8, "strategy": "one"},
+        "optimizer": {"learning_rate": 0.03}, "train": {"epochs": 20, "batch_size": 8, "strategy": "one"},
     }), tmp_path / "task")  # fmt: skip
     task, fine_tuned, _ = load_finetuned(tmp_path / "task")
     assert [answer["label"] for answer in task.predict(fine_tuned, ["the good film", "the bad film"])] == ["1", "0"]
