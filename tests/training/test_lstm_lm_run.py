@@ -23,8 +23,8 @@ def test_the_whole_road(tmp_path):
         "model": {"family": "lstm_lm", "hidden_size": 16, "embedding_size": 12, "embedding_dropout": 0.2},
         "data": {"shards": str(tmp_path / "shards")},
         "objective": {"name": "causal_lm", "sampled_softmax": 10, "documents": {"separate": True}},
-        "optimizer": {"learning_rate": 0.05},
-        "train": {"steps": 60, "batch_size": 8, "log_every": 20, "strategy": "one"},
+        "optimizer": {"learning_rate": 0.03},
+        "train": {"steps": 400, "batch_size": 8, "log_every": 20, "strategy": "one"},
     }), tmp_path / "run")  # fmt: skip
     assert metrics["causal_lm_loss"] < run.metrics()[0]["causal_lm_loss"]
     model, tokenizer, _ = load_for_generation(run.path)
@@ -41,7 +41,7 @@ def test_the_whole_road(tmp_path):
     finetune(config.build(FinetuneConfig, {
         "init_from": str(run.path), "task": {"sequence_length": 8, "linear_gain": True, "dropout": 0.0},
         "data": {"train": str(tmp_path / "a.tsv"), "dev": str(tmp_path / "a.tsv")},
-        "optimizer": {"learning_rate": 0.03}, "train": {"epochs": 20, "batch_size": 8, "strategy": "one"},
+        "optimizer": {"learning_rate": 0.02}, "train": {"epochs": 40, "batch_size": 8, "strategy": "one"},
     }), tmp_path / "task")  # fmt: skip
     task, fine_tuned, _ = load_finetuned(tmp_path / "task")
     assert [answer["label"] for answer in task.predict(fine_tuned, ["the good film", "the bad film"])] == ["1", "0"]
