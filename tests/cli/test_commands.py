@@ -494,9 +494,7 @@ def test_answers_go_through_a_link_and_into_a_device(road, tmp_path, capsys):
 ])  # fmt: skip
 def test_a_pipe_is_refused_and_not_waited_for(road, tmp_path, capsys, command):
     os.mkfifo(tmp_path / "pipe")
-    output = {"predict": "", "evaluate": "", "convert": f" {tmp_path}/out"}.get(
-        command.split()[0], f" --output {tmp_path}/out"
-    )
-    run(command.format(road=road, pipe=tmp_path / "pipe") + output, status=1)
+    output = {"predict": "", "evaluate": "", "convert": " {}/out"}.get(command.split()[0], " --output {}/out")
+    run(command.format(road=road, pipe=tmp_path / "pipe") + output.format(tmp_path), status=1)
     assert "pipe" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
