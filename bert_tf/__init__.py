@@ -1,7 +1,6 @@
 """Pretrained language models of the BERT era in Keras 3 and TensorFlow.
 
-`load` opens a run directory or a published checkpoint, `load_finetuned` one with the head of a task; `save` writes one
-for other libraries. Keras and TensorFlow are imported when one of them is called.
+`load` opens a run directory or a published checkpoint; `save` writes one for other libraries. Keras and TensorFlow are imported when one of them is called.
 """
 
 from __future__ import annotations
@@ -14,9 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from bert_tf.tasks.task import Task
+    from bert_tf.checkpoints import LanguageModel
     from bert_tf.tokenizers.tokenizer import Tokenizer
-    from bert_tf.training.loading import Loaded
     from bert_tf.types import StrPath
 
 __version__ = "0.1.0"
@@ -26,14 +24,14 @@ __getattr__, __dir__, _ = lazy_names(__name__, {})
 
 def load(
     path: StrPath,
-    pretraining: bool = False,
-    pooler: bool | None = None,
-    fresh: Iterable[str] = (),
     family: str | None = None,
     dtype: str | None = None,
-    **outputs: Any,
-) -> Loaded:
-    """Loads an encoder and its tokenizer from a run directory or a published checkpoint.
+    pooler: bool | None = None,
+    fresh: Iterable[str] = (),
+    trained: bool = True,
+    **arguments: Any,
+) -> LanguageModel:
+    """Opens a model on disk: a run directory or a published checkpoint.
 
     Every array of the source is used or listed, every variable of the model is set, and every setting
     is understood; otherwise loading fails and names the problem.
@@ -42,22 +40,23 @@ def load(
         path: a Hugging Face directory (config.json, model.safetensors or its shards, tokenizer
             files); a folder with a TensorFlow 1 checkpoint of the original authors and its
             configuration (bert_config.json, vocab.txt, .ckpt), or the checkpoint's prefix in it;
-            the same with a BERT of the TensorFlow Model Garden; a file of word vectors (word2vec, GloVe, fastText's
-            .vec); or a run directory. `hf://owner/name` and
-            `hf://owner/name@revision` are fetched from the Hugging Face Hub.
-        pretraining: whether to load `objective` too, the pretraining model with its heads.
-        pooler: whether the encoder has a pooler; None: if the source has one.
-        fresh: parts that may be randomly initialized if the source does not have them: "pooler",
-            "masked_lm_head", "pair_head".
+            the same with a BERT of the TensorFlow Model Garden; GPT-1's params_*.npy; ELMo's options.json and
+            weights.hdf5; a file of word vectors (word2vec, GloVe, fastText's .vec); or a run directory. `hf://owner/name`
+            and `hf://owner/name@revision` are fetched from the Hugging Face Hub.
         family: the model family, if the files do not name it or name another: SpanBERT is published as
             "bert".
-        dtype: the dtype policy of the model; None: the global one.
-        outputs: further arguments of the encoder, such as `output_hidden_states`.
+        dtype: the dtype policy of the models, such as "mixed_bfloat16"; None: the global one.
+        pooler: whether the backbone has a pooler; None: if the source has one.
+        fresh: parts that may be randomly initialized if the source does not have them: "pooler",
+            "masked_lm_head", "pair_head".
+        trained: False keeps the random initial weights: the same model without its training.
+        arguments: further ones of the backbone, such as `output_hidden_states`.
 
     Returns:
-        `Loaded`: `encoder`, `tokenizer`, `objective` (or None), `family`, and `report`, which lists the
-        arrays that were `ignored` or `unused` (heads of tasks; pretraining heads if `pretraining` is
-        False) and the variables that are randomly initialized (`fresh`).
+        A `LanguageModel`. Its parts are made when they are asked for: `tokenizer`; `encoder`, `backbone`; `objective`, the
+        pretraining model with its heads; of a fine-tuned model `task`, and `model`, which `task` evaluates; `generator`
+        and `scorer`, of a model that writes text; `report`, which lists the arrays that were `ignored` or `unused` and the
+        variables that are randomly initialized (`fresh`).
 
     Raises:
         DataError: no readable model, or weights that do not fit.
@@ -68,31 +67,14 @@ def load(
         model = bert_tf.load("bert-base-uncased")
         batch = model.tokenizer.pack(model.tokenizer.tokenize(["some text"]))
         model.encoder(batch)["sequence_output"]
+
+        ner = bert_tf.load("bert-base-NER")
+        ner.task.predict(ner.model, ["Anna met Paul."])
     """
-    from bert_tf.training import loading
+    from bert_tf import training
+    from bert_tf.checkpoints import LanguageModel, open_source
 
-    return loading.load(path, pretraining, pooler, fresh, family, dtype, **outputs)
-
-
-def load_finetuned(path: StrPath, precision: str = "float32", family: str | None = None) -> tuple[Task, Any, Tokenizer]:
-    """Loads a fine-tuned model: a run directory, or a Hugging Face directory of a fine-tuned class.
-
-    See `bert_tf.training.loading.load_finetuned`.
-
-    Returns:
-        (task, model, tokenizer); `task.predict(model, texts)` answers.
-
-    Raises:
-        RunDirectoryError, DataError, ConfigError: as `load`; also a model that is not fine-tuned, or for a task that
-            this library does not have.
-
-    Example:
-        task, model, tokenizer = bert_tf.load_finetuned("bert-base-NER")
-        task.predict(model, ["Anna met Paul."])
-    """
-    from bert_tf.training import loading
-
-    return loading.load_finetuned(path, precision, family)
+    return LanguageModel(open_source(path, family), dtype, pooler, fresh, trained, **arguments)
 
 
 def save(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str = "hf") -> None:

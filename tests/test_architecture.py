@@ -23,15 +23,15 @@ _FLOORS = """
     tfrecords: tokenizers
     objectives: backend layers tokenizers models tfrecords
     generation: backend layers tokenizers models tfrecords objectives
-    checkpoints: backend layers tokenizers models tfrecords
     tasks: backend layers tokenizers models tfrecords objectives generation reporting
+    checkpoints: backend layers tokenizers models tfrecords objectives generation tasks
     probing: backend layers tokenizers models tfrecords objectives generation tasks prompting reporting
     prompting: backend layers tokenizers models tfrecords objectives generation tasks samples
     training: backend layers tokenizers models tfrecords objectives checkpoints tasks reporting
     vectors: backend layers tokenizers models tfrecords checkpoints training
-    export: backend layers tokenizers models tfrecords objectives generation tasks training
-    compression: backend layers tokenizers models tfrecords objectives tasks training export
-    distillation: backend layers tokenizers models tfrecords objectives tasks training reporting
+    export: backend layers tokenizers models tfrecords objectives generation checkpoints tasks training
+    compression: backend layers tokenizers models tfrecords objectives checkpoints tasks training export
+    distillation: backend layers tokenizers models tfrecords objectives checkpoints tasks training reporting
     testing: backend layers tokenizers models tfrecords objectives tasks training export reporting
 """
 MAY_IMPORT = {

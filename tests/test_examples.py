@@ -23,13 +23,13 @@ import pytest
 import tensorflow as tf
 
 import bert_tf
-from bert_tf.checkpoints.saving import write_finetuned
+from bert_tf.checkpoints.hugging_face import write_finetuned
+from bert_tf.checkpoints.published_tasks import publish
 from bert_tf.distillation import TERMS
 from bert_tf.models import FAMILIES
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.tasks import TASKS
 from bert_tf.tokenizers import KINDS
-from bert_tf.training.published_tasks import publish
 from tfrecords.corpus.tokens import DocumentTokenizer
 
 PACKAGES = [f"bert_tf.{name}" for name in (

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from keras import ops
+from opened import task_and_model
 
+import bert_tf
 from bert_tf import config, samples
 from bert_tf.export import ServingModule, export_run
 from bert_tf.layers import ClassificationHead, Embeddings
@@ -21,7 +23,6 @@ from bert_tf.objectives import OBJECTIVES, Objective, ObjectiveConfig, Pretraini
 from bert_tf.tasks import TASKS, TaskModel, TaskRecord, TextTask, register_task
 from bert_tf.tokenizers import train_wordpiece
 from bert_tf.training.finetuning import FinetuneConfig, finetune
-from bert_tf.training.loading import load_finetuned, load_pretrained
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from tfrecords import ShardsConfig, write_shards
 
@@ -165,7 +166,7 @@ def test_the_whole_road(tmp_path):
     }
     run, metrics = pretrain(config.build(PretrainConfig, settings), tmp_path / "run")
     assert metrics["length_loss"] < run.metrics()[0]["length_loss"] < np.log(4)
-    again, _ = load_pretrained(run.path)
+    again = bert_tf.load(run.path).objective
     assert (type(again), again.buckets, again.backbone.config.hidden_size) == (LengthBucket, 4, 16)
 
     rows = ["the union\t1", "the senate\t0", "union and union\t2", "of the people\t0"] * 12
@@ -176,7 +177,7 @@ def test_the_whole_road(tmp_path):
         "optimizer": {"learning_rate": 0.02}, "train": {"epochs": 10, "batch_size": 8, "strategy": "one", "xla": False},
     }), tmp_path / "task")  # fmt: skip
     assert summary["dev"]["mean"]["near"] == 1.0
-    task, model, _ = load_finetuned(tmp_path / "task")
+    task, model = task_and_model(tmp_path / "task")
     answers = [answer["count"] for answer in task.predict(model, ["union and union", "of the people"])]
     served = tf.saved_model.load(str(export_run(tmp_path / "task", precision="float32"))).signatures["serving_default"]
     found = served(text=tf.constant(["union and union", "of the people"]))["count"]

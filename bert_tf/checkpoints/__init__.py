@@ -1,4 +1,13 @@
-"""Published checkpoints: Hugging Face's, the originals' TensorFlow 1 files, the Model Garden's."""
+"""Models on disk: formats of published checkpoints, and the one way to open a model."""
 
-from bert_tf.checkpoints.saving import write_checkpoint
-from bert_tf.checkpoints.source import Source, is_checkpoint, open_checkpoint
+from bert_tf.lazy import lazy_names
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "arrays": ["ArraysInMemory", "NamedArrays"],
+        "formats": ["FORMATS", "Format", "open_source", "write_checkpoint"],
+        "language_model": ["LanguageModel"],
+        "source": ["Source", "StoredTask"],
+    },
+)

@@ -3,32 +3,45 @@
 allenai/bilm-tf `model.py`, `_pretrained_initializer`, reads these files; `dump_weights` in `training.py` writes them.
 """
 
-import collections.abc
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
-from bert_tf.checkpoints.sizes import MAX_ARRAYS
+from bert_tf.checkpoints.arrays import NamedArrays
+from bert_tf.checkpoints.saving import write_model
+from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_sizes
+from bert_tf.checkpoints.source import Source
+from bert_tf.config import build
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
-from bert_tf.models.family import Family
+from bert_tf.models.families import FAMILIES
 from bert_tf.parsing import read_json_object
-from bert_tf.types import Arrays, StrPath
+from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import Shapes, StrPath
 
 OPTIONS, WEIGHTS = "options.json", "weights.hdf5"
 _KERNEL = "/LSTMCell/W_0"
 _TABLE = "char_embed"
 
 
-def recognize(path: StrPath) -> tuple[Path, Path] | None:
-    """(options file, weights file) of a folder with one of each; None for another folder."""
-    folder = Path(path)
-    found = [sorted(folder.glob(f"*{name}")) if folder.is_dir() else [] for name in (OPTIONS, WEIGHTS)]
-    return (found[0][0], found[1][0]) if [len(files) for files in found] == [1, 1] else None
+def open_folder(path: Path) -> Source:
+    """The `Source` of a folder with one file of options and one of weights.
+
+    Raises:
+        DataError: as `BilmArrays`.
+        ConfigError: an option that is not understood.
+    """
+    options_file, weights_file = (next(path.glob(f"*{name}")) for name in (OPTIONS, WEIGHTS))
+    record = FAMILIES["elmo"]
+    options, maps = read_options(options_file), record.maps("bilm")
+    config = build(record.config, maps.config.read(options, options_file), str(options_file))
+    arrays = BilmArrays(weights_file, options)
+    check_sizes(config, arrays.shapes, path)
+    return Source(path, "bilm", record.name, config, arrays, maps.weights)
 
 
 def read_options(file: StrPath) -> dict[str, Any]:
@@ -44,7 +57,7 @@ def _flat(section, prefix):
             yield prefix + key, value
 
 
-class BilmArrays(collections.abc.Mapping[str, np.ndarray]):
+class BilmArrays(NamedArrays):
     """The arrays of the HDF5 file by name, read one by one, in the shapes of this library's variables.
 
     - `char_embed` gets a row of zeros in front, for padding words, as bilm-tf adds it.
@@ -70,21 +83,21 @@ class BilmArrays(collections.abc.Mapping[str, np.ndarray]):
             raise DataError(f"{file} is not an HDF5 file of weights: {error}") from None
         if not shapes or _TABLE not in shapes:
             raise DataError(f"{file} has no array '{_TABLE}'; it is not a file of bilm-tf's weights")
-        self.shapes: dict[str, tuple[int, ...]] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {}
         for name, shape in shapes.items():
             if name == _TABLE and len(shape) == 2:
-                self.shapes[name] = (shape[0] + 1, shape[1])
+                self._shapes[name] = (shape[0] + 1, shape[1])
             elif name.endswith(_KERNEL) and len(shape) == 2:
                 recurrent = min(shapes.get(name.replace("W_0", "W_P_0"), (0, 0))[-1], shape[0])
-                self.shapes[f"{name}[input]"] = (shape[0] - recurrent, shape[1])
-                self.shapes[f"{name}[recurrent]"] = (recurrent, shape[1])
+                self._shapes[f"{name}[input]"] = (shape[0] - recurrent, shape[1])
+                self._shapes[f"{name}[recurrent]"] = (recurrent, shape[1])
             else:
-                self.shapes[name] = shape
+                self._shapes[name] = shape
         layers = options.get("lstm/n_layers")
         layers = layers if isinstance(layers, int) and 0 < layers <= MAX_ARRAYS else 0
         self._added = {"mix/weight": np.zeros(layers + 1, "float32"), "mix/gamma": np.ones((), "float32")}
-        self._added = {name: value for name, value in self._added.items() if name not in self.shapes}
-        self.shapes |= {name: value.shape for name, value in self._added.items()}
+        self._added = {name: value for name, value in self._added.items() if name not in self._shapes}
+        self._shapes |= {name: value.shape for name, value in self._added.items()}
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name in self._added:
@@ -96,14 +109,13 @@ class BilmArrays(collections.abc.Mapping[str, np.ndarray]):
             return np.pad(array, [(1, 0), (0, 0)])
         if not part:
             return array
-        rows = self.shapes[name][0]
+        rows = self._shapes[name][0]
         return array[:rows] if part == "input]" else array[len(array) - rows :]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.shapes)
-
-    def __len__(self) -> int:
-        return len(self.shapes)
+    @property
+    def shapes(self) -> Shapes:
+        """dict from name to shape, a tuple."""
+        return self._shapes
 
 
 def _shapes(opened):
@@ -127,33 +139,31 @@ def _shapes(opened):
     return shapes
 
 
-def write(folder: StrPath, family: Family, config: Any, weights: Arrays) -> None:
-    """Writes options.json and weights.hdf5 into an existing folder. A mix is written only where it was trained.
-
-    Args:
-        folder: a str or Path.
-        family: the record of ELMo.
-        config: an `ElmoConfig`.
-        weights: of `export_weights`.
+def write(model: Any, tokenizer: Tokenizer | None, path: StrPath) -> None:
+    """Writes options.json and weights.hdf5; see `bert_tf.save`. A mix is written only where it was trained.
 
     Raises:
         ConfigError: a setting that bilm-tf does not have.
     """
-    options: dict[str, Any] = {}
-    for key, value in family.maps("bilm").config.write(config).items():
-        *sections, name = key.split("/")
-        place = options
-        for section in sections:
-            place = place.setdefault(section, {})
-        place[name] = value
-    (Path(folder) / OPTIONS).write_text(json.dumps(options), encoding="utf-8")
-    weights = dict(weights)
-    if not np.any(weights["mix/weight"]) and weights["mix/gamma"] == 1:
-        del weights["mix/weight"], weights["mix/gamma"]
-    weights[_TABLE] = weights[_TABLE][1:]
-    for name in [name for name in weights if name.endswith("[input]")]:
-        stored = name.removesuffix("[input]")
-        weights[stored] = np.concatenate([weights.pop(name), weights.pop(f"{stored}[recurrent]")])
-    with h5py.File(Path(folder) / WEIGHTS, "w") as opened:
-        for name, value in weights.items():
-            opened[name] = value
+
+    def write_one(folder, family, config, weights, parts, generator):
+        options: dict[str, Any] = {}
+        for key, value in family.maps("bilm").config.write(config).items():
+            *sections, name = key.split("/")
+            place = options
+            for section in sections:
+                place = place.setdefault(section, {})
+            place[name] = value
+        (folder / OPTIONS).write_text(json.dumps(options), encoding="utf-8")
+        weights = dict(weights)
+        if not np.any(weights["mix/weight"]) and weights["mix/gamma"] == 1:
+            del weights["mix/weight"], weights["mix/gamma"]
+        weights[_TABLE] = weights[_TABLE][1:]
+        for name in [name for name in weights if name.endswith("[input]")]:
+            stored = name.removesuffix("[input]")
+            weights[stored] = np.concatenate([weights.pop(name), weights.pop(f"{stored}[recurrent]")])
+        with h5py.File(folder / WEIGHTS, "w") as opened:
+            for name, value in weights.items():
+                opened[name] = value
+
+    write_model(model, path, "bilm", write_one)

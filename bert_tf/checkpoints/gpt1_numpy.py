@@ -3,34 +3,43 @@
 openai/finetune-transformer-lm `train.py` reads them in this order; the arrays have no names there.
 """
 
-import collections.abc
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_stated_sizes
+from bert_tf.checkpoints.arrays import NamedArrays
+from bert_tf.checkpoints.saving import write_model
+from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_sizes, check_stated_sizes
+from bert_tf.checkpoints.source import Source
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
-from bert_tf.models.family import Family
+from bert_tf.models.families import FAMILIES
 from bert_tf.models.gpt1.checkpoints import NUMPY_LAYER
 from bert_tf.parsing import brief, read_json
 from bert_tf.tokenizers.tokenizer import Tokenizer
-from bert_tf.types import Arrays, StrPath
+from bert_tf.types import Shapes, StrPath
 
 SHAPES = "params_shapes.json"
 _PARTS = 10
 
 
-def recognize(path: StrPath) -> bool:
-    """Whether `path` is a folder with such a checkpoint."""
-    return (Path(path) / SHAPES).is_file()
+def open_folder(path: Path) -> Source:
+    """The `Source` of a folder with GPT-1's arrays.
+
+    Raises:
+        DataError: as `NumpyArrays`.
+    """
+    record, arrays = FAMILIES["gpt1"], NumpyArrays(path)
+    maps = record.maps("numpy")
+    config = maps.config_of_shapes(arrays.shapes)
+    check_sizes(config, arrays.shapes, path)
+    return Source(path, "numpy", record.name, config, arrays, maps.weights)
 
 
-class NumpyArrays(collections.abc.Mapping[str, np.ndarray]):
+class NumpyArrays(NamedArrays):
     """The arrays of the folder by name, read one by one; see `gpt1.NUMPY_WEIGHTS` for the names.
 
     Args:
@@ -43,10 +52,10 @@ class NumpyArrays(collections.abc.Mapping[str, np.ndarray]):
     def __init__(self, folder: StrPath) -> None:
         folder = Path(folder)
         shapes = _read_shapes(folder / SHAPES)
-        self.shapes = dict(zip(_names(len(shapes)), shapes))
+        self._shapes = dict(zip(_names(len(shapes)), shapes))
         self._parts = [_open(folder / f"params_{i}.npy") for i in range(_PARTS)]
         sizes = [math.prod(shape) for shape in shapes]
-        self._begins = dict(zip(self.shapes, np.cumsum([0, *sizes])))
+        self._begins = dict(zip(self._shapes, np.cumsum([0, *sizes])))
         held = sum(len(part) for part in self._parts)
         if sum(sizes) != held:
             raise DataError(f"{folder / SHAPES} asks for {sum(sizes):,} numbers, params_*.npy hold {held:,}")
@@ -59,28 +68,31 @@ class NumpyArrays(collections.abc.Mapping[str, np.ndarray]):
             begin, end = begin - len(part), end - len(part)
         return np.concatenate(pieces).astype("float32").reshape(self.shapes[name])
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.shapes)
+    @property
+    def shapes(self) -> Shapes:
+        """dict from name to shape, a tuple."""
+        return self._shapes
 
-    def __len__(self) -> int:
-        return len(self.shapes)
 
-
-def write(folder: StrPath, family: Family, config: Any, weights: Arrays, tokenizer: Tokenizer | None) -> None:
-    """Writes the shapes, the parts and the tokenizer's files into an existing folder.
+def write(model: Any, tokenizer: Tokenizer | None, path: StrPath) -> None:
+    """Writes the shapes, the parts and the tokenizer's files; see `bert_tf.save`.
 
     Raises:
         ConfigError: a setting that cannot be read back from the arrays.
     """
-    check_stated_sizes(family.maps("numpy"), config, {name: value.shape for name, value in weights.items()})
-    names = list(_names(len(weights)))
-    shapes = [list(weights[name].shape) for name in names]
-    (Path(folder) / SHAPES).write_text(json.dumps(shapes), encoding="utf-8")
-    flat = np.concatenate([np.asarray(weights[name], "float32").reshape(-1) for name in names])
-    for i, part in enumerate(np.array_split(flat, _PARTS)):
-        np.save(Path(folder) / f"params_{i}.npy", part)
-    if tokenizer is not None:
-        tokenizer.save(folder)
+
+    def write_one(folder, family, config, weights, parts, generator):
+        check_stated_sizes(family.maps("numpy"), config, {name: value.shape for name, value in weights.items()})
+        names = list(_names(len(weights)))
+        shapes = [list(weights[name].shape) for name in names]
+        (folder / SHAPES).write_text(json.dumps(shapes), encoding="utf-8")
+        flat = np.concatenate([np.asarray(weights[name], "float32").reshape(-1) for name in names])
+        for i, part in enumerate(np.array_split(flat, _PARTS)):
+            np.save(folder / f"params_{i}.npy", part)
+        if tokenizer is not None:
+            tokenizer.save(folder)
+
+    write_model(model, path, "numpy", write_one)
 
 
 def _names(count):

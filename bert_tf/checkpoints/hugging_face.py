@@ -1,7 +1,7 @@
 """Hugging Face directories: config.json, model.safetensors (or its shards), tokenizer files."""
 
-import collections.abc
 import dataclasses
+import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,22 +13,31 @@ from absl import logging
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from bert_tf.checkpoints.finetuned import PublishedTask, write_task
-from bert_tf.checkpoints.sizes import MAX_ARRAYS
-from bert_tf.config import nearest
+from bert_tf.checkpoints import published_tasks
+from bert_tf.checkpoints.arrays import NamedArrays
+from bert_tf.checkpoints.finetuned import PublishedTask, published_head, write_task
+from bert_tf.checkpoints.formats import PAIR
+from bert_tf.checkpoints.saving import as_float32, lost_settings, warn_of_lost, write_model
+from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_sizes
+from bert_tf.checkpoints.source import Source, StoredTask
+from bert_tf.config import build, nearest
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.files import explain_reading
-from bert_tf.models.families import FAMILIES, maps_of
+from bert_tf.files import atomic_folder, explain_reading
+from bert_tf.models.electra.checkpoints import HF_PAIR_WEIGHTS
+from bert_tf.models.families import FAMILIES, family_of, maps_of
 from bert_tf.models.family import Family
+from bert_tf.models.weights import export_weights
 from bert_tf.parsing import bare_name, brief, read_json_object
+from bert_tf.tokenizers import load_tokenizer
 from bert_tf.tokenizers.files.tokenizer_config import CONFIG as TOKENIZER_CONFIG
 from bert_tf.tokenizers.files.tokenizer_config import WHOLE
 from bert_tf.tokenizers.files.writing import model_inputs
+from bert_tf.tokenizers.layout import with_padding_token
 from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.types import Arrays, Shapes, StrPath
 
-#: The folders of ELECTRA's two models, where they are kept together as two directories.
-PAIR = ("discriminator", "generator")
+#: The path of the token table in a model.
+TOKEN_TABLE = "embeddings/token_embeddings"
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 
 #: Heads of tasks, which have these names in every family: reported, and not loaded.
@@ -46,12 +55,90 @@ _CONVERSION = (
 )
 
 
-def recognize(path: StrPath) -> dict[str, Any] | None:
-    """The configuration, a dict, where `path` is a Hugging Face directory, or None."""
-    file = Path(path) / CONFIG
-    if not file.is_file():
-        return None
-    return read_json_object(file)
+def open_folder(path: Path, family: str | None = None) -> Source:
+    """The `Source` of a directory with config.json, or of ELECTRA's two such directories side by side.
+
+    Raises:
+        DataError: weights that are missing, damaged, or too few for the configuration.
+        ConfigError: an unknown family, or a setting that is not understood.
+    """
+    if not (path / CONFIG).is_file():
+        return _pair(*(open_folder(path / name, family) for name in PAIR))
+    file = path / CONFIG
+    hf_config = read_json_object(file)
+    record = recognize_family(hf_config, file, family)
+    maps = record.maps("hf")
+    arrays = SafetensorsArrays(path, maps.weights.knows)
+    settings = maps.config.read(hf_config, file)
+    settings |= maps.config_of_arrays(arrays) if maps.config_of_arrays else {}
+    config: Any = build(record.config, settings, str(file))
+    check_sizes(config, arrays.shapes, path)
+    source = Source(
+        path,
+        "hf",
+        record.name,
+        config,
+        arrays,
+        maps.weights,
+        other_heads=TASK_HEADS,
+        read_tokenizer=functools.partial(_read_tokenizer, hf_config.get("pad_token_id")),
+    )
+    found = published_head(hf_config, maps.heads)
+    if found is None:
+        return source
+    make = functools.partial(published_tasks.task_of, source, hf_config, *found)
+    return dataclasses.replace(source, task=StoredTask(make, found[1].weights(maps.weights)))
+
+
+def _pair(discriminator, generator):
+    """ELECTRA's two models as one source, whose arrays are called "discriminator/..." and "generator/..."."""
+    places = {
+        f"{PAIR[0]}/{discriminator.weight_map.canonical(name)}": (discriminator, name) for name in discriminator.arrays
+    }
+    paths = {place[0]: name for name in discriminator.arrays if (place := discriminator.place(name))}
+    for name in generator.arrays:
+        path = (generator.place(name) or ("",))[0]
+        if not path.startswith("embeddings/"):
+            places[f"{PAIR[1]}/{generator.weight_map.canonical(name)}"] = generator, name
+        elif not np.array_equal(generator.arrays[name], discriminator.arrays[paths[path]]):
+            raise DataError(
+                f"{generator.path}: '{name}' is another than in {discriminator.path}; these two were not trained together"
+            )
+    return dataclasses.replace(
+        discriminator,
+        path=discriminator.path.parent,
+        arrays=_PairArrays(places),
+        weight_map=HF_PAIR_WEIGHTS,
+        generator=generator.config,
+        read_tokenizer=lambda _: discriminator.tokenizer,
+        task=None,
+    )
+
+
+class _PairArrays(NamedArrays):
+    def __init__(self, places):
+        self._places = places
+
+    @property
+    def shapes(self):
+        return {name: source.arrays.shapes[given] for name, (source, given) in self._places.items()}
+
+    def __getitem__(self, name):
+        source, given = self._places[name]
+        return source.arrays[given]
+
+    def __iter__(self):
+        return iter(self._places)
+
+
+def _read_tokenizer(padding_id, folder):
+    tokenizer = load_tokenizer(folder)
+    if padding_id not in (None, tokenizer.pad_id):
+        raise ConfigError(
+            f"pad_token_id is {brief(padding_id)} in {folder / CONFIG}, but the tokenizer's padding token "
+            f"'{tokenizer.id_to_token(tokenizer.pad_id)}' is {tokenizer.pad_id}"
+        )
+    return tokenizer
 
 
 def recognize_family(config: Mapping[str, Any], where: StrPath, family: str | None = None) -> Family:
@@ -87,7 +174,7 @@ def _has_class(family, config):
     return isinstance(found, list) and any(isinstance(name, str) and name in known for name in found)
 
 
-class SafetensorsArrays(collections.abc.Mapping[str, np.ndarray]):
+class SafetensorsArrays(NamedArrays):
     """The tensors of a directory by name, read one by one; 16-bit floats become float32.
 
     A prefix of every name that a PyTorch wrapper added ("module." of DataParallel, "_orig_mod." of torch.compile) is
@@ -159,11 +246,46 @@ class SafetensorsArrays(collections.abc.Mapping[str, np.ndarray]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)
 
-    def __len__(self) -> int:
-        return len(self._files)
+
+def write(model: Any, tokenizer: Tokenizer | None, path: StrPath) -> None:
+    """Writes a model; of ELECTRA's two models two folders, as they were published. See `bert_tf.save`."""
+
+    def write_one(folder, family, config, weights, parts, generator):
+        _write(folder, family, config, weights, parts, tokenizer)
+
+    write_model(model, path, "hf", write_one, split=True)
 
 
-def write(
+def write_finetuned(encoder: Any, arrays: Arrays, task: PublishedTask, tokenizer: Tokenizer, path: StrPath) -> None:
+    """Writes a fine-tuned model as Hugging Face's class of its family, completely or not at all.
+
+    Args:
+        encoder: the encoder or decoder in the model.
+        arrays: dict from the path of a variable to an array, of the whole model.
+        task: a `PublishedTask`.
+        tokenizer: is saved in the same folder.
+        path: a folder that does not exist yet, or is empty.
+
+    Raises:
+        ConfigError, DataError, RunDirectoryError: as `write_model`.
+    """
+    family, config = family_of(encoder.config), encoder.config
+    if family.structure == "decoder" and task.kind in ("classification", "multi_label", "regression"):
+        # Hugging Face's classes read the last token that is not padding, by its id.
+        tokenizer = with_padding_token(tokenizer)
+        if tokenizer.vocabulary_size > config.vocabulary_size:
+            config = dataclasses.replace(config, vocabulary_size=tokenizer.vocabulary_size)
+            table = np.asarray(arrays[TOKEN_TABLE])
+            arrays = {**arrays, TOKEN_TABLE: np.concatenate([table, np.zeros_like(table[:1])])}
+    weights = as_float32(export_weights(arrays, task.published.weights(family.maps("hf").weights)))
+    with atomic_folder(path) as temporary:
+        hf_config = _write(temporary, family, config, weights, (), tokenizer, task)
+    rate = task.published.rate(hf_config)
+    lost = lost_settings(family.maps("hf"), config, weights)
+    warn_of_lost(path, lost | ({} if rate == task.dropout else {"task.dropout": (task.dropout, rate)}))
+
+
+def _write(
     folder: StrPath,
     family: Family,
     config: Any,

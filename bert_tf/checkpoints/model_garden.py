@@ -5,15 +5,20 @@ names them (`_transformer_layers/0`). Kernels have three dimensions in them ([H,
 names of google-research/bert, so that one weight map serves both.
 """
 
-import collections.abc
 import math
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bert_tf.checkpoints import tensorflow1
+from bert_tf.checkpoints.arrays import NamedArrays
+from bert_tf.checkpoints.sizes import check_sizes
+from bert_tf.checkpoints.source import Source
 from bert_tf.errors import DataError
+from bert_tf.models.families import maps_of
 from bert_tf.types import Shapes
 
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
@@ -54,7 +59,25 @@ _BOOKKEEPING = re.compile(
 )
 
 
-class GardenArrays(collections.abc.Mapping[str, np.ndarray]):
+def open_checkpoint(path: Path, family: str | None = None) -> Source:
+    """The `Source` of an object graph with the configuration of google-research/bert beside it.
+
+    Raises:
+        DataError: as `tensorflow1.open_checkpoint`.
+    """
+    prefix = tensorflow1.prefix_of(path)
+    arrays, folder = tensorflow1.TensorFlowArrays(prefix), prefix.parent
+    record = tensorflow1.family_of_files(family, folder, arrays)
+    maps = record.maps("garden")
+    if maps is None:
+        readable = ", ".join(maps_of("garden"))
+        raise DataError(f"{prefix} was saved by TensorFlow 2; of the Model Garden only {readable} can be read")
+    config, translated = tensorflow1.read_config(record, record.maps("tf1"), folder), GardenArrays(arrays)
+    check_sizes(config, translated.shapes, path)
+    return Source(folder, "garden", record.name, config, translated, maps.weights, other_heads=OTHER_HEADS)
+
+
+class GardenArrays(NamedArrays):
     """The variables of an object graph under google-research/bert's names and in its shapes.
 
     Variables that are not recognized keep their own names, so that loading reports them.
@@ -104,9 +127,6 @@ class GardenArrays(collections.abc.Mapping[str, np.ndarray]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._sources)
-
-    def __len__(self) -> int:
-        return len(self._sources)
 
 
 def _translate(short, root, numbered, name):

@@ -4,7 +4,6 @@ A folder with bert_config.json (or the family's own name of it), vocab.txt, and 
 `<prefix>.index` and `<prefix>.data-00000-of-00001`.
 """
 
-import collections.abc
 import glob
 import json
 import math
@@ -16,47 +15,75 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_stated_sizes
+from bert_tf.checkpoints.arrays import NamedArrays
+from bert_tf.checkpoints.saving import write_model
+from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_sizes, check_stated_sizes
+from bert_tf.checkpoints.source import Source
 from bert_tf.config import build
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
-from bert_tf.models.families import maps_of
+from bert_tf.models.families import FAMILIES, maps_of
 from bert_tf.models.family import Family
 from bert_tf.parsing import read_json_object
 from bert_tf.tokenizers.tokenizer import Tokenizer
-from bert_tf.types import Arrays, Shapes, StrPath
+from bert_tf.types import Shapes, StrPath
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
-def recognize(path: StrPath) -> tuple[str | None, Path, Path] | None:
-    """(family, folder, prefix) where `path` is such a checkpoint, its prefix or its folder, or None.
-
-    The family is a name; None where neither a configuration nor an array names it.
+def prefix_of(path: Path) -> Path:
+    """The prefix of a checkpoint, from its folder, its prefix or its .index file.
 
     Raises:
-        DataError: a folder with several checkpoints.
+        DataError: a folder with several checkpoints, none of which is the latest.
     """
-    path = Path(path)
     if path.is_dir():
-        folder, prefix = path, _only_prefix(path)
-        if prefix is None:
-            return None
+        return _only_prefix(path)
+    return path.with_suffix("") if path.suffix in (".index", ".meta") else path
+
+
+def open_checkpoint(path: Path, family: str | None = None) -> Source:
+    """The `Source` of a checkpoint in the format of the family's authors.
+
+    Raises:
+        DataError: files that are missing, damaged or ambiguous, or that no family here has.
+        ConfigError: a setting that is not understood.
+    """
+    prefix = prefix_of(path)
+    arrays, folder = TensorFlowArrays(prefix), prefix.parent
+    record = family_of_files(family, folder, arrays)
+    maps = record.maps("tf1")
+    if maps.config is None:
+        config, generator = (maps.config_of_shapes(arrays.shapes, scope) for scope in ("model", "generator"))
+        if config is None:
+            raise DataError(f"{folder} holds no model of family {record.name}: its embeddings or layers are missing")
     else:
-        prefix = path.with_suffix("") if path.suffix in (".index", ".meta") else path
-        if not prefix.with_name(prefix.name + ".index").is_file():
-            return None
-        folder = prefix.parent
+        config, generator = read_config(record, maps, folder), None
+    for each in (config, generator):
+        if each is not None:
+            check_sizes(each, arrays.shapes, path)
+    return Source(folder, "tf1", record.name, config, arrays, maps.weights, generator)
+
+
+def read_config(family: Family, maps: Any, folder: Path) -> Any:
+    """The configuration in the file of a family's authors."""
+    file = folder / maps.config.file
+    return build(family.config, maps.config.read(read_json_object(file), file), str(file))
+
+
+def family_of_files(family: str | None, folder: Path, arrays: NamedArrays) -> Family:
+    """The `Family` that the caller, the name of a configuration's file or an array names."""
     published = maps_of("tf1")
-    for name, maps in published.items():
-        if maps.config is not None and (folder / maps.config.file).is_file():
-            return name, folder, prefix
-    arrays = TensorFlowArrays(prefix)
-    found = [name for name, maps in published.items() if maps.marker is not None and maps.marker in arrays]
-    return found[0] if found else None, folder, prefix
+    by_file = (name for name, maps in published.items() if maps.config and (folder / maps.config.file).is_file())
+    by_array = (name for name, maps in published.items() if maps.marker is not None and maps.marker in arrays)
+    name = family or next(by_file, None) or next(by_array, "")
+    if name not in published:
+        known = ", ".join(maps.config.file for maps in published.values() if maps.config)
+        raise DataError(f"{folder} has a TensorFlow checkpoint, but none of its configurations: {known}")
+    return FAMILIES[name]
 
 
-class TensorFlowArrays(collections.abc.Mapping[str, np.ndarray]):
+class TensorFlowArrays(NamedArrays):
     """The variables of a TensorFlow checkpoint by name, read one by one.
 
     Args:
@@ -112,61 +139,38 @@ class TensorFlowArrays(collections.abc.Mapping[str, np.ndarray]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
-    def __len__(self) -> int:
-        return len(self._names)
 
-
-def read_configs(family: Family, folder: Path, arrays: Any) -> tuple[Any, Any]:
-    """The configurations of the encoder and of the generator beside it; None for no generator.
-
-    Args:
-        family: the `Family`.
-        folder: where its configuration file lies.
-        arrays: of the checkpoint. Without a configuration file, their shapes state the configuration.
-    """
-    maps = family.maps("tf1")
-    if maps.config is None:
-        config = maps.config_of_shapes(arrays.shapes, "model")
-        if config is None:
-            raise DataError(f"{folder} holds no model of family {family.name}: its embeddings or layers are missing")
-        return config, maps.config_of_shapes(arrays.shapes, "generator")
-    file = folder / maps.config.file
-    return build(family.config, maps.config.read(read_json_object(file), file), str(file)), None
-
-
-def write(
-    folder: StrPath, family: Family, config: Any, weights: Arrays, tokenizer: Tokenizer | None, generator: Any = None
-) -> None:
-    """Writes the configuration, the checkpoint and the tokenizer's files into an existing folder.
-
-    The checkpoint's prefix is `<family>_model.ckpt`. `family` is the `Family`; `generator` is the configuration
-    of ELECTRA's generator, where the weights hold one.
+def write(model: Any, tokenizer: Tokenizer | None, path: StrPath) -> None:
+    """Writes the configuration, the checkpoint `<family>_model.ckpt` and the tokenizer's files; see `bert_tf.save`.
 
     Raises:
         ConfigError: a setting that the original code does not have.
     """
-    maps = family.maps("tf1")
-    if maps.config is None:
-        shapes = {name: value.shape for name, value in weights.items()}
-        check_stated_sizes(maps, config, shapes)
-        if generator is not None:
-            check_stated_sizes(maps, generator, shapes, "generator")
-    else:
-        text = json.dumps(maps.config.write(config), indent=2) + "\n"
-        (Path(folder) / maps.config.file).write_text(text, encoding="utf-8")
-    prefix = f"{family.name}_model.ckpt"
-    names = sorted(weights)
-    # The op that TensorFlow 1's Saver runs; it needs no graph and no session.
-    tf.raw_ops.SaveV2(
-        prefix=str(Path(folder) / prefix),
-        tensor_names=names,
-        shape_and_slices=[""] * len(names),
-        tensors=[np.ascontiguousarray(weights[name]) for name in names],
-    )
-    state = f'model_checkpoint_path: "{prefix}"\nall_model_checkpoint_paths: "{prefix}"\n'
-    (Path(folder) / "checkpoint").write_text(state, encoding="utf-8")
-    if tokenizer is not None:
-        tokenizer.save(folder)
+
+    def write_one(folder, family, config, weights, parts, generator):
+        maps = family.maps("tf1")
+        if maps.config is None:
+            shapes = {name: value.shape for name, value in weights.items()}
+            check_stated_sizes(maps, config, shapes)
+            if generator is not None:
+                check_stated_sizes(maps, generator, shapes, "generator")
+        else:
+            text = json.dumps(maps.config.write(config), indent=2) + "\n"
+            (folder / maps.config.file).write_text(text, encoding="utf-8")
+        prefix, names = f"{family.name}_model.ckpt", sorted(weights)
+        # The op that TensorFlow 1's Saver runs; it needs no graph and no session.
+        tf.raw_ops.SaveV2(
+            prefix=str(folder / prefix),
+            tensor_names=names,
+            shape_and_slices=[""] * len(names),
+            tensors=[np.ascontiguousarray(weights[name]) for name in names],
+        )
+        state = f'model_checkpoint_path: "{prefix}"\nall_model_checkpoint_paths: "{prefix}"\n'
+        (folder / "checkpoint").write_text(state, encoding="utf-8")
+        if tokenizer is not None:
+            tokenizer.save(folder)
+
+    write_model(model, path, "tf1", write_one)
 
 
 def _only_prefix(folder):

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from bert_tf.checkpoints.arrays import ArraysInMemory
+from bert_tf.checkpoints.source import Source
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write, explain_reading
 from bert_tf.models.weights import WeightMap
@@ -24,7 +26,7 @@ from bert_tf.parsing import brief
 from bert_tf.tokenizers import whole_word_tokenizer
 from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.tokenizers.wordpiece.whole_words import SPECIAL_TOKENS
-from bert_tf.types import Arrays, StrPath
+from bert_tf.types import StrPath
 
 FORMATS = ("word2vec", "word2vec_binary", "glove")
 WEIGHTS = WeightMap(arrays={"vectors": "embeddings/token_embeddings"})
@@ -34,13 +36,8 @@ _LONGEST_LINE = 1 << 24
 _GZIP = b"\x1f\x8b"
 
 
-def recognize(path: StrPath) -> bool:
-    """Whether `path` is a file. Only word vectors are; other checkpoints are folders, or the prefix of files."""
-    return Path(path).is_file()
-
-
-def read_checkpoint(path: StrPath) -> tuple[WordVectorsConfig, Arrays, Tokenizer]:
-    """A file of vectors as (configuration, {"vectors": table}, tokenizer), the special tokens first.
+def open_vectors(path: Path) -> Source:
+    """The `Source` of a file of vectors, the special tokens first.
 
     The tokenizer lowercases if no word has a capital letter, and then drops accents if no word has one. A special token
     that is not in the file, such as "[PAD]", has a vector of zeros.
@@ -64,7 +61,8 @@ def read_checkpoint(path: StrPath) -> tuple[WordVectorsConfig, Arrays, Tokenizer
         tokenizer = whole_word_tokenizer([words[i] for i in kept], lowercase, strip_accents=lowercase and not accents)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
-    return WordVectorsConfig(*table.shape), {"vectors": table}, tokenizer
+    config, arrays = WordVectorsConfig(*table.shape), ArraysInMemory({"vectors": table})
+    return Source(path, "word2vec", "word_vectors", config, arrays, WEIGHTS, read_tokenizer=lambda _: tokenizer)
 
 
 def read_vectors(path: StrPath) -> tuple[list[str], np.ndarray]:
@@ -210,11 +208,11 @@ def write_vectors(path: StrPath, words: Iterable[str], vectors: np.ndarray, form
             file.write(word.encode("utf-8") + b" " + numbers + b"\n")
 
 
-def write_table(encoder: Any, tokenizer: Tokenizer | None, path: StrPath, format: str) -> None:
-    """Writes the token table of an encoder, one row for each token; special tokens are left out.
+def write_table(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str) -> None:
+    """Writes the token table of a model, one row for each token; special tokens are left out.
 
     Args:
-        encoder: has an `embedding_table`.
+        model: an encoder, or an objective around one.
         tokenizer: names the rows.
         path, format: as for `write_vectors`.
 
@@ -226,6 +224,7 @@ def write_table(encoder: Any, tokenizer: Tokenizer | None, path: StrPath, format
         raise ConfigError(
             f"format {format} holds words, and no tokenizer was given that names them; give the tokenizer"
         )
+    encoder = next(iter(model.backbones().values()))
     special = set(tokenizer.special_tokens)
     ids = [i for i, token in enumerate(tokenizer.vocabulary) if token not in special]
     write_vectors(path, [tokenizer.vocabulary[i] for i in ids], np.asarray(encoder.embedding_table)[ids], format)

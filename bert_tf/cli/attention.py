@@ -8,11 +8,14 @@ example:
   bert-tf attention run "He went to the bank." --pair "It was closed."
 
 in Python:
+  import bert_tf
   from bert_tf.probing import text_attention, write_attention_page
-  from bert_tf.training.loading import load_encoder
-  attention = text_attention(*load_encoder("run", pooler=False), "The keys to the cabinet are on the table.")
+  model = bert_tf.load("run")
+  attention = text_attention(model.encoder, model.tokenizer, "The keys to the cabinet are on the table.")
   write_attention_page(attention, "attention.html")
 """
+
+import bert_tf
 
 
 def add_arguments(parser):
@@ -31,9 +34,9 @@ def run(arguments):
     check_output(arguments.output)
 
     from bert_tf.probing import text_attention, write_attention_page
-    from bert_tf.training.loading import load_encoder
 
-    attention = text_attention(*load_encoder(arguments.run, pooler=False), arguments.text, arguments.pair)
+    model = bert_tf.load(arguments.run)
+    attention = text_attention(model.encoder, model.tokenizer, arguments.text, arguments.pair)
     write_attention_page(attention, arguments.output, f"Attention of {Path(arguments.run).name}")
     layers, heads, size = attention.weights.shape[:3]
     print(f"{arguments.output} shows {layers} layers of {heads} heads for {size} tokens; open it in a browser")

@@ -13,14 +13,15 @@ example:
   bert-tf distill --config distill/tinybert --teacher sentiment --student run --train augmented.jsonl --dev dev.tsv --output small
 
 in Python:
+  import bert_tf
   from bert_tf.distillation import Augmenter
-  from bert_tf.training.loading import load_pretrained
-  objective, tokenizer = load_pretrained("run")
-  print(Augmenter(objective, tokenizer, copies=5).versions(["A quiet triumph."], [(0,)]))
+  model = bert_tf.load("run")
+  print(Augmenter(model.objective, model.tokenizer, copies=5).versions(["A quiet triumph."], [(0,)]))
 """
 
 import dataclasses
 
+import bert_tf
 from bert_tf.cli import labelled
 
 
@@ -57,12 +58,11 @@ def run(arguments):
         raise ConfigError(f"--seed is {arguments.seed}; it must be at least 0")
     settings = {name: getattr(arguments, name) for name in ("copies", "rate", "candidates", "seed")}
 
+    from bert_tf.checkpoints import open_source
     from bert_tf.distillation.augmentation import ENGLISH_STOP_WORDS, Augmenter
     from bert_tf.distillation.augmented_file import augment_file
     from bert_tf.tasks.tables.columns import read_columns
     from bert_tf.tasks.tables.files import file_format, read_text
-    from bert_tf.training.loading import load_pretrained
-    from bert_tf.training.sources import identity_of, open_source
     from bert_tf.vectors import WordTable
 
     columns = labelled.columns(arguments.set)
@@ -72,15 +72,15 @@ def run(arguments):
     stop_words = {"english": ENGLISH_STOP_WORDS, "none": frozenset()}.get(arguments.stop_words)
     if stop_words is None:
         stop_words = {word.lower() for word in read_text(arguments.stop_words).split()}
-    objective, tokenizer = load_pretrained(arguments.model)
+    model = bert_tf.load(arguments.model)
     words = WordTable.load(arguments.vectors) if arguments.vectors else None
     augmenter = Augmenter(
-        objective, tokenizer, words, stop_words=stop_words, batch_size=arguments.batch_size, **settings
+        model.objective, model.tokenizer, words, stop_words=stop_words, batch_size=arguments.batch_size, **settings
     )
     key = settings | {
-        "model": identity_of(open_source(arguments.model)),
-        "tokenizer": tokenizer.fingerprint,
-        "vectors": identity_of(open_source(arguments.vectors)) if arguments.vectors else None,
+        "model": model.source.identity(),
+        "tokenizer": model.tokenizer.fingerprint,
+        "vectors": open_source(arguments.vectors).identity() if arguments.vectors else None,
         "stop_words": sorted(stop_words),
         "labels": has_labels,
         "columns": dataclasses.asdict(columns) | {"format": format},

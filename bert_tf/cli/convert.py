@@ -18,17 +18,18 @@ example:
 in Python:
   import bert_tf
   bert_tf.import_run("bert-base-uncased", "run")
-  model = bert_tf.load("run", pretraining=True)
+  model = bert_tf.load("run")
   bert_tf.save(model.objective, model.tokenizer, "published", format="hf")
 """
+
+from bert_tf.checkpoints.formats import written
 
 
 def add_arguments(parser):
     add = parser.add_argument
     add("source", help="a checkpoint, a run directory, or hf://owner/name")
     add("output", help="a folder that does not exist yet, or is empty; for word vectors a file")
-    formats = ("run", "hf", "tf1", "numpy", "bilm", "word2vec", "word2vec_binary", "glove")
-    add("--to", choices=formats, default="run", help="what to write (default %(default)s)")
+    add("--to", choices=["run", *written()], default="run", help="what to write (default %(default)s)")
     add("--family", help="the family, if the files do not name it or name another (SpanBERT is published as bert)")
     add(
         "--encoder-only",
@@ -41,19 +42,16 @@ def run(arguments):
     from bert_tf.tasks import TASKS
     from bert_tf.training.converting import convert
 
-    loaded = convert(arguments.source, arguments.output, arguments.to, arguments.family, arguments.encoder_only)
-    model = loaded.task_model or loaded.objective or loaded.encoder
+    model, loaded = convert(arguments.source, arguments.output, arguments.to, arguments.family, arguments.encoder_only)
     print(f"{arguments.output}: {loaded.family}, {model.count_params():,} parameters, as {arguments.to}")
     for what, names in (("held no weight", loaded.report.ignored), ("not used", loaded.report.unused)):
         if names:
             print(f"  {what}: {', '.join(names)}")
-    if loaded.task is not None:
-        print(
-            f"  task: {loaded.task.kind}"
-            + (f" with the labels {', '.join(loaded.task.labels)}" if loaded.task.labels else "")
-        )
-    if arguments.to == "run" and loaded.task is not None:
-        example = TASKS[loaded.task.kind].example
+    task = None if arguments.encoder_only or loaded.source.task is None else loaded.task
+    if task is not None:
+        print(f"  task: {task.kind}" + (f" with the labels {', '.join(task.labels)}" if task.labels else ""))
+    if arguments.to == "run" and task is not None:
+        example = TASKS[task.kind].example
         print(f"next: bert-tf predict {arguments.output} {example}\n      bert-tf export {arguments.output}")
     elif arguments.to == "run":
         print(f"next: bert-tf finetune --init-from {arguments.output} --train train.tsv --dev dev.tsv --output tuned")

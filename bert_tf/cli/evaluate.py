@@ -10,11 +10,12 @@ example:
   bert-tf evaluate sentiment reviews.csv --set task.columns.text=document --report --json
 
 in Python:
-  from bert_tf.training.loading import load_finetuned
-  task, model, tokenizer = load_finetuned("sentiment")
-  print(task.evaluate(model, task.read("test.tsv"), report=True))
+  import bert_tf
+  sentiment = bert_tf.load("sentiment")
+  print(sentiment.task.evaluate(sentiment.model, sentiment.task.read("test.tsv"), report=True))
 """
 
+import bert_tf
 from bert_tf.cli import labelled
 from bert_tf.console import table
 
@@ -36,11 +37,9 @@ def run(arguments):
 
     labelled.check_arguments(arguments)
 
-    from bert_tf.training.loading import load_finetuned
-
-    task, model, _ = load_finetuned(arguments.run)
-    training_file = _training_file(arguments.run)
-    train, why_not = _read(task, training_file)
+    opened = bert_tf.load(arguments.run)
+    task, model = opened.task, opened.model
+    train, why_not = _read(task, (opened.source.settings.get("data") or {}).get("train"))
     labelled.set_columns(task, arguments.set)
     examples = task.read(arguments.file)
     report = arguments.report or (task.labels is not None and len(task.labels) <= REPORT_LABELS)
@@ -89,13 +88,6 @@ def print_report(report):
         counts = [[f"{count:,}" for count in row] for row in report["confusion"]]
         rows = [("", *names)] + [(name, *row) for name, row in zip(names, counts)]
         print(*table(rows, right=range(1, len(rows))), sep="\n")
-
-
-def _training_file(run):
-    from bert_tf.training.sources import open_source
-
-    source = open_source(run)
-    return None if source.format != "run" else (source.run.config().get("data") or {}).get("train")
 
 
 def _read(task, path):

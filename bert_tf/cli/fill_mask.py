@@ -6,11 +6,13 @@ example:
   bert-tf fill-mask run "The [MASK] of the United States." --top-k 10
 
 in Python:
-  from bert_tf.training.loading import load_pretrained
+  import bert_tf
   from bert_tf.export.fill_mask import fill_mask
-  objective, tokenizer = load_pretrained("run")
-  print(fill_mask(objective, tokenizer, ["The [MASK] of the United States."]))
+  model = bert_tf.load("run")
+  print(fill_mask(model.objective, model.tokenizer, ["The [MASK] of the United States."]))
 """
+
+import bert_tf
 
 
 def add_arguments(parser):
@@ -21,10 +23,10 @@ def add_arguments(parser):
 
 def run(arguments):
     from bert_tf.export.fill_mask import fill_mask
-    from bert_tf.training.loading import load_pretrained
 
-    objective, tokenizer = load_pretrained(arguments.run)
-    for text, answers in zip(arguments.text, fill_mask(objective, tokenizer, arguments.text, arguments.top_k)):
+    model = bert_tf.load(arguments.run)
+    tokenizer = model.tokenizer
+    for text, answers in zip(arguments.text, fill_mask(model.objective, tokenizer, arguments.text, arguments.top_k)):
         print(text)
         for number, guesses in enumerate(answers, 1):
             for token, probability in guesses:

@@ -14,13 +14,13 @@ example:
   bert-tf generate t5-small "translate English to German: The house is wonderful."
 
 in Python:
-  from bert_tf.generation import GenerationConfig, TextGenerator
-  from bert_tf.training.loading import load_for_generation
-  model, tokenizer, frame = load_for_generation("run")
-  generate = TextGenerator(model, tokenizer, frame=frame)
+  import bert_tf
+  from bert_tf.generation import GenerationConfig
+  generate = bert_tf.load("run").generator
   generate(["The state of the Union is"], GenerationConfig(max_new_tokens=40))[0][0].text
 """
 
+import bert_tf
 from bert_tf.cli.settings import add_set
 
 
@@ -40,14 +40,11 @@ def run(arguments):
     given = apply_overrides(given, arguments.set)
     config = run_settings(arguments.run).replace(given)
 
-    from bert_tf.generation import TextGenerator
-    from bert_tf.training.loading import load_for_generation
-
-    model, tokenizer, frame = load_for_generation(arguments.run)
-    generate = TextGenerator(model, tokenizer, frame=frame)
+    model = bert_tf.load(arguments.run)
+    generate = model.generator
     is_source = generate.prompts.frame.is_source
     if not is_source and "max_new_tokens" not in given:
-        config = within_trained_length(config, generate.prompts, arguments)
+        config = within_trained_length(config, generate.prompts, arguments, model.sequence_length)
     begins = [""] * len(arguments.prompt) if is_source else arguments.prompt
     if len(arguments.prompt) == 1 and config.method != "beam_search":
         pieces = generate.stream(arguments.prompt[0], config)
@@ -61,14 +58,13 @@ def run(arguments):
             print(f"{answer.score:9.3f}  {begin}{answer.text}")
 
 
-def within_trained_length(config, prompts, arguments):
+def within_trained_length(config, prompts, arguments, trained):
     """`config` with at most the new tokens for which every prompt leaves room in the run's trained length."""
     import dataclasses
 
     from bert_tf.errors import DataError
-    from bert_tf.training.loading import trained_length
 
-    trained, longest = trained_length(arguments.run), max(len(prompts.ids(text)) for text in arguments.prompt)
+    longest = max(len(prompts.ids(text)) for text in arguments.prompt)
     room = trained - longest
     if room < 1:
         raise DataError(

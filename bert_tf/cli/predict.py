@@ -16,12 +16,14 @@ example:
   bert-tf predict squad --file dev-v2.0.json --output answers.jsonl --official predictions.json
 
 in Python:
-  from bert_tf.training.loading import load_finetuned
-  task, model, tokenizer = load_finetuned("sentiment")
+  import bert_tf
+  sentiment = bert_tf.load("sentiment")
+  task, model = sentiment.task, sentiment.model
   print(task.predict(model, ["A quiet triumph."]))
   print(task.predict(model, task.read("reviews.txt", labelled=False)))
 """
 
+import bert_tf
 from bert_tf.cli import labelled
 
 
@@ -61,9 +63,8 @@ def run(arguments):
     for path in filter(None, (arguments.output, arguments.official)):
         check_output(path)
 
-    from bert_tf.training.loading import load_finetuned
-
-    task, model, _ = load_finetuned(arguments.run)
+    opened = bert_tf.load(arguments.run)
+    task, model = opened.task, opened.model
     labelled.set_columns(task, arguments.set)
     examples = task.read(arguments.file, labelled=False) if arguments.file else task.from_list(inputs)
     answers = task.predict(model, examples, arguments.batch_size)

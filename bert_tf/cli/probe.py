@@ -30,8 +30,9 @@ example:
 
 in Python:
   from bert_tf.probing import CLOZE_SETS, read_cloze, run_cloze, text_scorer
-  from bert_tf.training.loading import load_pretrained
-  scorer = text_scorer(*load_pretrained("run"))
+  import bert_tf
+  model = bert_tf.load("run")
+  scorer = text_scorer(model.objective, model.tokenizer)
   run_cloze(scorer, read_cloze(CLOZE_SETS["english"]))["facts"].accuracy
 """
 

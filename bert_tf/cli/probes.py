@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from absl import logging
 
+import bert_tf
 from bert_tf import probing
 from bert_tf.errors import ConfigError
 from bert_tf.progress import Progress
 from bert_tf.tasks.config import ColumnsConfig
 from bert_tf.tasks.tagging.files import read_tagged
-from bert_tf.training.loading import load_encoder, load_finetuned, load_pretrained
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,15 +40,16 @@ class ProbedModel:
 
     @functools.cached_property
     def scorer(self):
-        loaded = load_pretrained(self.arguments.run, trained=self.trained)
-        scorer = probing.text_scorer(*loaded, self.arguments.batch_size, self.arguments.hide)
+        model = bert_tf.load(self.arguments.run, trained=self.trained)
+        scorer = probing.text_scorer(model.objective, model.tokenizer, self.arguments.batch_size, self.arguments.hide)
         self.measure = f": by {scorer.measure}"
         return scorer
 
     @functools.cached_property
     def encoder(self):
         """(encoder, tokenizer)"""
-        return load_encoder(self.arguments.run, self.trained, pooler=False)
+        model = bert_tf.load(self.arguments.run, trained=self.trained)
+        return model.encoder, model.tokenizer
 
     def progress(self, unit, total=None):
         """(function(done, total), function that ends it) for the lines of progress of a probe."""
@@ -141,9 +142,11 @@ def _head_importance(path, arguments):
     def ask(model):
         if not model.trained:
             return None
-        task, task_model, _ = load_finetuned(arguments.run)
+        tuned = bert_tf.load(arguments.run)
         show, finish = model.progress("examples")
-        result = probing.run_head_importance(task, task_model, task.read(path), arguments.most, progress=show)
+        result = probing.run_head_importance(
+            tuned.task, tuned.model, tuned.task.read(path), arguments.most, progress=show
+        )
         finish()
         return result
 

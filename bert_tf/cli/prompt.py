@@ -10,13 +10,15 @@ example:
   bert-tf prompt gpt --config prompts/sentiment --set test=reviews.tsv --output answers.jsonl
 
 in Python:
+  import bert_tf
   from bert_tf import config
   from bert_tf.prompting import PromptingConfig, run_prompts
-  from bert_tf.training.loading import load_for_generation
-  model, tokenizer, frame = load_for_generation("gpt")
-  run_prompts(model, tokenizer, config.load(PromptingConfig, "prompts/translation"), frame=frame).accuracy
+  model = bert_tf.load("gpt")
+  settings = config.load(PromptingConfig, "prompts/translation")
+  run_prompts(model.backbone, model.tokenizer, settings, frame=model.frame).accuracy
 """
 
+import bert_tf
 from bert_tf.cli import settings
 from bert_tf.prompting.prompting_config import PromptingConfig
 
@@ -48,13 +50,13 @@ def run(arguments):
         check_output(arguments.output)
 
     from bert_tf.prompting import run_prompts
-    from bert_tf.training.loading import load_for_generation, trained_length
-    from bert_tf.training.sources import open_source
 
-    model, tokenizer, frame = load_for_generation(arguments.run)
+    model = bert_tf.load(arguments.run)
     # A published model is held to its positions only; T5 has no last one.
-    longest = trained_length(arguments.run) if open_source(arguments.run).format == "run" else None
-    result = run_prompts(model, tokenizer, config, arguments.batch_size, _shown_progress(), frame, longest)
+    longest = model.source.sequence_length
+    result = run_prompts(
+        model.model.backbone, model.tokenizer, config, arguments.batch_size, _shown_progress(), model.frame, longest
+    )
     for answer in result.answers[: arguments.show]:
         print(f"{answer['prompt']}\n  [answer {answer['answer']!r}, expected {answer['expected']!r}]\n")
     if arguments.output:

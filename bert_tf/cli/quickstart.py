@@ -111,11 +111,11 @@ def _pretrain(shards, output, steps):
 
 
 def _fill_masks(pretrained):
+    import bert_tf
     from bert_tf.export.fill_mask import fill_mask
-    from bert_tf.training.loading import load_pretrained
 
-    objective, tokenizer = load_pretrained(pretrained)
-    for sentence, answers in zip(SENTENCES, fill_mask(objective, tokenizer, SENTENCES)):
+    model = bert_tf.load(pretrained)
+    for sentence, answers in zip(SENTENCES, fill_mask(model.objective, model.tokenizer, SENTENCES)):
         for guesses in answers:
             print(f"  {sentence}  ->  " + ", ".join(f"{token} {p:.2f}" for token, p in guesses))
 

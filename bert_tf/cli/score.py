@@ -17,13 +17,13 @@ example:
   bert-tf score gpt --corpus test.txt --stride 256
 
 in Python:
-  from bert_tf.generation import TextScorer
-  from bert_tf.training.loading import load_for_generation
-  model, tokenizer, frame = load_for_generation("gpt")
-  scorer = TextScorer(model, tokenizer, frame=frame)
+  import bert_tf
+  scorer = bert_tf.load("gpt").scorer
   scorer.continuations([("The capital of France is", " Paris")])[0].log_likelihood
   scorer.perplexity(["One document.", "Another."], stride=256).per_word
 """
+
+import bert_tf
 
 COLUMNS = ("log_likelihood", "tokens", "is_greedy", "context", "continuation")
 
@@ -45,15 +45,13 @@ def add_arguments(parser):
 def run(arguments):
     check(arguments)
 
-    from bert_tf.generation import TextScorer
-    from bert_tf.training.loading import load_for_generation, trained_length
-
     pairs = None if arguments.corpus else pairs_of(arguments)
-    model, tokenizer, frame = load_for_generation(arguments.run)
-    scorer = TextScorer(model, tokenizer, arguments.batch_size, frame)
+    model = bert_tf.load(arguments.run)
+    scorer = model.scorer
+    scorer.batch_size = arguments.batch_size
     if arguments.corpus:
         if not scorer.frame.is_source:  # which `perplexity` refuses
-            arguments.length = arguments.length or trained_length(arguments.run)
+            arguments.length = arguments.length or model.sequence_length
         print_perplexity(perplexity(scorer, arguments), arguments)
     else:
         print_scores(pairs, scores_of(scorer, pairs), arguments.output)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.checkpoints import LanguageModel, open_source
 from bert_tf.compression.fixed_length import fixed_length, specs_of
 from bert_tf.compression.gate import Comparison, batches, check_tolerance, compare
 from bert_tf.compression.litert import LITERT
@@ -23,8 +24,6 @@ from bert_tf.export.signatures import labels_file
 from bert_tf.export.storage import check_finite, reading
 from bert_tf.files import atomic_folder, is_there
 from bert_tf.remote import is_remote, writes_to
-from bert_tf.training.loading import load_finetuned
-from bert_tf.training.sources import open_source
 
 FILES = {"litert": LITERT, "onnx": ONNX}
 #: The values of `--format`.
@@ -121,8 +120,8 @@ def export_compressed(
     if format != "saved_model":
         _check_file(format, version, options)
     check_tolerance(tolerance)
-    source, loaded = open_finetuned(run_directory)
-    task, model, _ = loaded
+    opened = open_finetuned(run_directory)
+    source, task, model = opened.source, opened.task, opened.model
     if output is None and (source.format != "run" or is_remote(run_directory)):
         raise ConfigError(
             f"{run_directory} is no run directory of this machine; say where the export is written: output (--output)"
@@ -134,7 +133,7 @@ def export_compressed(
         check_version(folder, version)
     trial = Trial(task, model, reference_examples(task, source, dev, texts), tolerance)
     static = {} if format == "saved_model" else {"static": True}
-    module = served_module(run_directory, None, sequence_length, "float32", options | static, loaded)
+    module = served_module(opened, None, sequence_length, options | static)
     if format == "saved_model":
         return _write_saved_model(trial, module, quantize, folder, version)
     folder = Path(run_directory) / format / (quantize or "float32") if output is None else Path(output)
@@ -142,20 +141,21 @@ def export_compressed(
 
 
 def open_finetuned(run_directory):
-    """(what `open_source` returns, what `load_finetuned` returns) for a run whose answers can be compared.
+    """The `LanguageModel` of a run whose answers can be compared, in float32.
 
     Raises:
         ConfigError: no run of fine-tuning, or one whose task writes texts.
-        RunDirectoryError, DataError: as `load_finetuned`; also weights that are not finite.
+        RunDirectoryError, DataError: as `bert_tf.load`; also weights that are not finite.
     """
-    source = open_source(run_directory)
-    if not source.is_finetuned:
+    opened = LanguageModel(open_source(run_directory), "float32")
+    if opened.source.task is None:
         raise ConfigError(f"{run_directory} is not fine-tuned, and only answers of a task are compared; fine-tune it")
-    task, model, tokenizer = load_finetuned(run_directory)
-    if task.frame is not None:
-        raise ConfigError(f"{run_directory} writes texts (task.kind={task.kind}); compression is for the other tasks")
-    check_finite(model)
-    return source, (task, model, tokenizer)
+    if opened.task.frame is not None:
+        raise ConfigError(
+            f"{run_directory} writes texts (task.kind={opened.task.kind}); compression is for the other tasks"
+        )
+    check_finite(opened.model)
+    return opened
 
 
 def reference_examples(task, source, dev=None, texts=None):
@@ -175,7 +175,7 @@ def reference_examples(task, source, dev=None, texts=None):
     if texts is not None:
         return task.read(texts, labelled=False)
     if dev is None:
-        dev = (source.run.config().get("data") or {}).get("dev") if source.format == "run" else None
+        dev = (source.settings.get("data") or {}).get("dev")
         if not dev:
             raise ConfigError(f"{source.path} names no dev file to compare on; {GIVE}")
         if "://" not in str(dev) and not is_there(Path(dev)):

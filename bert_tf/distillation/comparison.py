@@ -18,7 +18,7 @@ class Side:
 
     Attributes:
         name: of the row.
-        task, model: of `load_finetuned`.
+        task, model: of a `LanguageModel`.
         measured: whether its metrics are measured; they say nothing about a model whose head is not trained.
     """
 

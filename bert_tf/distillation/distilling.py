@@ -6,6 +6,7 @@ import json
 import math
 
 from bert_tf import files, interrupts
+from bert_tf.checkpoints import LanguageModel, open_source
 from bert_tf.distillation.comparison import Side, measure
 from bert_tf.distillation.distill_config import check_distillation, check_distilled_pretraining
 from bert_tf.distillation.from_teacher import FromTeacher
@@ -13,7 +14,6 @@ from bert_tf.distillation.pretraining import TeachingPretraining
 from bert_tf.parsing import read_json_object
 from bert_tf.remote import display_path, writes_to
 from bert_tf.training.finetuning import finetune_seeds
-from bert_tf.training.loading import load_finetuned
 from bert_tf.training.pretraining import pretrain
 from bert_tf.training.strategies import explain_lost_workers, is_chief, strategy_of
 
@@ -72,8 +72,7 @@ def _train_alone(config, learning, output, strategy, in_place):
         train=dataclasses.replace(train, epochs=epochs),
         alone=False,
     )
-    teacher = learning.teacher_task, learning.teacher
-    return finetune_seeds(alone, output, strategy, in_place, learning=FromTeacher(alone, teacher))
+    return finetune_seeds(alone, output, strategy, in_place, learning=FromTeacher(alone, learning.opened))
 
 
 def _comparison(config, learning, sides, output):
@@ -84,7 +83,8 @@ def _comparison(config, learning, sides, output):
     paths = {split: getattr(config.data, split) for split in ("dev", "test") if getattr(config.data, split)}
     models = [Side("teacher", learning.teacher_task, learning.teacher)]
     for name, folder in sides.items():
-        models.append(Side(name, *load_finetuned(folder)[:2], measured=learning.trains_head or name != "student"))
+        opened = LanguageModel(open_source(folder))
+        models.append(Side(name, opened.task, opened.model, measured=learning.trains_head or name != "student"))
     rows = [measure(side, paths, learning.teacher_task.metric) for side in models]
     with files.atomic_write(path) as file:
         json.dump({"metric": learning.teacher_task.metric, "rows": rows}, file, indent=1)

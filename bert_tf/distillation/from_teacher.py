@@ -4,19 +4,18 @@ import dataclasses
 
 import numpy as np
 
+from bert_tf.checkpoints import LanguageModel, open_source
 from bert_tf.config import to_dict
 from bert_tf.distillation.distiller import TEACHER_OUTPUTS, Distiller
-from bert_tf.distillation.student import StudentSource, chosen_layers, copy_layers, student_config
+from bert_tf.distillation.student import chosen_layers, copy_layers, random_source, student_config
 from bert_tf.distillation.teacher_outputs import TeacherOutputs
 from bert_tf.distillation.terms import read_internals, read_terms, reads_predictions, trains_head
 from bert_tf.distillation.views import TaskView
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models.encoder_config import DROPOUT_RATES
 from bert_tf.models.families import build_encoder
 from bert_tf.tasks import build_task
 from bert_tf.training.learning import FromLabels
-from bert_tf.training.loading import load_encoder, load_finetuned
-from bert_tf.training.sources import identity_of, open_source
+from bert_tf.training.starting import with_dropout
 
 #: Settings of the teacher's task that are of its own model.
 OF_ITS_MODEL = ("head", "dropout", "reinitialize_layers", "lm_weight", "tokens_per_batch")
@@ -27,17 +26,17 @@ class FromTeacher(FromLabels):
 
     Args:
         config: `DistillConfig`.
-        teacher: (task, model) of `load_finetuned`; None loads `config.teacher.path`.
+        teacher: the `LanguageModel` of `config.teacher.path`; None opens it.
     """
 
     def __init__(self, config, teacher=None):
         self.config, self.terms = config, read_terms(config.terms)
-        self.teacher_source = open_source(config.teacher.path)
-        self.teacher_task, self.teacher = teacher or load_finetuned(config.teacher.path)[:2]
+        self.opened = teacher or LanguageModel(open_source(config.teacher.path))
+        self.teacher_task, self.teacher = self.opened.task, self.opened.model
         TaskView(self.teacher)  # refuses a task that cannot be distilled
         self.tokenizer = self.teacher_task.tokenizer
-        self.origin = open_source(config.init_from) if config.init_from else self.teacher_source
-        if config.init_from and self.origin.tokenizer().vocabulary != self.tokenizer.vocabulary:
+        self.origin = open_source(config.init_from) if config.init_from else self.opened.source
+        if config.init_from and self.origin.tokenizer.vocabulary != self.tokenizer.vocabulary:
             raise DataError(
                 f"{config.init_from} has another vocabulary than the teacher {config.teacher.path}; a student reads "
                 "the same tokens: choose a student that was pretrained with the teacher's tokenizer"
@@ -47,7 +46,7 @@ class FromTeacher(FromLabels):
         if student.model or student.layers:
             size, padding = self.tokenizer.vocabulary_size, self.tokenizer.pad_id
             own = student_config(student.model, student.layers, self.origin, size, padding)
-            self.source = StudentSource(own)
+            self.source = random_source(own)
             if student.layers:
                 self.layers = chosen_layers(student.layers, own, self.origin)
         self.combined = None
@@ -89,20 +88,15 @@ class FromTeacher(FromLabels):
 
     def identities(self):
         found = super().identities() if self.config.init_from else self._identities_of_files()
-        return found | {"teacher.path": (self.config.teacher.path, identity_of(self.teacher_source))}
+        return found | {"teacher.path": (self.config.teacher.path, self.opened.source.identity())}
 
     def make_model(self, task, train):
         if self.source is self.origin:
             return super().make_model(task, train)
-        config = self.source.config
-        if train.dropout is not None:
-            rates = set(DROPOUT_RATES) & {field.name for field in dataclasses.fields(config)}
-            config = dataclasses.replace(config, **dict.fromkeys(rates, train.dropout))
+        config = with_dropout(self.source.config, train.dropout)
         encoder = build_encoder(config, pooler=task.needs_pooler(config))
         if self.layers is not None:
-            path = self.config.init_from
-            origin = load_encoder(path, pooler="pooler" in self.origin.parts)[0] if path else self.teacher
-            copy_layers(encoder, self.layers, origin)
+            copy_layers(encoder, self.layers, self.origin.make_encoder() if self.config.init_from else self.teacher)
         return task.model(encoder)
 
     def make_trained(self, model):

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from bert_tf.checkpoints import LanguageModel, open_source
 from bert_tf.distillation.distiller import Distiller
 from bert_tf.distillation.student import chosen_layers, copy_layers, student_config
 from bert_tf.distillation.terms import read_terms, reads_predictions
@@ -10,8 +11,6 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.families import describe
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.objectives.registry import OBJECTIVES
-from bert_tf.training.loading import load_pretrained, objective_of
-from bert_tf.training.sources import identity_of, open_source
 from tfrecords.reading.reader import shards_tokenizer
 
 
@@ -31,7 +30,10 @@ class TeachingPretraining:
     def __init__(self, config):
         self.config, self.path = config, config.teacher.path
         self.source = open_source(self.path)
-        self.teacher, self.tokenizer = load_pretrained(self.path, fresh=self._fresh())
+        opened = LanguageModel(self.source)
+        if opened.objective_settings is None:
+            opened = LanguageModel(self.source, fresh=self._unread_head())
+        self.teacher, self.tokenizer = opened.objective, opened.tokenizer
         if not isinstance(self.teacher, MaskedLM):
             raise ConfigError(f"{self.path} was not pretrained by masked LM; choose a teacher with a masked LM head")
         if shards_tokenizer(config.data.shards).vocabulary != self.tokenizer.vocabulary:
@@ -40,10 +42,8 @@ class TeachingPretraining:
                 f"tokenizer in {self.path}"
             )
 
-    def _fresh(self):
+    def _unread_head(self):
         """The head that a teacher without one gets, with random weights that no term reads."""
-        if objective_of(self.source) is not None:
-            return ()
         if reads_predictions(read_terms(self.config.terms)):
             raise ConfigError(
                 f"{self.path} has no masked LM head, and soft_labels and squared_error compare predictions; choose another "
@@ -62,7 +62,7 @@ class TeachingPretraining:
 
     def identities(self):
         """What the run is trained on beside the shards: setting -> (its value, its identity)."""
-        return {"teacher.path": (self.path, identity_of(self.source))}
+        return {"teacher.path": (self.path, self.source.identity())}
 
     def wrap(self, objective):
         """The model that is fitted: the objective of the student, with the teacher beside it."""

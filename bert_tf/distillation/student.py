@@ -1,11 +1,12 @@
 """The student before it learns: its configuration, and the weights that it starts from."""
 
-import dataclasses
+from pathlib import Path
 
+from bert_tf.checkpoints import ArraysInMemory, Source
 from bert_tf.distillation.layer_maps import check_layers, spread_layers
 from bert_tf.errors import ConfigError
-from bert_tf.models.families import build_config, describe
-from bert_tf.models.weights import by_path
+from bert_tf.models.families import build_config, describe, family_of
+from bert_tf.models.weights import WeightMap, by_path
 
 _LAYER = "transformer_layer_{}/"
 
@@ -84,14 +85,6 @@ def _path_there(path, layers):
     return path
 
 
-@dataclasses.dataclass(frozen=True)
-class StudentSource:
-    """A student of random weights, or of chosen layers, in the place of what `open_source` returns.
-
-    Attributes:
-        config: of the student.
-        parts: those whose weights are not random.
-    """
-
-    config: object
-    parts: frozenset = frozenset()
+def random_source(config):
+    """The `Source` of a student of random weights, or of chosen layers."""
+    return Source(Path("student"), "student", family_of(config).name, config, ArraysInMemory({}), WeightMap(arrays={}))

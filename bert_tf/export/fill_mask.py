@@ -80,7 +80,7 @@ def fill_mask(model, tokenizer, texts, top_k=5, sequence_length=None):
     """The most probable tokens at each [MASK] of the texts, by the code that is also served.
 
     Args:
-        model, tokenizer: what `load_pretrained` returns.
+        model, tokenizer: `objective` and `tokenizer` of what `bert_tf.load` returns.
         texts: list of str, each with one mask or several.
         top_k: guesses for each mask.
         sequence_length: what stands beyond so many tokens is not read; None: all positions of the model, at most 512.

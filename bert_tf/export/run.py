@@ -2,6 +2,7 @@
 
 import functools
 
+from bert_tf.checkpoints import LanguageModel, open_source
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.export.embedding import ServedEmbedding
@@ -10,10 +11,7 @@ from bert_tf.models.families import family_of
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.registry import resolve
 from bert_tf.tasks import TASKS
-from bert_tf.training.loading import is_finetuned, load_encoder, load_finetuned, load_with_objective, trained_length
 from bert_tf.training.precision import AUTO, choose
-from bert_tf.training.precision import precision as precision_scope
-from bert_tf.training.sources import open_source
 
 #: Tokens of the requests that a precision is chosen for: of a short text, and of a batch.
 REQUESTS = (16, 512)
@@ -59,36 +57,34 @@ def export_run(
         raise ConfigError(f"{run_directory} is no run directory; say where the export is written: output (--output)")
     if precision == AUTO:
         precision = choose(source.config, REQUESTS, stored=True)
-    module = served_module(run_directory, kind, sequence_length, precision, {"static": static} | options)
+    module = served_module(LanguageModel(source, precision), kind, sequence_length, {"static": static} | options)
     return write_saved_model(module, f"{run_directory}/export" if output is None else output, version)
 
 
-def served_module(run_directory, kind, sequence_length, precision, settings, finetuned_model=None):
-    """The `ServingModule` of a run.
+def served_module(opened, kind, sequence_length, settings):
+    """The `ServingModule` of a model.
 
     Args:
-        run_directory, kind, sequence_length: of `export_run`.
-        precision: "float32" or "mixed_bfloat16".
+        opened: `LanguageModel`.
+        kind, sequence_length: of `export_run`.
         settings: dict of `static` and the further options of `export_run`.
-        finetuned_model: what `load_finetuned` returned for the run, where the caller has it already.
 
     Raises:
         ConfigError, RunDirectoryError, DataError: as `export_run`.
     """
-    finetuned = finetuned_model is not None or is_finetuned(run_directory)
+    finetuned, run_directory = opened.source.task is not None, opened.path
     if finetuned:
-        task, model, tokenizer = finetuned_model or load_finetuned(run_directory, precision)
-        backbone = model.backbone
+        task, model = opened.task, opened.model
+        tokenizer, backbone = task.tokenizer, model.backbone
         name, served = task.kind, resolve(TASKS[task.kind].served)
         make = functools.partial(served.of_task, task, model) if served else None
         trained = task.config.sequence_length
     else:
-        loaded = load_with_objective(run_directory, precision)
-        model, backbone, tokenizer = loaded.objective, loaded.encoder, loaded.tokenizer
-        name = None if model is None else model.settings.name
+        tokenizer, name = opened.tokenizer, opened.objective_settings and opened.objective_settings.name
+        model, backbone = opened.objective if name else None, opened.backbone
         served = name and resolve(OBJECTIVES[name].served)
         make = functools.partial(served, model, tokenizer) if served else None
-        trained = trained_length(run_directory) if sequence_length is None else None
+        trained = opened.sequence_length
     possible = (served.kind or name,) if served else ()
     if backbone.structure != "encoder_decoder" or family_of(backbone.config).encoder_alone:
         possible += (EMBEDDING,)
@@ -106,9 +102,7 @@ def served_module(run_directory, kind, sequence_length, precision, settings, fin
     if kind not in possible:
         raise ConfigError(f"{run_directory} cannot be exported as '{kind}'{nearest(str(kind), possible)}")
     if kind == EMBEDDING:
-        if backbone.structure == "encoder_decoder":
-            with precision_scope(precision):
-                backbone, _ = load_encoder(run_directory, pooler=False)
+        backbone = opened.encoder if backbone.structure == "encoder_decoder" else backbone
         served, make = ServedEmbedding, functools.partial(ServedEmbedding, backbone, tokenizer)
     for name in settings:
         if name not in ("static", *served.options):

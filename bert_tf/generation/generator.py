@@ -53,7 +53,7 @@ class TextGenerator:
         stop_tokens: further tokens that end a text, spelled as in the vocabulary.
         allowed_tokens: the only tokens that may be generated, spelled as in the vocabulary; None for all.
         frame: of `PromptTokenizer`, which says which frame None means. A backbone alone does not know the frame of its
-            objective: `objective.frame(tokenizer)`, or what `load_for_generation` returns. The model of a task needs
+            objective: `objective.frame(tokenizer)`, or `bert_tf.load(path).frame`. The model of a task needs
             `task.frame`.
 
     Raises:

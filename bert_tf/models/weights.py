@@ -178,12 +178,11 @@ def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=
 
     Args:
         model: a built model, or a dict from variable path to variable.
-        arrays: mapping from source name to a NumPy array.
+        arrays: mapping from source name to a NumPy array: a dict, or `NamedArrays` of a file, each of which is read twice.
         weight_map: the family's `WeightMap`.
         partly: whether the source may hold parts that the model lacks, such as the heads beside
             the encoder.
-        other_heads: source names that may be left unused though the map does not know them, such
-            as "classifier.*".
+        other_heads: source names that may be left unused, whether the map knows them or not, such as "classifier.*".
         fresh: parts of the model (the first word of a path, such as "pooler") that keep their
             values where the source has nothing of them.
 
@@ -195,14 +194,14 @@ def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=
             differs, or a tied copy that is not equal. Lists all of them; nothing was assigned.
     """
     variables = by_path(model)
-    arrays = _taken_apart(arrays, weight_map)
-    sources = {weight_map.canonical(name): name for name in arrays}
+    pieces = _pieces(arrays, weight_map)
+    sources = {weight_map.canonical(name): name for name in pieces}
     for copy, original in weight_map.copies.items():
         if copy in sources and original not in sources:
             sources[original] = sources.pop(copy)
-    problems, values, ignored, unused = [], {}, [], []
-    if len(sources) != len(arrays):
-        twice = sorted(set(arrays) - set(sources.values()))
+    problems, fillings, ignored, unused = [], {}, [], []
+    if len(sources) != len(pieces):
+        twice = sorted(set(pieces) - set(sources.values()))
         problems.append(f"{twice} are there under two names")
     for source, given_name in sources.items():
         path, transposed = weight_map.target(source) or (None, False)
@@ -210,24 +209,23 @@ def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=
             ignored.append(given_name)
         elif source in weight_map.copies and path not in variables:
             original = weight_map.copies[source]
-            if np.array_equal(arrays[given_name], arrays[sources[original]]):
+            if np.array_equal(pieces[given_name](), pieces[sources[original]]()):
                 ignored.append(given_name)
             elif partly:
                 unused.append(given_name)
             else:
                 problems.append(f"'{given_name}' is not equal to '{original}', to which it is tied here")
         elif path in variables:
-            value = np.asarray(arrays[given_name])
-            values[path] = value.T if transposed else value
-            problems += _problems_of(given_name, values[path], path, variables[path])
-        elif path is None and any(fnmatch.fnmatchcase(source, head) for head in other_heads):
+            fillings[path] = (given_name, transposed)
+            problems += _problems_of(given_name, _read(pieces, *fillings[path]), path, variables[path])
+        elif any(fnmatch.fnmatchcase(source, head) for head in other_heads):
             unused.append(given_name)
         elif path is not None and partly and not weight_map.wants(path, variables):
             unused.append(given_name)
         else:
             problems.append(f"'{given_name}' has no place in this model")
-    filled_parts = {part_of(path) for path in values}
-    left = [path for path in variables if path not in values]
+    filled_parts = {part_of(path) for path in fillings}
+    left = [path for path in variables if path not in fillings]
     kept = [path for path in left if part_of(path) in fresh and part_of(path) not in filled_parts]
     for path in left:
         if path not in kept:
@@ -235,9 +233,14 @@ def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=
             problems.append(f"nothing fills '{path}'" + (f" ('{name[0]}' there)" if name else ""))
     if problems:
         raise DataError("the weights do not fit the model:\n  " + "\n  ".join(sorted(problems)))
-    for path, value in values.items():
-        variables[path].assign(value)
+    for path, filling in fillings.items():  # read again, so that never more than one is held beside the model
+        variables[path].assign(_read(pieces, *filling))
     return LoadReport(tuple(sorted(ignored)), tuple(sorted(unused)), tuple(sorted(kept)))
+
+
+def _read(pieces, name, transposed):
+    value = np.asarray(pieces[name]())
+    return value.T if transposed else value
 
 
 def _problems_of(name, value, path, variable):
@@ -304,14 +307,16 @@ def part_of(path):
     return path.split("/", 1)[0]
 
 
-def _taken_apart(arrays, weight_map):
-    """`arrays` with each stacked or joined one as several."""
+def _pieces(arrays, weight_map):
+    """Name -> function that reads it, with each stacked or joined array as several."""
     if not (weight_map.stacked or weight_map.joined or weight_map.convolutions):
-        return arrays
+        return {name: functools.partial(arrays.__getitem__, name) for name in arrays}
+    whole = functools.lru_cache(maxsize=1)(arrays.__getitem__)  # its parts are asked for one after the other
     result = {}
     for name in arrays:
-        array = np.asarray(arrays[name])
-        result |= {part: array[index] for part, index, _ in weight_map.parts(name, array.shape)}
+        shape = arrays.shapes[name] if hasattr(arrays, "shapes") else np.shape(arrays[name])
+        for part, index, _ in weight_map.parts(name, tuple(shape)):
+            result[part] = lambda name=name, index=index: np.asarray(whole(name))[index]
     return result
 
 

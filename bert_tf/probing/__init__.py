@@ -1,7 +1,7 @@
 """What a pretrained model has learned: words, stereotypes, layers, attention heads, trees; see README.md.
 
-    objective, tokenizer = load_pretrained("run")
-    scorer = text_scorer(objective, tokenizer)
+    model = bert_tf.load("run")
+    scorer = text_scorer(model.objective, model.tokenizer)
     run_cloze(scorer, read_cloze(CLOZE_SETS["english"]))["facts"].accuracy
 
 Names are imported when they are first used (PEP 562).

@@ -239,7 +239,7 @@ def text_scorer(objective, tokenizer, batch_size=32, hide="word"):
     encoder-decoders.
 
     Args:
-        objective, tokenizer: what `load_pretrained` returns.
+        objective, tokenizer: of what `bert_tf.load` returns.
         batch_size, hide: of the scorers.
 
     Raises:

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.backend import AdamW
+from bert_tf.backend.dtype_policy import dtype_policy
 from bert_tf.config import to_dict
 from bert_tf.registry import resolve
 from bert_tf.reporting.examples import findings_section
@@ -13,7 +14,6 @@ from bert_tf.reporting.markup import render
 from bert_tf.tasks import build_task, load_task
 from bert_tf.tasks.record import check_task as check_settings
 from bert_tf.testing.export import check_export
-from bert_tf.training.precision import precision
 
 FEATURES = {"token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool}
 
@@ -96,7 +96,7 @@ def _check_loss(task, model, examples, tolerance):
 
 
 def _check_bfloat16(task, model, encoder, examples):
-    with precision("mixed_bfloat16"):
+    with dtype_policy("mixed_bfloat16"):
         mixed = task.model(type(encoder).from_config(encoder.get_config() | {"dtype": "mixed_bfloat16"}))
     assert mixed.compute_dtype == "bfloat16"
     for variable, other in zip(mixed.weights, model.weights, strict=True):

@@ -8,13 +8,13 @@ from pathlib import Path
 from absl import logging
 
 from bert_tf import files
+from bert_tf.checkpoints import LanguageModel, open_source
 from bert_tf.remote import writes_to
 from bert_tf.reporting import guarded, write_report
 from bert_tf.reporting.records import BENCHMARK, RESULTS
 from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark  # noqa: F401
 from bert_tf.training.benchmark_results import DIAGNOSTICS, collect, read_diagnostics, record
 from bert_tf.training.finetuning import finetune
-from bert_tf.training.loading import load_finetuned
 from bert_tf.training.run_directory import FINISHED, RunDirectory
 
 SUBMISSION = "submission"
@@ -71,7 +71,8 @@ def _predict(benchmark, name, folder, output, batch_size):
             todo.append((part, path, lines))
     if not todo:
         return
-    task, model, _ = load_finetuned(output / name)
+    opened = LanguageModel(open_source(output / name))
+    task, model = opened.task, opened.model
     for part, path, lines in todo:
         if part.format:
             columns = dataclasses.replace(task.config.columns, format=part.format)

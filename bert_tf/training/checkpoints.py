@@ -24,14 +24,13 @@ from pathlib import Path
 import numpy as np
 from absl import logging
 from keras import ops
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from bert_tf import remote
 from bert_tf.config import nearest
 from bert_tf.errors import DataError, NonFiniteError, RunDirectoryError
 from bert_tf.files import atomic_folder, explain_disk_errors, list_folder, sha256
-from bert_tf.models.lora import merged
 from bert_tf.parsing import read_json_object
 
 _RANDOM_STATE = re.compile(r"(?:.*/)?seed_generator(?:_\d+)?/seed_generator_state")
@@ -136,7 +135,7 @@ class Checkpoints:
         )
 
     def read(self, use):
-        """Calls `use` with the path of the newest undamaged model file and returns its result.
+        """Calls `use` with the folder and the state of the newest undamaged checkpoint and returns its result.
 
         If the training process removes the file meanwhile, calls it again with the next newest.
 
@@ -150,7 +149,7 @@ class Checkpoints:
                     f"{self.folder.parent} has no complete checkpoint yet; run its training command again"
                 )
             try:
-                return use(found[0] / MODEL)
+                return use(*found)
             except (DataError, OSError):
                 if found[0] in self.all() or attempt == ATTEMPTS - 1:
                     raise
@@ -182,17 +181,8 @@ def write_state(folder, files, step, **state):
     (folder / STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
 
 
-def assign(variables, path, others_allowed=False, lora_scale=None):
+def assign(variables, path):
     """Sets every variable from the tensor of its path in a safetensors file.
-
-    Args:
-        variables: Keras variables; or a dict of them by the names of their tensors.
-        path: the file.
-        others_allowed: whether the file may hold tensors that no variable asks for, such as heads.
-        lora_scale: of a LoRA run, whose factors are added to the kernels; None for none.
-
-    Returns:
-        The names of the tensors that were not used.
 
     Raises:
         DataError: a variable has no tensor, one of another shape, or a tensor is left over.
@@ -201,16 +191,12 @@ def assign(variables, path, others_allowed=False, lora_scale=None):
         tensors = load_file(path)
     except (OSError, SafetensorError) as error:
         raise DataError(f"cannot read {path}: {error}") from None
-    if lora_scale is not None:
-        tensors = merged(tensors, lora_scale)
-    by_path = variables if isinstance(variables, dict) else _by_path(variables)
-    if others_allowed:  # a part of a model starts with random states of its own
-        by_path = {name: variable for name, variable in by_path.items() if not name.startswith("seed_generator/")}
+    by_path = _by_path(variables)
     missing = [name for name in by_path if name not in tensors]
     if missing:
         raise DataError(f"{path} has no tensor '{missing[0]}' ({len(missing)} missing){nearest(missing[0], tensors)}")
     unused = [name for name in tensors if name not in by_path]
-    if unused and not others_allowed:
+    if unused:
         raise DataError(f"{path} holds {len(unused)} tensors that are not in the model, e.g. '{unused[0]}'")
     for name, variable in by_path.items():
         if tuple(variable.shape) != tensors[name].shape:
@@ -219,13 +205,6 @@ def assign(variables, path, others_allowed=False, lora_scale=None):
             )
     for name, variable in by_path.items():
         variable.assign(tensors[name])
-    return unused
-
-
-def tensor_names(path):
-    """The names of the tensors in a safetensors file, as a set."""
-    with safe_open(path, framework="numpy") as file:
-        return set(file.keys())
 
 
 def _write(variables, path, step):

@@ -4,15 +4,14 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from bert_tf import config as configuration
-from bert_tf.checkpoints.saving import write_checkpoint, write_finetuned
+from bert_tf.checkpoints import LanguageModel, open_source, write_checkpoint
+from bert_tf.checkpoints.hugging_face import write_finetuned
+from bert_tf.checkpoints.published_tasks import longest_sequence, publish
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_folder
 from bert_tf.models.families import describe
 from bert_tf.training.checkpoints import MODEL, write_state
-from bert_tf.training.loading import load_finetuned_from, load_from, objective_of
-from bert_tf.training.published_tasks import longest_sequence, publish
 from bert_tf.training.run_directory import CONFIG, RunDirectory
-from bert_tf.training.sources import open_source
 
 
 def import_run(path, run_directory, family=None, encoder_only=False):
@@ -29,66 +28,66 @@ def import_run(path, run_directory, family=None, encoder_only=False):
         encoder_only: leaves out the heads; otherwise they are converted too.
 
     Returns:
-        The `Loaded` that was written.
+        The `LanguageModel` that was written.
 
     Raises:
         ConfigError, DataError: as `bert_tf.load`; also a fine-tuned model of a task that this library does not have.
         RunDirectoryError: the folder holds something, or cannot be written.
     """
-    return convert(path, run_directory, "run", family, encoder_only)
+    return convert(path, run_directory, "run", family, encoder_only)[1]
 
 
 def convert(path, output, to, family=None, encoder_only=False):
-    """Reads a model and writes it as `to`: "run" or a format of `write_checkpoint`; see `import_run` and `bert_tf.save`.
+    """Reads a model and writes it as `to`: "run" or another format; see `import_run` and `bert_tf.save`.
 
     A fine-tuned model is written with the head of its task, as "run" or "hf".
+
+    Returns:
+        (the Keras model that was written, the `LanguageModel` that it is of).
     """
-    source = open_source(path, family)
-    if source.is_finetuned and not encoder_only:
-        return _convert_finetuned(source, output, to)
-    settings = None if encoder_only else objective_of(source)
-    if settings and to != "run":
-        settings = settings.publishable()
-    try:
-        loaded = load_from(source, settings)
-    except DataError as error:
-        if settings is None:
-            raise
-        raise DataError(f"{error}\n  to convert the encoder without its heads, add --encoder-only") from None
-    model = loaded.objective or loaded.encoder
+    opened = LanguageModel(open_source(path, family))
+    if opened.source.task is not None and not encoder_only:
+        return _convert_finetuned(opened, output, to)
+    settings = None if encoder_only else opened.objective_settings
+    if settings is None:
+        model = opened.backbone
+    else:
+        try:
+            model = opened.make_objective(settings if to == "run" else settings.publishable())
+        except DataError as error:
+            raise DataError(f"{error}\n  to convert the encoder without its heads, add --encoder-only") from None
     if to != "run":
-        write_checkpoint(model, loaded.tokenizer, output, to)
-        return loaded
+        write_checkpoint(model, opened.tokenizer, output, to)
+        return model, opened
     record = {
-        "model": describe(loaded.encoder.config),
-        "data": {"sequence_length": longest_sequence(loaded.encoder.config)},
+        "model": describe(opened.config),
+        "data": {"sequence_length": longest_sequence(opened.config)},
         "imported_from": str(path),
-        "objective": {} if loaded.objective is None else configuration.to_dict(loaded.objective.settings),
+        "objective": {} if settings is None else configuration.to_dict(settings),
     }
-    write_run(output, record, loaded.tokenizer, {v.path: np.ascontiguousarray(v) for v in model.weights})
-    return loaded
+    write_run(output, record, opened.tokenizer, {v.path: np.ascontiguousarray(v) for v in model.weights})
+    return model, opened
 
 
-def _convert_finetuned(source, output, to):
+def _convert_finetuned(opened, output, to):
     """Writes a fine-tuned model with the head of its task; see `convert`."""
     if to not in ("run", "hf"):
         raise ConfigError(
-            f"{source.path} is a fine-tuned model, and the head of its task cannot be written as '{to}'; to convert only its "
+            f"{opened.path} is a fine-tuned model, and the head of its task cannot be written as '{to}'; to convert only its "
             "encoder, add --encoder-only (encoder_only=True). To serve the whole model, use 'bert-tf export'"
         )
-    loaded = load_finetuned_from(source)
-    task, model = loaded.task, loaded.task_model
+    task, model = opened.task, opened.model
     if to == "hf":
-        published, arrays = publish(task, model, source.path)
+        published, arrays = publish(task, model, opened.path)
         write_finetuned(model.backbone, arrays, published, task.tokenizer, output)
-        return loaded
+        return model, opened
     record = {
         "model": describe(model.backbone.config),
         "task": configuration.to_dict(task.config),
-        "imported_from": str(source.path),
+        "imported_from": str(opened.path),
     }
     write_run(output, record, task.tokenizer, {v.path: np.ascontiguousarray(v) for v in model.variables}, task=task)
-    return loaded
+    return model, opened
 
 
 def write_run(output, record, tokenizer, tensors, step=0, task=None):

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from bert_tf import config as configuration
 from bert_tf import files, interrupts
+from bert_tf.backend.dtype_policy import dtype_policy
 from bert_tf.backend.tensorflow.tpu import is_tpu
 from bert_tf.errors import NonFiniteError
 from bert_tf.interrupts import Interrupted
@@ -32,7 +33,7 @@ from bert_tf.training.freezing import Freezing
 from bert_tf.training.layer_decay import set_layer_decay
 from bert_tf.training.learning import FromLabels
 from bert_tf.training.optimization import make_optimizer, make_schedule, sampled
-from bert_tf.training.precision import precision, resolve
+from bert_tf.training.precision import resolve
 from bert_tf.training.run_directory import CONFIG, FINISHED, METRICS, SUMMARY, Finished, RunDirectory
 from bert_tf.training.strategies import (
     check_agreement,
@@ -149,7 +150,7 @@ def _finetune_once(config, run, folder, task, data, strategy, begin, learning):
 def _train_and_measure(config, run, folder, task, data, strategy, begin, writes, learning):
     """Trains and returns the content of finished.json. Only the chief writes, and evaluates the test file."""
     train, examples, dev, test = config.train, learning.examples(data), data["dev"], data.get("test")
-    with strategy.scope(), precision(train.precision):
+    with strategy.scope(), dtype_policy(train.precision):
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
         model = learning.make_model(task, train)
         steps = task.steps_per_epoch(examples, train.batch_size, static_shapes=is_tpu(strategy))

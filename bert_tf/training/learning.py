@@ -2,12 +2,13 @@
 
 import dataclasses
 
+from bert_tf.checkpoints import open_source
 from bert_tf.hub import local_file
+from bert_tf.models.families import build_encoder
 from bert_tf.tasks import build_task
 from bert_tf.tasks.frozen_outputs import keep_frozen_outputs
 from bert_tf.training import inputs
-from bert_tf.training.loading import finetuning_dropout, load_encoder, load_head, load_new_encoder, new_config
-from bert_tf.training.sources import identity_of, open_source
+from bert_tf.training.starting import copy_token_table, fill_head, finetuning_dropout, new_config, with_dropout
 
 
 class FromLabels:
@@ -17,7 +18,7 @@ class FromLabels:
         config: `FinetuneConfig`.
 
     Attributes:
-        source: where the model is from: it has `config`, `parts` and `tokenizer()`, as what `open_source` returns.
+        source: where the model is from, of `open_source`.
         whole: whether the task is trained on the whole of an encoder-decoder, and not on the encoder alone.
         trains_head: whether the head of the task is trained, so that the dev metric can choose the best epoch and seed.
     """
@@ -34,7 +35,7 @@ class FromLabels:
 
     def make_task(self):
         """The `Task`, before a file is read."""
-        task = build_task(self.config.task, self.source.tokenizer())
+        task = build_task(self.config.task, self.source.tokenizer)
         self.whole = task.whole
         return task
 
@@ -48,19 +49,21 @@ class FromLabels:
 
     def identities(self):
         """What the run is trained on, for `inputs`: setting -> (its value, its identity)."""
-        return self._identities_of_files() | {"init_from": (self.config.init_from, identity_of(self.source))}
+        return self._identities_of_files() | {"init_from": (self.config.init_from, self.source.identity())}
 
     def make_model(self, task, train):
         """The model of the task, its weights set as far as they are pretrained; `train` is of one seed."""
-        path, new = self.config.init_from, self.config.encoder
-        pooler = task.needs_pooler(self.model_config)
-        if new:
-            return task.model(load_new_encoder(path, new, trained=train.pretrained, pooler=pooler)[0])
-        dropout = finetuning_dropout(path) if train.dropout is None else train.dropout
-        encoder, _ = load_encoder(path, trained=train.pretrained, pooler=pooler, dropout=dropout, whole=self.whole)
-        model = task.model(encoder)
+        source, config = self.source, self.model_config
+        pooler = task.needs_pooler(config)
+        if self.config.encoder:
+            encoder = build_encoder(config, pooler=pooler)
+            if train.pretrained:
+                copy_token_table(encoder, source, "encoder")
+            return task.model(encoder)
+        config = with_dropout(config, finetuning_dropout(source) if train.dropout is None else train.dropout)
+        model = task.model(source.make_encoder(config, pooler, train.pretrained))
         if train.pretrained and not task.config.reinitialize_layers:
-            load_head(model, path)
+            fill_head(model, source)
         return model
 
     def make_trained(self, model):

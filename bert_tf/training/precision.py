@@ -6,19 +6,16 @@ bfloat16 products take half the time of float32's on some CPUs (AMD Zen 4, Intel
 So `precision: auto` measures.
 """
 
-import contextlib
 import dataclasses
 import statistics
 import sys
 import time
 from pathlib import Path
 
-import keras
 import tensorflow as tf
 
 from bert_tf.backend.tensorflow.kernels import product
 from bert_tf.backend.tensorflow.tpu import is_tpu
-from bert_tf.errors import ConfigError
 from bert_tf.training.strategies import is_chief, of_chief
 
 AUTO, FLOAT32, BFLOAT16 = "auto", "float32", "mixed_bfloat16"
@@ -31,19 +28,6 @@ GAIN = 1.1
 #: Multiplications of a timed product; larger batches are timed on some of their rows.
 _LARGEST_PRODUCT = 2**28
 _SECONDS = 0.2
-
-
-@contextlib.contextmanager
-def precision(name):
-    """Makes layers that are created in this block compute in `name`; their variables stay float32."""
-    if name not in PRECISIONS:
-        raise ConfigError(f"precision is '{name}'; it must be one of {', '.join(PRECISIONS)}")
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(name)
-    try:
-        yield
-    finally:
-        keras.config.set_dtype_policy(before)
 
 
 def resolve(config, run, strategy, model_config, rows):

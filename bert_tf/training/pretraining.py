@@ -9,6 +9,8 @@ import tensorflow as tf
 from absl import logging
 
 from bert_tf import files, interrupts
+from bert_tf.backend.dtype_policy import dtype_policy
+from bert_tf.checkpoints import open_source
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.objectives.registry import OBJECTIVES
@@ -17,12 +19,12 @@ from bert_tf.reporting import guarded, keep_findings, write_report
 from bert_tf.training import inputs
 from bert_tf.training.baselines import unigram
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.loading import initialize, initialize_embeddings
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.optimization import make_optimizer
-from bert_tf.training.precision import precision, resolve
+from bert_tf.training.precision import resolve
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining  # noqa: F401
 from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.starting import initialize, initialize_embeddings
 from bert_tf.training.strategies import check_agreement, explain_lost_workers, feed, feed_batches, is_chief, strategy_of
 from tfrecords.reading.reader import ShardReader, shards_tokenizer
 from tfrecords.shards.manifest import Manifest
@@ -117,7 +119,7 @@ def _identities(config, reader):
 def _objective(config, model_config, tokenizer, run, strategy, teaching):
     """The compiled objective, restored or initialised; the state of its checkpoint, of step 0 where there is none."""
     train = config.train
-    with strategy.scope(), precision(train.precision):
+    with strategy.scope(), dtype_policy(train.precision):
         keras.utils.set_random_seed(train.seed)  # initial weights
         backbone = build_encoder(model_config, pooler=config.objective.needs_pooler)
         objective = OBJECTIVES[config.objective.name].model_class.from_settings(backbone, config.objective)
@@ -138,9 +140,9 @@ def _objective(config, model_config, tokenizer, run, strategy, teaching):
         if teaching:
             teaching.start(objective)
         if train.init_from:
-            initialize(objective, tokenizer, train.init_from, fresh=train.init_fresh)
+            initialize(objective, tokenizer, open_source(train.init_from), fresh=train.init_fresh)
         if train.init_embeddings_from:
-            initialize_embeddings(objective, tokenizer, train.init_embeddings_from)
+            initialize_embeddings(objective, tokenizer, open_source(train.init_embeddings_from))
     return trained, {"step": 0}
 
 

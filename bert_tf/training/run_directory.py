@@ -27,7 +27,7 @@ from bert_tf.parsing import bare_name, brief
 from bert_tf.reporting.records import CONFIG, FINISHED, METRICS, SUMMARY, Finished, Summary, read_metrics  # noqa: F401
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import inputs
-from bert_tf.training.checkpoints import Checkpoints, assign
+from bert_tf.training.checkpoints import Checkpoints
 
 TOKENIZER = "tokenizer"
 CHECKSUMS = "checksums.json"
@@ -135,12 +135,11 @@ class RunDirectory:
             raise RunDirectoryError(f"{self.path / CONFIG} {holds} {name}; restore the file from a copy")
         return section
 
-    def assign(self, variables, others_allowed=False):
-        """`assign` from the newest undamaged checkpoint. LoRA's factors are added to the kernels beside them."""
+    def lora_scale(self):
+        """What the product of LoRA's factors is multiplied with, alpha / rank; None for a run without them."""
         train = self.config().get("train") or {}
         rank = train.get("lora_rank")
-        scale = rank and (train.get("lora_alpha") or rank) / rank
-        return self.checkpoints.read(lambda file: assign(variables, file, others_allowed, lora_scale=scale))
+        return rank and (train.get("lora_alpha") or rank) / rank
 
     def tokenizer(self):
         """The run's tokenizer; raises RunDirectoryError if its files were changed since they were saved."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bert_tf import config as configuration
 from bert_tf import files
+from bert_tf.checkpoints import open_source
 from bert_tf.errors import ConfigError, DataError, NonFiniteError
 from bert_tf.hub import is_address
 from bert_tf.parsing import brief, read_json_object
@@ -26,7 +27,6 @@ from bert_tf.training.grid import finetune_grid
 from bert_tf.training.grid_config import Grid
 from bert_tf.training.pretraining import pretrain
 from bert_tf.training.run_directory import SUMMARY, Summary
-from bert_tf.training.sources import open_source
 from bert_tf.training.study_config import StudyConfig  # noqa: F401
 from bert_tf.training.study_plan import build_shards, plan
 from tfrecords.writing.writer import write_shards

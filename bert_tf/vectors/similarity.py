@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import spearmanr
 
+from bert_tf.checkpoints import open_source
 from bert_tf.config import nearest
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
 from bert_tf.parsing import brief, parse_number
-from bert_tf.training.loading import load
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,11 +44,11 @@ class WordTable:
         Raises:
             RunDirectoryError, DataError, ConfigError: as `bert_tf.load`.
         """
-        loaded = load(path)
-        tokenizer = loaded.tokenizer
+        source = open_source(path)
+        tokenizer = source.tokenizer
         special = set(tokenizer.special_tokens)
         ids = [i for i, token in enumerate(tokenizer.vocabulary) if token not in special]
-        table = np.asarray(loaded.encoder.embedding_table)[ids]
+        table = np.asarray(source.make_encoder().embedding_table)[ids]
         # Without accents a vocabulary holds Hangul as its letters: shown, and looked up, as it is typed.
         words = {i: unicodedata.normalize("NFC", tokenizer.vocabulary[i]) for i in ids}
 

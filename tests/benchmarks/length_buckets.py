@@ -20,14 +20,16 @@ ROWS = 32
 def encoder_and_tokenizer(a):
     import keras
 
+    from bert_tf.checkpoints import open_source
     from bert_tf.models.bert.config import BertConfig
     from bert_tf.models.bert.model import BertEncoder
     from bert_tf.tokenizers import train_wordpiece
-    from bert_tf.training.loading import load_encoder
+    from bert_tf.training.starting import with_dropout
 
     keras.config.set_dtype_policy("mixed_bfloat16")
     if a.init_from:
-        return load_encoder(a.init_from, dropout=0.1)
+        source = open_source(a.init_from)
+        return source.make_encoder(with_dropout(source.config, 0.1)), source.tokenizer
     lines = (SAMPLES / "reviews_train.tsv").read_text(encoding="utf-8").splitlines()
     return BertEncoder(BertConfig(8000, 256, 4, 4, 1024)), train_wordpiece(lines, 8000, lowercase=True)
 

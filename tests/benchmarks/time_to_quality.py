@@ -94,11 +94,12 @@ def train_peer(a, name, tokenizer, minutes, folder):
 
 def judge(a, folder):
     """Held-out loss and tasks of the model in folder/model."""
-    from bert_tf.training.loading import load_pretrained
+    import bert_tf
     from tfrecords import MaskedLMCorruption, MaskingConfig, ShardReader
 
     model = folder / "model"
-    objective, tokenizer = load_pretrained(model)
+    opened = bert_tf.load(model)
+    objective, tokenizer = opened.objective, opened.tokenizer
     objective.compile()
     reader = ShardReader(a.output / "held_out", tokenizer)
     corrupt = MaskedLMCorruption(tokenizer, MaskingConfig())

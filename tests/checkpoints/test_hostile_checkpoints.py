@@ -13,8 +13,8 @@ from published_models import copy_of
 from safetensors.numpy import load_file, save_file
 
 import bert_tf
-from bert_tf.checkpoints import open_checkpoint
-from bert_tf.checkpoints.tensorflow1 import recognize
+from bert_tf.checkpoints import open_source
+from bert_tf.checkpoints.tensorflow1 import prefix_of
 from bert_tf.errors import ConfigError, DataError, UserError
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
@@ -28,11 +28,11 @@ def test_an_index_maps_names_to_files_of_its_folder(tmp_path):
     for file in ("/etc/hostname", "../bert/model.safetensors", "a/b", "..", "", None, 3, ["x"]):
         path.write_text(json.dumps({"weight_map": known | {next(iter(known)): file}}))
         with pytest.raises(DataError, match="must be the name of a file in the same folder"):
-            open_checkpoint(folder)
+            open_source(folder)
     for weight_map in (None, [], "model.safetensors", 3):
         path.write_text(json.dumps({"weight_map": weight_map}))
         with pytest.raises(DataError, match="weight_map must map the names of tensors to files"):
-            open_checkpoint(folder)
+            open_source(folder)
 
 
 def test_files_that_a_tokenizer_config_names_are_not_opened(tmp_path):
@@ -40,7 +40,7 @@ def test_files_that_a_tokenizer_config_names_are_not_opened(tmp_path):
     config = json.loads((folder / "tokenizer_config.json").read_text())
     names = {"tokenizer_file": "/dev/zero", "special_tokens_map_file": "../../x", "name_or_path": "/dev/zero"}
     (folder / "tokenizer_config.json").write_text(json.dumps(config | names))
-    assert open_checkpoint(folder).tokenizer().fingerprint == open_checkpoint(FIXTURES / "bert").tokenizer().fingerprint
+    assert open_source(folder).tokenizer.fingerprint == open_source(FIXTURES / "bert").tokenizer.fingerprint
 
 
 def test_the_latest_checkpoint_is_one_of_the_folder(tmp_path):
@@ -53,9 +53,9 @@ def test_the_latest_checkpoint_is_one_of_the_folder(tmp_path):
     for name in (str(elsewhere / "bert_model.ckpt"), "../elsewhere/bert_model.ckpt", "s3://x/bert_model.ckpt", "no"):
         (folder / "checkpoint").write_text(f'model_checkpoint_path: "{name}"\n')
         with pytest.raises(DataError, match="holds several checkpoints .*; name one of them"):
-            recognize(folder)
+            prefix_of(folder)
     (folder / "checkpoint").write_text('model_checkpoint_path: "other.ckpt"\n')
-    assert recognize(folder)[2] == folder / "other.ckpt"
+    assert prefix_of(folder) == folder / "other.ckpt"
 
 
 SIZES = [
@@ -83,7 +83,7 @@ def test_sizes_are_held_against_the_file_before_anything_is_built(tmp_path, name
     folder = copy_of(name, tmp_path / name, **changes)
     begin = time.process_time()
     with pytest.raises(UserError, match=message):
-        bert_tf.load(folder)
+        _ = bert_tf.load(folder).backbone
     assert time.process_time() - begin < 2
 
 
@@ -93,12 +93,12 @@ def test_a_tensorflow_checkpoint_cannot_claim_more_than_it_holds(tmp_path):
     data = next(folder.glob("*.data-*"))
     data.write_bytes(data.read_bytes()[:100])
     with pytest.raises(DataError, match="is cut off: '.*' claims the shape"):
-        open_checkpoint(folder)
+        open_source(folder)
     settings = json.loads((FIXTURES / "garden_encoder" / "bert_config.json").read_text())
     shutil.copy(FIXTURES / "garden_encoder" / data.name, data)
     (folder / "bert_config.json").write_text(json.dumps(settings | {"vocab_size": 9_000_000}))
     with pytest.raises(DataError, match="asks for 2 layers and at least"):
-        open_checkpoint(folder)
+        open_source(folder)
 
 
 @pytest.mark.parametrize("change, message", [
@@ -114,7 +114,7 @@ def test_weights_are_finite_floating_point_numbers(tmp_path, change, message):
     arrays[name] = change(arrays[name])
     save_file(arrays, folder / "model.safetensors")
     with pytest.raises(DataError, match=f"'{name}' .*{message}"):
-        bert_tf.load(folder)
+        _ = bert_tf.load(folder).backbone
 
 
 def test_weights_of_tensorflow_are_finite_too(tmp_path):
@@ -122,7 +122,7 @@ def test_weights_of_tensorflow_are_finite_too(tmp_path):
     loaded.encoder.weights[3].assign(tf.fill(loaded.encoder.weights[3].shape, float("inf")))
     bert_tf.save(loaded.encoder, loaded.tokenizer, tmp_path / "tf1", format="tf1")
     with pytest.raises(DataError, match="'bert/.*' holds NaN or infinity"):
-        bert_tf.load(tmp_path / "tf1")
+        _ = bert_tf.load(tmp_path / "tf1").backbone
 
 
 @pytest.mark.parametrize("name, changes", [
@@ -141,7 +141,7 @@ def test_weights_of_tensorflow_are_finite_too(tmp_path):
 ], ids=str)  # fmt: skip
 def test_settings_of_the_wrong_type(tmp_path, name, changes):
     with pytest.raises(ConfigError, match=rf"(?s)config.json.*({next(iter(changes))}|num_groups)"):
-        open_checkpoint(copy_of(name, tmp_path / name, **changes))
+        open_source(copy_of(name, tmp_path / name, **changes))
 
 
 def test_labels_without_names_are_few(tmp_path):
@@ -149,7 +149,7 @@ def test_labels_without_names_are_few(tmp_path):
         changes = {"architectures": ["BertForSequenceClassification"], "num_labels": count}
         folder = copy_of("bert", tmp_path / str(count), **changes)
         with pytest.raises(ConfigError, match="num_labels is .*; it must be an integer from 1 to 100,000"):
-            open_checkpoint(folder).task()
+            _ = bert_tf.load(folder).task
 
 
 def test_the_longest_length_is_written(tmp_path):
@@ -158,4 +158,4 @@ def test_the_longest_length_is_written(tmp_path):
         bert_tf.save(loaded.encoder, loaded.tokenizer, tmp_path / name)
         config = json.loads((tmp_path / name / "tokenizer_config.json").read_text())
         assert config.get("model_max_length") == longest
-        assert open_checkpoint(tmp_path / name).tokenizer().fingerprint == loaded.tokenizer.fingerprint
+        assert open_source(tmp_path / name).tokenizer.fingerprint == loaded.tokenizer.fingerprint

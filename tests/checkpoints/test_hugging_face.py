@@ -10,7 +10,7 @@ from published_models import assert_same_tensors, assert_same_weights, copy_of
 from safetensors.numpy import load_file, save_file
 
 import bert_tf
-from bert_tf.checkpoints import open_checkpoint
+from bert_tf.checkpoints import open_source
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.models import BertConfig, ElmoConfig, build_config, build_encoder
 
@@ -54,10 +54,9 @@ def test_the_encoder(name):
     golden, (family, unused) = expected(name), CASES[name]
     loaded = bert_tf.load(FIXTURES / name)
     assert loaded.family == family
-    assert loaded.objective is None
+    ours, real = np.asarray(loaded.backbone(inputs(golden))["sequence_output"]), golden["padding_mask"]
     assert {n.split(".")[0] for n in loaded.report.unused} == unused
     assert loaded.report.fresh == ()
-    ours, real = np.asarray(loaded.encoder(inputs(golden))["sequence_output"]), golden["padding_mask"]
     assert relative_error(ours[real], golden["sequence_output"][real]) < 1e-5
     assert loaded.tokenizer.encode(SENTENCE) == golden["sentence_ids"].tolist()
 
@@ -65,7 +64,7 @@ def test_the_encoder(name):
 @pytest.mark.parametrize("name", WITH_HEADS)
 def test_the_pretraining_model_there_and_back(name, tmp_path):
     golden = expected(name)
-    loaded = bert_tf.load(FIXTURES / name, pretraining=True)
+    loaded = bert_tf.load(FIXTURES / name)
     assert loaded.report.unused == loaded.report.fresh == ()
     features = inputs(golden)
     rows, length = features["token_ids"].shape
@@ -92,7 +91,7 @@ def test_the_pretraining_model_there_and_back(name, tmp_path):
     config = json.loads((tmp_path / "written" / "config.json").read_text())
     original = json.loads((FIXTURES / name / "config.json").read_text())
     assert config["architectures"] == original["architectures"]
-    again = bert_tf.load(tmp_path / "written", pretraining=True)
+    again = bert_tf.load(tmp_path / "written")
     assert again.encoder.config == loaded.encoder.config
     assert again.tokenizer.fingerprint == loaded.tokenizer.fingerprint
     assert_same_weights(loaded.objective, again.objective)
@@ -107,30 +106,32 @@ def test_a_bare_encoder_is_written_without_the_prefix(tmp_path):
 
 def test_fresh_parts_are_asked_for_and_named():
     with pytest.raises(DataError, match=r"no pretraining head, as after fine-tuning; .* fresh=\('masked_lm_head',\)"):
-        bert_tf.load(FIXTURES / "bert_bare", pretraining=True)
-    loaded = bert_tf.load(FIXTURES / "bert_bare", pretraining=True, fresh=("masked_lm_head",))
+        _ = bert_tf.load(FIXTURES / "bert_bare").objective
+    loaded = bert_tf.load(FIXTURES / "bert_bare", fresh=("masked_lm_head",))
     assert {path.split("/")[0] for path in loaded.report.fresh} == {"masked_lm_head"}
     assert len(loaded.report.fresh) == 5
     with pytest.raises(DataError, match="nothing fills 'pooler/dense/kernel' .'bert.pooler.dense.weight' there"):
-        bert_tf.load(FIXTURES / "bert_sharded", pooler=True)
+        _ = bert_tf.load(FIXTURES / "bert_sharded", pooler=True).backbone
     assert bert_tf.load(FIXTURES / "bert_sharded", pooler=True, fresh=("pooler",)).encoder.pooler
     with pytest.raises(ConfigError, match="fresh names 'poler'; did you mean 'pooler'"):
-        bert_tf.load(FIXTURES / "bert_bare", fresh=("poler",))
+        _ = bert_tf.load(FIXTURES / "bert_bare", fresh=("poler",)).backbone
 
 
 def test_what_load_and_save_take(tmp_path):
     for arguments, message in (
         ({"output_hidden_state": True}, "no argument 'output_hidden_state' .*; did you mean 'output_hidden_states'"),
-        ({"pretraining": "pooler"}, "pretraining is 'pooler'; it must be True or False"),
-        ({"fresh": "pooler"}, r"fresh is 'pooler', which is no list of parts; give \('pooler',\)"),
+        ({"pooler": "yes"}, "pooler is 'yes'; it must be True or False"),
+        ({"fresh": "pooler"}, r"fresh is 'pooler', one text; give a list of parts, \('pooler',\)"),
     ):
         with pytest.raises(ConfigError, match=message):
-            bert_tf.load(FIXTURES / "bert", **arguments)
+            _ = bert_tf.load(FIXTURES / "bert", **arguments).backbone
     message = "bert/config.json is one file of a model; give the folder, .*checkpoints/bert$"
     with pytest.raises(DataError, match=message):
-        bert_tf.load(FIXTURES / "bert" / "config.json")
+        _ = bert_tf.load(FIXTURES / "bert" / "config.json").backbone
     loaded = bert_tf.load(FIXTURES / "bert")
-    with pytest.raises(ConfigError, match="its first argument is a Loaded, give the `encoder` or the `objective`"):
+    with pytest.raises(
+        ConfigError, match="its first argument is a LanguageModel, give the `encoder` or the `objective`"
+    ):
         bert_tf.save(loaded, loaded.tokenizer, tmp_path / "saved")
 
 
@@ -138,7 +139,7 @@ def test_every_setting_is_understood_or_named(tmp_path):
     changes = {"position_embedding_type": "relative_key", "is_decoder": True, "hidden_act": "mish", "scale": 2,
                "hidden_size": ...}  # fmt: skip
     with pytest.raises(ConfigError) as error:
-        bert_tf.load(copy_of("bert", tmp_path / "a", **changes))
+        _ = bert_tf.load(copy_of("bert", tmp_path / "a", **changes)).backbone
     assert str(error.value).splitlines()[1:] == [
         "  'hidden_size' is missing",
         "  'scale' (2) is not understood",
@@ -154,7 +155,7 @@ def test_every_setting_is_understood_or_named(tmp_path):
     ):
         folder = copy_of("bert", tmp_path / f"{key}-{value}", **{key: value})
         with pytest.raises(ConfigError, match=message):
-            bert_tf.load(folder)
+            _ = bert_tf.load(folder).tokenizer
     folder = copy_of("bert_bare", tmp_path / "span", model_type=...)
     assert bert_tf.load(folder, family="spanbert").family == "spanbert"
 
@@ -162,39 +163,39 @@ def test_every_setting_is_understood_or_named(tmp_path):
 def test_another_summary_than_xlnets_is_refused(tmp_path):
     for key, value in (("summary_type", "mean"), ("summary_activation", "relu"), ("summary_use_proj", False)):
         with pytest.raises(ConfigError, match=rf"{key} is {value!r}; only .* is supported"):
-            bert_tf.load(copy_of("xlnet", tmp_path / key, **{key: value}))
+            _ = bert_tf.load(copy_of("xlnet", tmp_path / key, **{key: value})).backbone
         assert bert_tf.load(copy_of("xlnet", tmp_path / f"without {key}", **{key: ...})).family == "xlnet"
 
 
 def test_weights_that_do_not_fit(tmp_path):
     folder = copy_of("bert", tmp_path / "layers", num_hidden_layers=1)
     with pytest.raises(DataError, match=r"'bert.encoder.layer.1.output.dense.bias' has no place in this model"):
-        bert_tf.load(folder)
+        _ = bert_tf.load(folder).objective
     folder = copy_of("bert", tmp_path / "missing", num_hidden_layers=3)
     with pytest.raises(DataError, match="nothing fills 'transformer_layer_2/attention/"):
-        bert_tf.load(folder)
+        _ = bert_tf.load(folder).objective
     folder = copy_of("bert", tmp_path / "strange")
     arrays = load_file(folder / "model.safetensors")
     save_file(arrays | {"bert.extra": np.zeros(2, "float32")}, folder / "model.safetensors")
     with pytest.raises(DataError, match="'bert.extra' has no place in this model"):
-        bert_tf.load(folder)
+        _ = bert_tf.load(folder).objective
     (folder / "model.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0broken")
     with pytest.raises(DataError, match="cannot read .*model.safetensors"):
-        bert_tf.load(folder)
+        _ = bert_tf.load(folder).objective
 
 
 def test_what_cannot_be_opened_says_how_to_mend_it(tmp_path):
     folder = copy_of("bert", tmp_path / "bin")
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     with pytest.raises(DataError, match="is a pickle, .* convert it .*: python -c .*save_file"):
-        bert_tf.load(folder)
+        _ = bert_tf.load(folder).objective
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="is not a checkpoint: it has neither config.json"):
-        bert_tf.load(tmp_path / "empty")
+    with pytest.raises(DataError, match="holds no model: it has none of .*config.json"):
+        _ = bert_tf.load(tmp_path / "empty").backbone
     folder = copy_of("bert_sharded", tmp_path / "shards")
     (folder / "model-00002-of-00003.safetensors").unlink()
     with pytest.raises(DataError, match="there is no file .*model-00002-of-00003.safetensors"):
-        bert_tf.load(folder)
+        _ = bert_tf.load(folder).objective
 
 
 @pytest.mark.parametrize("wrapper", ["module.", "_orig_mod.", "_orig_mod.module.", "model."])
@@ -204,13 +205,13 @@ def test_what_a_wrapper_puts_before_every_name(wrapper, tmp_path):
         folder = copy_of(name, tmp_path / name)
         arrays = load_file(folder / "model.safetensors")
         save_file({wrapper + key: array for key, array in arrays.items()}, folder / "model.safetensors")
-        loaded = bert_tf.load(folder, pretraining=True)
+        loaded = bert_tf.load(folder)
         assert loaded.report.unused == loaded.report.fresh == ()
-        assert_same_weights(loaded.objective, bert_tf.load(FIXTURES / name, pretraining=True).objective)
+        assert_same_weights(loaded.objective, bert_tf.load(FIXTURES / name).objective)
         some = {wrapper + key if i else key: array for i, (key, array) in enumerate(arrays.items())}
         save_file(some, folder / "model.safetensors")
         with pytest.raises(DataError, match=f"'{wrapper}.*' has no place in this model"):
-            bert_tf.load(folder, pretraining=True)
+            _ = bert_tf.load(folder).objective
 
 
 @pytest.mark.parametrize(
@@ -247,7 +248,7 @@ def test_half_precision_and_tied_copies(tmp_path):
     half = {n: a.astype("float16") for n, a in arrays.items()}
     half["cls.predictions.decoder.weight"] = half["bert.embeddings.word_embeddings.weight"]
     save_file(half, folder / "model.safetensors")
-    loaded = bert_tf.load(folder, pretraining=True)
+    loaded = bert_tf.load(folder)
     assert loaded.report.ignored == ("cls.predictions.decoder.weight",)
     np.testing.assert_array_equal(loaded.encoder.embedding_table, np.asarray(whole).astype("float16").astype("float32"))
 
@@ -272,7 +273,7 @@ def test_nothing_is_overwritten_and_nothing_half_written(tmp_path):
     (tmp_path / "full" / "note").write_text("mine")
     with pytest.raises(RunDirectoryError, match="is not an empty folder"):
         bert_tf.save(loaded.encoder, loaded.tokenizer, tmp_path / "full")
-    with pytest.raises(ConfigError, match="no format 'tf'; did you mean 'tf1'"):
+    with pytest.raises(ConfigError, match="'format' is 'tf'; did you mean 'tf1'"):
         bert_tf.save(loaded.encoder, loaded.tokenizer, tmp_path / "other", format="tf")
 
     class Broken:
@@ -293,7 +294,7 @@ def test_published_files_are_float32_whatever_the_model_computes_in(format, dtyp
         config = BertConfig(9, 4, num_layers=1, num_heads=2, intermediate_size=6, max_positions=5)
     model = build_encoder(config, dtype=dtype)
     bert_tf.save(model, None, tmp_path / "theirs", format)
-    source = open_checkpoint(tmp_path / "theirs")
+    source = open_source(tmp_path / "theirs")
     assert {source.arrays[name].dtype for name in source.arrays} == {np.dtype("float32")}
     again = build_encoder(source.config)
     source.fill(again)

@@ -5,20 +5,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from opened import objective_and_tokenizer
 from published_models import assert_same_weights
 from safetensors.numpy import load_file, save_file
 from training.sample_corpus import addresses, vocabulary_of, write_corpus
 
 import bert_tf
 from bert_tf import config
+from bert_tf.checkpoints import open_source
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.fill_mask import fill_mask
 from bert_tf.training.converting import import_run
 from bert_tf.training.finetuning import FinetuneConfig, finetune
-from bert_tf.training.loading import finetuning_dropout, load_encoder, load_pretrained, trained_length
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.starting import finetuning_dropout, with_dropout
 from tfrecords.writing.writer import ShardsConfig, write_shards
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
@@ -33,7 +35,7 @@ def made(tmp_path_factory):
     corpus, tokenizer = write_corpus(folder / "corpus.jsonl", texts), vocabulary_of(texts, 500)
     write_shards([corpus], folder / "shards", tokenizer, ShardsConfig(sequence_length=32), progress=False)
     pretrain(experiment(folder, "train.steps=60"), folder / "run")
-    model = bert_tf.load(folder / "run", pretraining=True)
+    model = bert_tf.load(folder / "run")
     bert_tf.save(model.objective, model.tokenizer, folder / "hf")
     bert_tf.save(model.objective, model.tokenizer, folder / "tf1", format="tf1")
     bert_tf.save(model.encoder, model.tokenizer, folder / "bare")
@@ -82,11 +84,11 @@ def test_a_start_that_is_another_model_is_refused(made, tmp_path):
 def test_an_imported_run_is_a_run(made, tmp_path):
     loaded = bert_tf.import_run(made / "hf", tmp_path / "run")
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["checkpoints", "config.yaml", "tokenizer"]
-    again = bert_tf.load(tmp_path / "run", pretraining=True)
+    again = bert_tf.load(tmp_path / "run")
     assert_same_weights(loaded.objective, again.objective)
     assert again.encoder.config == loaded.encoder.config
     runs, question = (made / "run", tmp_path / "run"), ["the people of the united [MASK]"]
-    answers = [fill_mask(*load_pretrained(run), question, 3) for run in runs]
+    answers = [fill_mask(*objective_and_tokenizer(run), question, 3) for run in runs]
     assert answers[0] == answers[1]
     with pytest.raises(RunDirectoryError, match="is not an empty folder"):
         bert_tf.import_run(made / "hf", tmp_path / "run")
@@ -126,7 +128,7 @@ def test_fine_tuning_starts_from_a_published_encoder(made, tmp_path, capsys):
 @pytest.mark.parametrize("family, length", [("xlnet", 512), ("bert", 16), ("modernbert", 16)])
 def test_an_imported_run_has_a_length_to_export_with(tmp_path, family, length):
     bert_tf.import_run(FIXTURES / family, tmp_path / "run")
-    assert trained_length(tmp_path / "run") == length
+    assert bert_tf.load(tmp_path / "run").sequence_length == length
 
 
 @pytest.fixture
@@ -142,11 +144,11 @@ def modernbert_classifier(tmp_path):
 
 def test_a_classifier_without_its_pretraining_head_becomes_a_run(modernbert_classifier, tmp_path):
     loaded = bert_tf.import_run(modernbert_classifier, tmp_path / "run")
-    assert loaded.objective is None
+    assert loaded.objective_settings is None
     assert {"head.dense.weight", "head.norm.weight", "classifier.weight"} <= set(loaded.report.unused)
     assert_same_weights(bert_tf.load(FIXTURES / "modernbert").encoder, loaded.encoder)
     with pytest.raises(DataError, match="holds no pretraining head"):
-        bert_tf.load(modernbert_classifier, pretraining=True)
+        _ = bert_tf.load(modernbert_classifier).objective
 
 
 def test_a_damaged_head_can_be_left_out(tmp_path):
@@ -157,25 +159,29 @@ def test_a_damaged_head_can_be_left_out(tmp_path):
     with pytest.raises(DataError, match="(?s)nothing fills 'masked_lm_head/dense/kernel'.*add --encoder-only"):
         bert_tf.import_run(folder, tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    assert import_run(folder, tmp_path / "run", encoder_only=True).objective is None
+    assert import_run(folder, tmp_path / "run", encoder_only=True).source.task is None
 
 
 def test_fine_tuning_of_a_run_has_its_own_dropout(made, tmp_path):
-    assert finetuning_dropout(made / "run") == 0.1  # pretrained here, without dropout
-    assert finetuning_dropout(made / "hf") is None
+    assert finetuning_dropout(open_source(made / "run")) == 0.1  # pretrained here, without dropout
+    assert finetuning_dropout(open_source(made / "hf")) is None
     bert_tf.import_run(made / "hf", tmp_path / "imported")
-    assert finetuning_dropout(tmp_path / "imported") is None
+    assert finetuning_dropout(open_source(tmp_path / "imported")) is None
     tuned = fine_tuned(made / "run", tmp_path / "tuned").encoder.config
     assert (tuned.dropout, tuned.attention_dropout) == (0.1, 0.1)
-    assert finetuning_dropout(tmp_path / "tuned") is None  # fine-tuned again with the same
+    assert finetuning_dropout(open_source(tmp_path / "tuned")) is None  # fine-tuned again with the same
 
 
 def test_an_encoder_with_what_the_caller_asks_for(made):
-    encoder, tokenizer = load_encoder(made / "hf", dropout=0.3, output_hidden_states=True)
+    source = open_source(made / "hf")
+    encoder, tokenizer = (
+        source.make_encoder(with_dropout(source.config, 0.3), output_hidden_states=True),
+        source.tokenizer,
+    )
     assert encoder.config.dropout == 0.3
     batch = tokenizer.pack(tokenizer.tokenize(["the people"]), sequence_length=8)
     assert len(encoder(batch)["hidden_states"]) == 2
-    untrained, _ = load_encoder(made / "hf", trained=False)
+    untrained = bert_tf.load(made / "hf", trained=False).encoder
     assert not np.array_equal(untrained.embedding_table, encoder.embedding_table)
 
 

@@ -169,7 +169,7 @@ def test_the_originals_names_there_and_back(family, tmp_path):
     assert shapes(folder, family) == names()
     assert config_file is None or (folder / config_file).exists()
     assert tf.train.latest_checkpoint(str(folder)) == str(folder / f"{family}_model.ckpt")
-    again = bert_tf.load(folder, pretraining=True)
+    again = bert_tf.load(folder)
     assert type(again.objective) is type(model)
     assert again.tokenizer.fingerprint == tokenizer().fingerprint
     assert again.report.unused == again.report.fresh == ()
@@ -196,18 +196,18 @@ def test_what_training_leaves_behind_is_ignored(tmp_path):
     assert bert_tf.load(tmp_path / "b").report.ignored == tuple(sorted([*slots, "global_step"]))
     write(tmp_path / "c", tensors | {"bert/extra": np.ones(2)})
     with pytest.raises(DataError, match="'bert/extra' has no place in this model"):
-        bert_tf.load(tmp_path / "c")
+        _ = bert_tf.load(tmp_path / "c").backbone
     write(tmp_path / "b", tensors, "model.ckpt-9")
     with pytest.raises(DataError, match=r"several checkpoints \(bert_model.ckpt, model.ckpt-9\); name one"):
-        bert_tf.load(tmp_path / "b")
+        _ = bert_tf.load(tmp_path / "b").backbone
     assert bert_tf.load(tmp_path / "b" / "model.ckpt-9.index").family == "bert"
     (tmp_path / "c" / "bert_config.json").unlink()
     with pytest.raises(DataError, match="none of its configurations: bert_config.json"):
-        bert_tf.load(tmp_path / "c")
+        _ = bert_tf.load(tmp_path / "c").backbone
     data = tmp_path / "b" / "model.ckpt-9.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:100])
     with pytest.raises(DataError, match="model.ckpt-9"):
-        bert_tf.load(tmp_path / "b" / "model.ckpt-9")
+        _ = bert_tf.load(tmp_path / "b" / "model.ckpt-9").backbone
 
 
 def test_gelu_is_the_tanh_approximation_there(tmp_path):
@@ -240,11 +240,11 @@ def test_what_the_format_cannot_say_is_refused(tmp_path):
 def test_the_two_models_of_electra_as_hugging_face_has_them(tmp_path):
     model = randomized(electra())
     bert_tf.save(model, tokenizer(), tmp_path / "pair")
-    both = bert_tf.load(tmp_path / "pair", pretraining=True)
+    both = bert_tf.load(tmp_path / "pair")
     assert both.report.fresh == () and len(both.objective.weights) == len(model.weights)
     assert_same_weights(both.objective, model)
-    discriminator = bert_tf.load(tmp_path / "pair" / "discriminator", pretraining=True)
-    generator = bert_tf.load(tmp_path / "pair" / "generator", pretraining=True)
+    discriminator = bert_tf.load(tmp_path / "pair" / "discriminator")
+    generator = bert_tf.load(tmp_path / "pair" / "generator")
     assert_same_weights(discriminator.objective, model)
     ours = {v.path: np.asarray(v) for v in model.weights}
     assert isinstance(generator.objective, MaskedLM)
@@ -259,11 +259,10 @@ def test_the_two_models_of_electra_as_a_run(tmp_path, format):
     model = randomized(electra())
     bert_tf.save(model, tokenizer(), tmp_path / "pair", format=format)
     bert_tf.import_run(tmp_path / "pair", tmp_path / "run")
-    opened = bert_tf.load(tmp_path / "run", pretraining=True)
+    opened = bert_tf.load(tmp_path / "run")
     assert opened.objective.generator.config == model.generator.config
     assert len(opened.objective.weights) == len(model.weights)
     assert_same_weights(opened.objective, model)
-    assert bert_tf.load(tmp_path / "run").objective is None
 
 
 def test_two_models_of_electra_that_do_not_belong_together(tmp_path):
@@ -272,4 +271,4 @@ def test_two_models_of_electra_that_do_not_belong_together(tmp_path):
     shutil.rmtree(tmp_path / "pair" / "generator")
     shutil.move(tmp_path / "other" / "generator", tmp_path / "pair" / "generator")
     with pytest.raises(DataError, match="not trained together"):
-        bert_tf.load(tmp_path / "pair", pretraining=True)
+        _ = bert_tf.load(tmp_path / "pair").objective

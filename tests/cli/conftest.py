@@ -4,12 +4,12 @@ import functools
 
 import pytest
 
-from bert_tf.training import loading
+import bert_tf
 
 
 @pytest.fixture(scope="module")
 def loaded_once():
     """Each checkpoint is loaded once: most of a command's time is the graph of its tokenizer."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "load_pretrained", functools.cache(loading.load_pretrained))
+        patch.setattr(bert_tf, "load", functools.cache(bert_tf.load))
         yield

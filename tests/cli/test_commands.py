@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 import textwrap
+import types
 from pathlib import Path
 
 import pytest
@@ -154,7 +155,7 @@ def test_fill_mask(road, capsys):
 def test_fill_mask_shows_the_characters_of_byte_level_tokens(monkeypatch, capsys):
     tokenizer = train_byte_level_bpe(["가장 좋은 영화다"] * 3, 400)
     token = tokenizer.id_to_token(tokenizer.encode(" 영화다")[-1])
-    monkeypatch.setattr("bert_tf.training.loading.load_pretrained", lambda path: (None, tokenizer))
+    monkeypatch.setattr("bert_tf.load", lambda path: types.SimpleNamespace(objective=None, tokenizer=tokenizer))
     monkeypatch.setattr("bert_tf.export.fill_mask.fill_mask", lambda *_: [[[(token, 0.5)]]])
     run("fill-mask run '가장 좋은 <mask>'")
     assert capsys.readouterr().out == "가장 좋은 <mask>\n  mask 1  0.500  Ġ영화다\n"
@@ -471,7 +472,7 @@ def test_an_output_where_no_file_can_be_is_refused_first(road, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder" / "a.tsv").mkdir(parents=True)
     (tmp_path / "folder" / "file").touch()
-    monkeypatch.setattr("bert_tf.training.sources.open_source", None)  # no model is read
+    monkeypatch.setattr("bert_tf.checkpoints.open_source", None)  # no model is read
     run(command.format(road=road), status=1)
     assert re.search(
         "cannot write .*: there is a (folder where a file|file where a folder) must be", capsys.readouterr().err

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from opened import objective_and_tokenizer
 from typed_command import run
 
 import bert_tf
@@ -15,7 +16,6 @@ from bert_tf.models.t5.config import T5Config
 from bert_tf.models.t5.model import T5
 from bert_tf.objectives import Denoising
 from bert_tf.tokenizers import Frame, train_unigram
-from bert_tf.training import loading
 from bert_tf.training.converting import write_run
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
@@ -23,7 +23,7 @@ GPT2 = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "gpt2"
 
 
 def test_it_prints_what_the_generator_returns(capsys):
-    objective, tokenizer = loading.load_pretrained(str(GPT2))
+    objective, tokenizer = objective_and_tokenizer(str(GPT2))
     generate = TextGenerator(objective.backbone, tokenizer)
     (answer,) = generate(["the"], GenerationConfig(max_new_tokens=4))[0]
     run(f"generate {GPT2} the --max-new-tokens 4")
@@ -74,7 +74,7 @@ def test_an_encoder_decoder_prints_what_it_writes(tmp_path, capsys):
 
 def write_gpt2(path, **record):
     """A run of that model with this record; returns (model, tokenizer)."""
-    objective, tokenizer = loading.load_pretrained(str(GPT2))
+    objective, tokenizer = objective_and_tokenizer(str(GPT2))
     model = objective.backbone
     tensors = {v.path: np.ascontiguousarray(v) for v in model.weights}
     write_run(path, {"model": describe(model.config)} | record, tokenizer, tensors, 1)
@@ -105,7 +105,7 @@ def test_the_length_of_a_fine_tuned_run_is_that_of_its_task(tmp_path):
     task = {"kind": "classification", "sequence_length": 9}
     write_gpt2(tmp_path / "run", task=task, data={"train": "a.tsv"})
     (tmp_path / "run" / "task.json").write_text("{}")
-    assert loading.trained_length(tmp_path / "run") == 9
+    assert bert_tf.load(tmp_path / "run").sequence_length == 9
 
 
 def test_a_decoder_trained_on_pairs_answers_its_prompt(tmp_path, capsys):

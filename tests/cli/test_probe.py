@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from opened import objective_and_tokenizer
 from typed_command import run
 
 from bert_tf.probing import read_crows_pairs, read_pairs, run_crows_pairs, run_pairs, text_scorer
-from bert_tf.training.loading import load_pretrained
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 BERT = str(Path(__file__).parents[1] / "fixtures" / "checkpoints" / "bert")
@@ -26,7 +26,7 @@ def test_all_probes(tmp_path, capsys):
     for text in (*titles, "by pseudo-log-likelihood", "mean of kinds", "do not call one fair"):
         assert text in printed
     found = json.loads(out.read_text())
-    scorer = text_scorer(*load_pretrained(BERT))
+    scorer = text_scorer(*objective_and_tokenizer(BERT))
     assert found["model"]["pairs"]["accuracy"] == run_pairs(scorer, read_pairs(pairs)).accuracy
     assert found["model"]["crows_pairs"]["score"] == run_crows_pairs(scorer, read_crows_pairs(crows)).score
     random, trained = (found[name]["cloze"]["facts"] for name in ("random weights", "model"))

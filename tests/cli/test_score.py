@@ -5,12 +5,12 @@ import math
 from pathlib import Path
 
 import pytest
+from opened import objective_and_tokenizer
 from typed_command import run
 
 from bert_tf.errors import DataError
 from bert_tf.generation import TextScorer
 from bert_tf.prompting import read_rows
-from bert_tf.training import loading
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 GPT2 = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "gpt2"
@@ -19,7 +19,7 @@ PAIRS = [("the", " a"), ("the a\tb", " the"), ("", "the")]
 
 @pytest.fixture(scope="module")
 def scorer(loaded_once):
-    objective, tokenizer = loading.load_pretrained(str(GPT2))
+    objective, tokenizer = objective_and_tokenizer(str(GPT2))
     return TextScorer(objective.backbone, tokenizer)
 
 

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from opened import task_and_model
 
 import bert_tf
 from bert_tf.cli.main import main
@@ -50,9 +51,8 @@ def run(tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(run):
     """The probabilities of the float model."""
-    from bert_tf.training.loading import load_finetuned
 
-    task, model, _ = load_finetuned(run)
+    task, model = task_and_model(run)
     return np.array([list(answer["probabilities"].values()) for answer in task.predict(model, TEXTS)])
 
 
@@ -182,9 +182,11 @@ def test_a_missing_package_is_named(run, monkeypatch):
 
 def test_what_is_not_compared_is_refused(run, tmp_path, monkeypatch):
     writes_texts = types.SimpleNamespace(frame=1, kind="text_to_text")
-    monkeypatch.setattr(exporting, "load_finetuned", lambda path: (writes_texts, None, None))
+    opened = types.SimpleNamespace(source=types.SimpleNamespace(task=writes_texts), task=writes_texts)
+    monkeypatch.setattr(exporting, "LanguageModel", lambda source, dtype: opened)
     with pytest.raises(ConfigError, match="writes texts .task.kind=text_to_text."):
         export_compressed(run, quantize="float16")
+    monkeypatch.undo()
     tokenizer = WordPieceTokenizer(VOCABULARY, lowercase=True)
     bert_tf.save(BertEncoder(BertConfig(len(VOCABULARY), 8, 1, 1, 8)), tokenizer, tmp_path / "encoder")
     with pytest.raises(ConfigError, match="encoder is not fine-tuned"):

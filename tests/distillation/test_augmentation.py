@@ -6,6 +6,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from opened import objective_and_tokenizer
 from tiny_distillation import BAD, GOOD, REST, make_tokenizer, write_files, write_pretrained
 
 from bert_tf.cli.main import main
@@ -16,7 +17,6 @@ from bert_tf.objectives import MaskedLM
 from bert_tf.tasks.config import ColumnsConfig
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.tables.columns import read_columns
-from bert_tf.training.loading import load_pretrained
 from bert_tf.vectors import WordTable
 
 TOKENIZER = make_tokenizer(["sing", "##er", "##s", ",", "!"])
@@ -106,7 +106,7 @@ def test_versions_are_a_function_of_the_seed_and_the_key(objective, words):
 @pytest.mark.parametrize(("family", "text", "first"), [("roberta", "he the a", 20), ("albert", "t a people", 2)])
 def test_tokens_that_mark_spaces(family, text, first):
     """Byte-level BPE writes the first word without a space; in it and in SentencePiece a space may be a token of its own."""
-    objective, tokenizer = load_pretrained(Path(__file__).parents[1] / "fixtures" / "checkpoints" / family)
+    objective, tokenizer = objective_and_tokenizer(Path(__file__).parents[1] / "fixtures" / "checkpoints" / family)
     assert len(tokenizer.encode(text)) == 3 and {"Ġ", "▁"} & set(tokenizer.vocabulary)
     augmenter = Augmenter(
         objective, tokenizer, copies=300, rate=0.5, candidates=tokenizer.vocabulary_size, stop_words=()

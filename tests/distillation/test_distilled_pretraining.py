@@ -5,10 +5,12 @@ import shutil
 
 import numpy as np
 import pytest
+from opened import encoder_and_tokenizer, objective_and_tokenizer
 from safetensors.numpy import load_file
 from tiny_distillation import BAD, GOOD, MODEL, REST, write_pretrained
 from training.snapshots import snapshot
 
+import bert_tf
 from bert_tf import config as configuration
 from bert_tf.distillation import DistillPretrainConfig, distill_pretraining
 from bert_tf.distillation.distill_config import check_distilled_pretraining
@@ -19,7 +21,6 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import describe
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.converting import write_run
-from bert_tf.training.loading import load_encoder, load_pretrained
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.run_directory import RunDirectory
 from tfrecords import MaskedLMCorruption, MaskingConfig, ShardReader, ShardsConfig, write_shards
@@ -76,9 +77,9 @@ def test_the_student_is_an_ordinary_run(distilled):
     weights = {"soft_labels": 5, "masked_lm": 2, "hidden_cosine": 1, "hidden_states": 0.1}
     total = sum(metrics[f"{name}_loss"] * weight for name, weight in weights.items())
     assert metrics["loss"] == pytest.approx(total, rel=1e-5)
-    objective, _ = load_pretrained(run.path)
+    objective = bert_tf.load(run.path).objective
     assert type(objective.backbone.config).__name__ == "DistilBertConfig"
-    encoder, _ = load_encoder(run.path, pooler=False)
+    encoder = bert_tf.load(run.path).encoder
     kernel = "transformer_layer_1/attention/query/kernel"
     assert np.array_equal(next(v for v in encoder.variables if v.path == kernel), tensors(run)[kernel])
 
@@ -89,7 +90,7 @@ def test_progressive_transfer_trains_one_layer_after_the_other(folder):
     settings += ["train.log_every=8", "train.checkpoint_every=8"]
     run, _ = distill_pretraining(experiment(folder, *settings, "train.keep_checkpoints=5"), folder / "progressive")
     first, second = (load_file(file) for file in sorted(run.path.glob("checkpoints/*/model.safetensors")))
-    teacher = {v.path: np.array(v) for v in load_pretrained(folder / "teacher")[0].variables}
+    teacher = {v.path: np.array(v) for v in bert_tf.load(folder / "teacher").objective.variables}
     kernel, table = "transformer_layer_{}/attention/query/kernel".format, "embeddings/token_embeddings"
     np.testing.assert_array_equal(second[table], teacher[table])
     assert np.abs(first["transformer_layer_0/attention/query/bias"]).max() > 0  # biases begin with zeros
@@ -120,7 +121,7 @@ def test_phases_fill_the_run(folder):
 
 def test_the_teacher_is_in_no_checkpoint(distilled):
     run, _ = distilled
-    extra = tensors(run).keys() - {v.path for v in load_pretrained(run.path)[0].variables}
+    extra = tensors(run).keys() - {v.path for v in bert_tf.load(run.path).objective.variables}
     assert extra == {"hidden_states_projection/kernel", "hidden_states_projection/bias"}
 
 
@@ -144,8 +145,8 @@ def test_the_student_begins_with_layers_of_the_teacher(folder, tmp_path):
 
 def test_a_student_equal_to_its_teacher(folder):
     """No divergence and no distance; at masked and at all tokens the same hard labels."""
-    teacher, tokenizer = load_pretrained(folder / "teacher")
-    student, _ = load_pretrained(folder / "teacher")
+    teacher, tokenizer = objective_and_tokenizer(folder / "teacher")
+    student = bert_tf.load(folder / "teacher").objective
     reader = ShardReader(folder / "shards", tokenizer)
     dataset = reader.dataset(8, seed=0, corrupt=MaskedLMCorruption.of_shards(reader, tokenizer, MaskingConfig()))
     features = next(iter(dataset))
@@ -177,7 +178,7 @@ def test_a_student_equal_to_its_teacher(folder):
 
 
 def test_a_teacher_without_head_teaches_its_layers(folder, tmp_path):
-    encoder, tokenizer = load_encoder(folder / "teacher")
+    encoder, tokenizer = encoder_and_tokenizer(folder / "teacher")
     weights = {v.path: np.ascontiguousarray(v) for v in encoder.weights}
     write_run(tmp_path / "encoder", {"model": describe(encoder.config)}, tokenizer, weights)
     chosen = [f"teacher.path={tmp_path / 'encoder'}", "terms={hidden_states: 1, minilm2: {relation_heads: 4}}"]

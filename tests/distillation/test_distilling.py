@@ -5,10 +5,12 @@ import shutil
 
 import numpy as np
 import pytest
+from opened import task_and_model
 from safetensors.numpy import load_file
 from tiny_distillation import MODEL, experiment, make_tokenizer, write_pretrained, write_teacher
 from training.snapshots import snapshot
 
+import bert_tf
 from bert_tf import config as configuration
 from bert_tf.cli import distill as command
 from bert_tf.cli.main import main
@@ -21,7 +23,6 @@ from bert_tf.models.families import build_config, build_encoder, describe
 from bert_tf.tasks import build_task
 from bert_tf.training import finetuning
 from bert_tf.training.converting import write_run
-from bert_tf.training.loading import load_finetuned
 from bert_tf.training.run_directory import RunDirectory
 
 
@@ -77,7 +78,7 @@ def test_there_are_no_baselines_without_labels_to_guess_by(folder, tmp_path):
 
 def test_the_run_is_an_ordinary_one(folder, distilled):
     _, run = distilled
-    task, model, _ = load_finetuned(run.path)
+    task, model = task_and_model(run.path)
     assert (task.labels, task.config.sequence_length, model.backbone.config.num_layers) == (("0", "1"), 16, 2)
     answers = [answer["label"] for answer in task.predict(model, ["the song nice", "a film dull"])]
     assert answers == ["1", "0"]
@@ -87,7 +88,7 @@ def test_the_run_is_an_ordinary_one(folder, distilled):
 
 def test_the_checkpoint_holds_the_student_alone(distilled):
     _, run = distilled
-    _, model, _ = load_finetuned(run.path)
+    model = bert_tf.load(run.path).model
     assert tensors(run).keys() == {v.path for v in model.variables}
     assert not any("transformer_layer_2" in name or "projection" in name for name in tensors(run))
 
@@ -97,7 +98,7 @@ def test_the_table(distilled):
     teacher, student = summary["comparison"]
     assert (teacher["model"], student["model"]) == ("teacher", "student")
     assert teacher["dev"] == student["dev"] == 1.0
-    _, model, _ = load_finetuned(run.path)
+    model = bert_tf.load(run.path).model
     assert student["parameters"] == model.count_params() < teacher["parameters"]
     assert all(row["texts_per_second"] > 0 for row in (teacher, student))
     lines = table_of(summary["comparison"], "accuracy")
@@ -170,7 +171,7 @@ def test_a_killed_run_continues_bitwise(folder, distilled, tmp_path):
 
 def test_the_kept_outputs_are_the_teachers(folder, distilled):
     _, run = distilled
-    task, teacher, _ = load_finetuned(folder / "teacher")
+    task, teacher = task_and_model(folder / "teacher")
     kept = np.concatenate([load_file(path)["values"] for path in sorted(run.path.glob("teacher/*.safetensors"))])
     texts = (folder / "texts.txt").read_text().splitlines()
     examples = task.examples(texts)

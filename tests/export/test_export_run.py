@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from exports import LENGTH, bert, decoder, load
+from opened import objective_and_tokenizer, task_and_model
 
+import bert_tf
 from bert_tf import config as configuration
 from bert_tf.backend import AdamW
 from bert_tf.cli.main import main
-from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import export_run, run
 from bert_tf.export.fill_mask import fill_mask
 from bert_tf.generation import GenerationConfig, TextGenerator
@@ -22,7 +24,6 @@ from bert_tf.objectives import MaskedLM, PermutationLM
 from bert_tf.tasks import build_task
 from bert_tf.training import precision
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.loading import load_finetuned, load_pretrained
 
 TEXTS = ["The cat sat on the mat.", "Paris is in France!", "un[MASK]able"]
 
@@ -80,7 +81,7 @@ def test_a_classification_run_answers_as_its_task_predicts(tokenizer, tmp_path, 
     leave_run(tmp_path / "seed-3", task.model(bert()), tokenizer, task)
     configuration.save({}, tmp_path / "config.yaml")
     (tmp_path / "summary.json").write_text(json.dumps({"metric": "accuracy", "best": "seed-3", "seeds": []}))
-    task, model, _ = load_finetuned(tmp_path)
+    task, model = task_and_model(tmp_path)
     predictions = task.predict(model, list(zip(TEXTS, TEXTS[::-1])))
     answer = ask(export_run(tmp_path), text=TEXTS, text_pair=TEXTS[::-1])
     assert unwritten == [str(tmp_path / "export")]
@@ -95,13 +96,13 @@ def test_a_regression_run(tokenizer, tmp_path, unwritten):
     task.examples(["a", "b", "c"], labels=[1.0, 2.0, 6.0])
     leave_run(tmp_path, task.model(bert()), tokenizer, task)
     module = export_run(tmp_path)
-    task, model, _ = load_finetuned(tmp_path)
+    task, model = task_and_model(tmp_path)
     wanted = [p["score"] for p in task.predict(model, TEXTS)]
     np.testing.assert_allclose(ask(module, text=TEXTS)["score"], wanted, atol=1e-5)
 
 
 def test_a_tagging_run_finds_the_words_that_its_task_finds(tagging_run, unwritten):
-    task, model, _ = load_finetuned(tagging_run)
+    task, model = task_and_model(tagging_run)
     answer = ask(export_run(tagging_run), text=TEXTS)
     for i, prediction in enumerate(task.predict(model, TEXTS)):
         count = len(prediction["words"])
@@ -113,7 +114,7 @@ def test_a_tagging_run_finds_the_words_that_its_task_finds(tagging_run, unwritte
 
 
 def test_a_pretrained_run_fills_masks(pretrained_run, unwritten):
-    objective, tokenizer = load_pretrained(pretrained_run)
+    objective, tokenizer = objective_and_tokenizer(pretrained_run)
     assert objective.pair_task == "nsp"
     answer = ask(export_run(pretrained_run, top_k=2), text=["The [MASK] sat.", "[MASK] [MASK]"])
     guesses = fill_mask(objective, tokenizer, ["The [MASK] sat.", "[MASK] [MASK]"], top_k=2)
@@ -133,7 +134,7 @@ def test_a_causal_language_model_writes_what_it_writes_in_python(tmp_path, unwri
     leave_run(tmp_path, model, tokenizer, **settings)
     module = export_run(tmp_path, min_new_tokens=2, max_new_tokens=4)
     assert (module.kind, module.sequence_length) == ("generation", 32)
-    objective, tokenizer = load_pretrained(tmp_path)
+    objective, tokenizer = objective_and_tokenizer(tmp_path)
     config = GenerationConfig(min_new_tokens=2, max_new_tokens=4)
     wanted = TextGenerator(objective.backbone, tokenizer)(TEXTS, config)
     texts = [[text.decode() for text in row] for row in ask(module, text=TEXTS)["texts"]]
@@ -147,7 +148,7 @@ def test_a_causal_language_model_writes_what_it_writes_in_python(tmp_path, unwri
 
 def test_fill_mask_wants_a_mask_and_a_model_that_fills_it(pretrained_run):
     with pytest.raises(DataError, match=re.escape("there is no [MASK] in 'the cat'")):
-        fill_mask(*load_pretrained(pretrained_run), ["[MASK]", "the cat"])
+        fill_mask(*objective_and_tokenizer(pretrained_run), ["[MASK]", "the cat"])
     objective = PermutationLM(XLNetEncoder(XLNetConfig(50, 16, 1, 2, 16)))
     message = "pretrained with permutation_lm cannot fill masks; use one pretrained with masked_lm"
     with pytest.raises(ConfigError, match=message):
@@ -169,7 +170,7 @@ def test_precision_is_that_asked_for_or_what_suits_the_machine(tagging_run, tmp_
     monkeypatch.setattr(run, "write_saved_model", lambda module, folder, version: module)
     module = export_run(tagging_run, kind="embedding", precision="mixed_bfloat16")
     rounded = ask(module, text=TEXTS)
-    _, model, tokenizer = load_finetuned(tagging_run)
+    model, tokenizer = bert_tf.load(tagging_run).model, bert_tf.load(tagging_run).tokenizer
     features = tokenizer.pack(tokenizer.tokenize(tf.constant(TEXTS[:1])), sequence_length=LENGTH, dynamic=True)
     wanted = model.backbone(features)["sequence_output"].numpy()[0].mean(0)
     np.testing.assert_allclose(exact[0], wanted, atol=1e-6)
@@ -185,7 +186,7 @@ def test_what_a_run_is_not(tagging_run, pretrained_run, tmp_path):
         export_run(pretrained_run, kind="masked-lm")
     with pytest.raises(ConfigError, match="'top_k' is no option of an export of kind 'tagging'; it takes words"):
         export_run(tagging_run, top_k=3)
-    with pytest.raises(RunDirectoryError, match="holds no task.json"):
-        load_finetuned(pretrained_run)
-    with pytest.raises(DataError, match=r"is not a checkpoint: .* nor config.yaml \(a run\)"):
+    with pytest.raises(DataError, match="holds no fine-tuned model"):
+        _ = bert_tf.load(pretrained_run).task
+    with pytest.raises(DataError, match=r"holds no model: it has none of .* config.yaml \(a run\)"):
         export_run(tmp_path)

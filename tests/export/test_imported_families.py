@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from opened import objective_and_tokenizer
 
 import bert_tf
 from bert_tf.export import ServedEmbedding, export_run
 from bert_tf.export.fill_mask import fill_mask
 from bert_tf.testing import check_served
-from bert_tf.training.loading import load_pretrained
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 LENGTH = 16  # the positions of the fixtures
@@ -31,7 +31,7 @@ def imported(request, tmp_path_factory):
 @pytest.mark.parametrize("imported", ["roberta"], indirect=True)
 def test_it_is_exported_and_answers(imported):
     folder, _ = imported
-    objective, tokenizer = load_pretrained(folder)
+    objective, tokenizer = objective_and_tokenizer(folder)
     mask = tokenizer.id_to_token(tokenizer.mask_id)
     texts = [*TEXTS, f"{mask} of the {mask}", mask]
     answer = check_served(export_run(folder, precision="float32"), texts)

@@ -54,18 +54,18 @@ def byt5(tmp_path_factory):
 
 def test_a_published_folder_opens_and_is_written_back(byt5, tmp_path):
     folder, model = byt5
-    loaded = bert_tf.load(folder, pretraining=True)
-    assert loaded.encoder.config == model.config and loaded.tokenizer.vocabulary_size == 384
+    loaded = bert_tf.load(folder)
+    assert loaded.backbone.config == model.config and loaded.tokenizer.vocabulary_size == 384
     assert loaded.tokenizer.sentinel_ids == list(range(258, 247, -1))
     config = GenerationConfig(max_new_tokens=12)
     wanted = TextGenerator(model, ByteTokenizer())(PROMPTS, config)
-    assert TextGenerator(loaded.encoder, loaded.tokenizer)(PROMPTS, config) == wanted
+    assert TextGenerator(loaded.backbone, loaded.tokenizer)(PROMPTS, config) == wanted
     assert len({row[0].text for row in wanted}) == 3
     bert_tf.save(loaded.objective, loaded.tokenizer, tmp_path / "again", "hf")
     ours = json.loads((tmp_path / "again" / "config.json").read_text())
     same = "d_model d_kv num_decoder_layers feed_forward_proj tie_word_embeddings vocab_size eos_token_id model_type".split()
     assert {key: ours[key] for key in same} == {key: PUBLISHED[key] for key in same}
-    again = bert_tf.load(tmp_path / "again", pretraining=True)
+    again = bert_tf.load(tmp_path / "again")
     assert again.tokenizer.fingerprint == loaded.tokenizer.fingerprint
     for mine, theirs in zip(again.objective.variables, loaded.objective.variables):
         np.testing.assert_array_equal(mine, theirs)

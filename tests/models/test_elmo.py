@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import bert_tf
-from bert_tf.checkpoints.source import open_checkpoint
+from bert_tf.checkpoints import open_source
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import LSTM, CharacterEmbeddings, ScalarMix
 from bert_tf.models import build_encoder
@@ -23,10 +23,10 @@ TINY = dict(hidden_size=12, num_layers=2, units=10, character_size=4, filters=((
 
 @pytest.fixture(scope="module")
 def published():
-    source = open_checkpoint(FIXTURE)
+    source = open_source(FIXTURE)
     encoder = build_encoder(source.config, dtype="float32")
     source.fill(encoder)
-    return encoder, source.tokenizer()
+    return encoder, source.tokenizer
 
 
 def batches():
@@ -207,7 +207,7 @@ def test_weights_are_written_back_as_they_were(published, tmp_path):
     encoder = Elmo(ElmoConfig(**TINY))
     encoder.get_layer("layer_mix").gamma.assign(2.0)
     bert_tf.save(encoder, None, tmp_path / "trained", format="bilm")
-    source = open_checkpoint(tmp_path / "trained")
+    source = open_source(tmp_path / "trained")
     again = build_encoder(source.config)
     source.fill(again)
     for ours, theirs in zip(again.weights, encoder.weights, strict=True):
@@ -231,11 +231,11 @@ def test_options_that_do_not_fit(section, key, value, message, tmp_path):
     (tmp_path / "options.json").write_text(json.dumps(options))
     (tmp_path / "weights.hdf5").write_bytes((FIXTURE / "weights.hdf5").read_bytes())
     with pytest.raises((ConfigError, DataError), match=message):
-        bert_tf.load(tmp_path)
+        _ = bert_tf.load(tmp_path).backbone
 
 
 def test_weights_that_are_no_hdf5(tmp_path):
     (tmp_path / "options.json").write_bytes((FIXTURE / "options.json").read_bytes())
     (tmp_path / "weights.hdf5").write_bytes(b"not HDF5")
     with pytest.raises(DataError, match="is not an HDF5 file of weights"):
-        open_checkpoint(tmp_path)
+        open_source(tmp_path)

@@ -258,7 +258,7 @@ FORMATS = [("gpt1", "hf"), ("gpt1", "numpy"), ("gpt2", "hf"), ("gpt2", "tf1")]
 @pytest.mark.parametrize("family, format", FORMATS)
 def test_a_published_checkpoint_there_and_back(published, written, family, format):
     model, tokenizer = published[family]
-    loaded = bert_tf.load(written(family, format), pretraining=True)
+    loaded = bert_tf.load(written(family, format))
     assert (loaded.family, type(loaded.objective)) == (family, CausalLM)
     assert loaded.report.unused == loaded.report.fresh == ()
     theirs, ours = dataclasses.asdict(loaded.encoder.config), dataclasses.asdict(model.backbone.config)
@@ -316,13 +316,13 @@ def test_buffers_copies_and_missing_prefixes(published, written, tmp_path):
     buffers = {f"h.{i}.attn.bias": np.tril(np.ones((1, 1, 20, 20), bool)) for i in range(3)}
     buffers |= {f"h.{i}.attn.masked_bias": np.array(-1e4, "float32") for i in range(3)}
     save_file(arrays | buffers | {"lm_head.weight": arrays["wte.weight"]}, file)
-    loaded = bert_tf.load(tmp_path / "written", pretraining=True)
+    loaded = bert_tf.load(tmp_path / "written")
     assert set(loaded.report.ignored) == {*buffers, "lm_head.weight"}
     for a, b in zip(loaded.objective.weights, model.weights, strict=True):
         np.testing.assert_array_equal(a, b)
     save_file(arrays | {"lm_head.weight": arrays["wte.weight"] + 1}, file)
     with pytest.raises(DataError, match="'lm_head.weight' is not equal to 'transformer.wte.weight'"):
-        bert_tf.load(tmp_path / "written", pretraining=True)
+        _ = bert_tf.load(tmp_path / "written").objective
 
 
 def test_what_cannot_be_written_or_read(published, written, tmp_path):
@@ -348,14 +348,14 @@ def test_what_cannot_be_written_or_read(published, written, tmp_path):
     ):
         shapes.write_text(json.dumps(changed))
         with pytest.raises(DataError, match=message):
-            bert_tf.load(tmp_path / "parts")
+            _ = bert_tf.load(tmp_path / "parts").backbone
     shapes.write_text(json.dumps(given))
     np.save(tmp_path / "parts" / "params_3.npy", np.array([{}], object), allow_pickle=True)
     with pytest.raises(DataError, match="cannot read .*params_3.npy"):
-        bert_tf.load(tmp_path / "parts")
+        _ = bert_tf.load(tmp_path / "parts").backbone
     (tmp_path / "parts" / "params_3.npy").unlink()
     with pytest.raises(DataError, match="there is no file .*params_3.npy"):
-        bert_tf.load(tmp_path / "parts")
+        _ = bert_tf.load(tmp_path / "parts").backbone
 
 
 def test_settings_of_others_are_refused():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from test_extending import BiGruConfig, BiGruEncoder
 
-from bert_tf.checkpoints import open_checkpoint, write_checkpoint
+from bert_tf.checkpoints import open_source, write_checkpoint
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import (
     FAMILIES,
@@ -69,7 +69,7 @@ def test_from_settings_to_an_encoder():
 def test_its_published_checkpoints(tmp_path):
     encoder, other = (build_encoder(preset("gru_tiny"), dtype="float32") for _ in range(2))
     write_checkpoint(encoder, None, tmp_path / "gru")
-    source = open_checkpoint(tmp_path / "gru")
+    source = open_source(tmp_path / "gru")
     assert (source.family, source.config) == ("gru", preset("gru_tiny"))
     source.fill(other)
     np.testing.assert_array_equal(*(e({"token_ids": IDS})["sequence_output"] for e in (encoder, other)))

@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from model_goldens import assert_states, integers, load, part
+from opened import task_and_model
 from safetensors.numpy import load_file, save_file
 
 import bert_tf
-from bert_tf.checkpoints.saving import write_finetuned
+from bert_tf.checkpoints.hugging_face import write_finetuned
+from bert_tf.checkpoints.published_tasks import publish
 from bert_tf.config import build
 from bert_tf.errors import ConfigError
 from bert_tf.export import export_run
@@ -23,8 +25,6 @@ from bert_tf.tasks import build_task
 from bert_tf.tokenizers import train_unigram
 from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.finetuning import finetune
-from bert_tf.training.loading import load_encoder, load_finetuned
-from bert_tf.training.published_tasks import publish
 
 SIZES = dict(num_layers=2, num_heads=3, head_size=6, intermediate_size=28, num_buckets=8, max_distance=10)
 TEXTS = ["the state of the union is strong", "people of the union"]
@@ -59,7 +59,7 @@ def test_a_published_t5_is_opened_as_its_encoder_and_written_as_their_class(fold
     folder, whole, tokenizer = folder
     features, expected, _ = encoded(whole, tokenizer, TEXTS)
     opened = bert_tf.load(folder / "theirs", family="t5_encoder").encoder
-    for loaded in (opened, load_encoder(folder / "theirs", pooler=False)[0]):
+    for loaded in (opened, bert_tf.load(folder / "theirs").encoder):
         assert type(loaded) is T5Encoder
         np.testing.assert_array_equal(loaded(features)["sequence_output"], expected)
     bert_tf.save(loaded, tokenizer, tmp_path / "written", "hf")
@@ -75,7 +75,7 @@ def test_a_published_t5_is_opened_as_its_encoder_and_written_as_their_class(fold
     assert again.family == "t5_encoder"
     np.testing.assert_array_equal(again.encoder(features)["sequence_output"], expected)
     assert bert_tf.load(folder / "theirs").family == "t5"
-    assert type(load_encoder(folder / "theirs", pooler=False, whole=True)[0]) is T5
+    assert type(bert_tf.load(folder / "theirs").backbone) is T5
 
 
 def test_a_class_of_their_taggers(folder, tmp_path):
@@ -92,7 +92,7 @@ def test_a_class_of_their_taggers(folder, tmp_path):
     tokenizer.save(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(theirs))
     save_file(kept | {"classifier.weight": kernel, "classifier.bias": bias}, tmp_path / "model.safetensors")
-    task, model, _ = load_finetuned(tmp_path)
+    task, model = task_and_model(tmp_path)
     assert (task.kind, task.labels, type(model.backbone)) == ("tagging", ("O", "B"), T5Encoder)
     features, states, real = encoded(whole, tokenizer, TEXTS[:1])
     np.testing.assert_allclose(np.asarray(model.outputs(features))[real], (states @ kernel.T + bias)[real], atol=1e-5)
@@ -120,7 +120,7 @@ def test_a_task_that_writes_no_text_is_on_the_encoder(folder, tmp_path):
         "train": {"epochs": 1, "strategy": "one", "precision": "float32"},
     }
     finetune(build(FinetuneConfig, settings), tmp_path / "run")
-    task, model, _ = load_finetuned(tmp_path / "run")
+    task, model = task_and_model(tmp_path / "run")
     assert type(model.backbone) is T5Encoder
     known = {v.path: v for v in whole.weights}
     for variable in model.backbone.weights:

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from opened import encoder_and_tokenizer
 
 from bert_tf import config
 from bert_tf.errors import ConfigError
@@ -17,7 +18,6 @@ from bert_tf.objectives import BidirectionalLM, SequenceAutoencoder
 from bert_tf.objectives.bidirectional_lm import reading_characters
 from bert_tf.objectives.bidirectional_lm_config import BidirectionalLMConfig
 from bert_tf.tokenizers import CharacterTokenizer, train_words
-from bert_tf.training.loading import load_encoder
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from tfrecords import ShardsConfig, WordCharacters, WordsConfig, write_shards
 
@@ -113,7 +113,7 @@ def test_elmo_is_pretrained_from_text(tmp_path):
     }), tmp_path / "run")  # fmt: skip
     first = run.metrics()[0]
     assert metrics["loss"] < first["loss"]
-    encoder, characters = load_encoder(run.path)
+    encoder, characters = encoder_and_tokenizer(run.path)
     assert isinstance(characters, CharacterTokenizer) and encoder.config.vocabulary_size == 262
     # The words of the shards have no capitals and accents: neither has what the pretrained model reads.
     assert characters.decode(characters.encode("A Café.")) == "a cafe ."

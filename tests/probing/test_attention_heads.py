@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fakes import bert, tokenizer_of
+from opened import encoder_and_tokenizer
 
 from bert_tf.cli.main import main
 from bert_tf.errors import DataError
 from bert_tf.probing import TextAttention, text_attention, write_attention_page
-from bert_tf.training.loading import load_encoder
 
 TOKENIZER = tokenizer_of("the un ##believ ##able film is good . <script>")
 CHECKPOINTS = Path(__file__).parents[1] / "fixtures" / "checkpoints"
@@ -50,7 +50,7 @@ def test_words_sum_what_is_looked_at_and_average_who_looks():
 ])  # fmt: skip
 def test_tokens_are_spelled_as_in_the_text(family, tokens, words):
     """Not as in the vocabulary, where byte-level BPE has Ġ for a space, and a letter for each byte."""
-    found = text_attention(*load_encoder(CHECKPOINTS / family, pooler=False), "the Laws é.", "t")
+    found = text_attention(*encoder_and_tokenizer(CHECKPOINTS / family), "the Laws é.", "t")
     assert (found.tokens, found.of_words().tokens) == (tokens.split(), words.split())
 
 

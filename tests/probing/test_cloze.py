@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from fakes import FakeScorer
+from opened import objective_and_tokenizer
 
 from bert_tf.errors import DataError
 from bert_tf.probing import CLOZE_SETS, ClozeQuestion, cloze_table, read_cloze, read_lama, run_cloze, text_scorer
-from bert_tf.training.loading import load_pretrained
 
 KINDS = ("facts", "grammar", "coreference", "lexical_meaning", "sentiment", "reasoning", "sequences_and_sums")
 HEADER = "kind\ttext\tanswers\toptions\n"
@@ -47,7 +47,7 @@ def test_results_by_their_definitions():
 @pytest.mark.parametrize(("family", "known"), [("gpt1", False), ("gpt2", True)])
 def test_options_without_context(family, known):
     """GPT-1 has no start token: nothing stands before an option alone."""
-    scorer = text_scorer(*load_pretrained(Path(__file__).parents[1] / "fixtures" / "checkpoints" / family))
+    scorer = text_scorer(*objective_and_tokenizer(Path(__file__).parents[1] / "fixtures" / "checkpoints" / family))
     found = run_cloze(scorer, [ClozeQuestion("a", "the law of ___", ("the",), ("the", "of"))])
     assert math.isnan(found["a"].without_context) != known
     assert (cloze_table(found).rows[0][1][2] is None) != known and found["a"].accuracy in (0, 1)

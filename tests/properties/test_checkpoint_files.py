@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import BertWordPieceTokenizer
 
-from bert_tf.checkpoints import open_checkpoint
+from bert_tf.checkpoints import open_source
 from bert_tf.tokenizers import ByteTokenizer, WordPieceTokenizer, load_tokenizer, train_byte_level_bpe, train_unigram
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
@@ -68,7 +68,7 @@ def test_config_json(copies, data):
     name = data.draw(st.sampled_from(NAMES))
     whole = json.loads((FIXTURES / name / "config.json").read_text())
     content = as_json(data.draw(damaged(whole))).encode()
-    with_damage(copies / name, "config.json", content, open_checkpoint)
+    with_damage(copies / name, "config.json", content, open_source)
 
 
 @cases(150)
@@ -96,4 +96,4 @@ def test_files_of_weights(copies, data):
         content = as_json(data.draw(damaged(json.loads(whole)))).encode()
     else:
         content = data.draw(damaged_bytes(whole[:4000])) + whole[4000:]
-    with_damage(copies / name, file, content, lambda path: open_checkpoint(path).parts)
+    with_damage(copies / name, file, content, lambda path: open_source(path).parts)

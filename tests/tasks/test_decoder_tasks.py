@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tiny
+from opened import task_and_model
 from scipy.special import log_softmax
 
 from bert_tf import config as configuration
@@ -21,7 +22,6 @@ from bert_tf.tokenizers.layout import LAYOUTS, with_layout
 from bert_tf.tokenizers.ops.model_rows import pack
 from bert_tf.tokenizers.special_tokens import GPT2_ROLES
 from bert_tf.training.finetuning import FinetuneConfig, finetune
-from bert_tf.training.loading import load_finetuned
 
 GPT1 = Path(__file__).parent.parent / "fixtures" / "checkpoints" / "gpt1"
 SIZES = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "max_positions": 32}
@@ -170,8 +170,8 @@ def test_a_published_gpt1_fine_tunes_and_is_served(tmp_path):
         "task.sequence_length=16", "task.pair_order=both", "train.epochs=1", "train.batch_size=2", "train.strategy=one",
     ])  # fmt: skip
     summary = finetune(experiment, tmp_path / "run")
-    task, model, tokenizer = load_finetuned(tmp_path / "run")
-    assert tokenizer.layout_name == "gpt1" and model.backbone.config.vocabulary_size == 73
+    task, model = task_and_model(tmp_path / "run")
+    assert task.tokenizer.layout_name == "gpt1" and model.backbone.config.vocabulary_size == 73
     examples = task.read(tmp_path / "train.tsv")
     assert task.evaluate(model, examples)["loss"] == pytest.approx(summary["dev"]["mean"]["loss"], rel=1e-5)
     (answer,) = task.predict(model, [("the people", "it is a")])

@@ -6,15 +6,17 @@ import keras
 import numpy as np
 import pytest
 import tiny
+from opened import encoder_and_tokenizer
 
 import bert_tf
+from bert_tf.checkpoints import open_source
+from bert_tf.checkpoints.published_tasks import publish
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import FAMILIES, preset, task_head
 from bert_tf.models.task_heads import TaskHead
 from bert_tf.tasks import build_task, check_task
 from bert_tf.tasks.heads import Classifier
-from bert_tf.training.loading import load_encoder, load_head
-from bert_tf.training.published_tasks import publish
+from bert_tf.training.starting import fill_head
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 #: Preset -> what the head for texts reads, its activation, its dropout, and the dropout of the head for tokens.
@@ -92,19 +94,19 @@ def test_the_mean_leaves_padding_out():
 
 
 def test_modernbert_starts_from_its_pretrained_layers(tmp_path):
-    objective = bert_tf.load(FIXTURES / "modernbert", pretraining=True).objective
+    objective = bert_tf.load(FIXTURES / "modernbert").objective
     bert_tf.import_run(FIXTURES / "modernbert", tmp_path / "run")
     for source in (FIXTURES / "modernbert", tmp_path / "run"):
-        encoder, tokenizer = load_encoder(source, pooler=False)
+        encoder, tokenizer = encoder_and_tokenizer(source)
         task = build_task({"kind": "tagging", "labels": ["A", "B"], "sequence_length": 16}, tokenizer)
         model = task.model(encoder)
-        load_head(model, source)
+        fill_head(model, open_source(source))
         np.testing.assert_array_equal(model.head.hidden.kernel, objective.masked_lm_head.dense.kernel)
         np.testing.assert_array_equal(model.head.norm.gamma, objective.masked_lm_head.layer_norm.gamma)
 
 
 def test_a_head_of_other_layers_is_not_published(tmp_path):
-    encoder, tokenizer = load_encoder(FIXTURES / "distilbert", pooler=True)
+    encoder, tokenizer = encoder_and_tokenizer(FIXTURES / "distilbert", pooler=True, fresh=("pooler",))
     settings = {"kind": "classification", "labels": ["a", "b"], "sequence_length": 16, "head": "bert"}
     task = build_task(settings, tokenizer)
     with pytest.raises(ConfigError, match="has other layers in its head .* fine-tune with task.head=hugging_face"):

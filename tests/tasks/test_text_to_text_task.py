@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tiny
+from opened import task_and_model
 from scipy.special import log_softmax
 
 from bert_tf import config as configuration
@@ -28,7 +29,6 @@ from bert_tf.testing import check_task
 from bert_tf.tokenizers import train_byte_level_bpe, train_unigram
 from bert_tf.tokenizers.special_tokens import GPT2_ROLES
 from bert_tf.training.finetuning import FinetuneConfig, finetune
-from bert_tf.training.loading import load_finetuned
 from bert_tf.training.run_directory import RunDirectory
 
 WORDS = {"red": "rot", "blue": "blau", "green": "gruen"}
@@ -220,7 +220,7 @@ def test_from_a_pretrained_run_to_predictions(run, tmp_path, monkeypatch, capsys
     summary = finetune(experiment, tmp_path / "run")
     assert summary["metric"] == "token_accuracy"
     assert {"bleu", "rougeLsum", "exact_match"} <= summary["dev"]["mean"].keys()
-    task, model, _ = load_finetuned(tmp_path / "run")
+    task, model = task_and_model(tmp_path / "run")
     examples = task.read(tmp_path / "a.csv")
     assert task.evaluate(model, examples)["loss"] == pytest.approx(summary["dev"]["mean"]["loss"], rel=1e-5)
     (tmp_path / "a.txt").write_text("red\n\n")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from opened import objective_and_tokenizer
 from safetensors.numpy import load_file, save_file
 
 import bert_tf
@@ -14,7 +15,6 @@ from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.averaging import average_checkpoints
 from bert_tf.training.checkpoints import MODEL, write_state
 from bert_tf.training.converting import write_run
-from bert_tf.training.loading import load_pretrained
 from bert_tf.training.run_directory import RunDirectory
 
 TOKENIZER = WordPieceTokenizer(
@@ -70,12 +70,12 @@ def test_the_result_is_a_run_that_loads_and_generates(run, tmp_path):
     config = RunDirectory.open(tmp_path / "mean").config()
     assert config["averaged"] == {"run": str(path), "steps": [30, 40]}
     assert not {"optimizer", "train"} & config.keys()
-    loaded = bert_tf.load(tmp_path / "mean", pretraining=True)
+    loaded = bert_tf.load(tmp_path / "mean")
     assert type(loaded.objective) is Denoising and not loaded.report.fresh
     table = loaded.encoder.embedding_table
     name = table.path
     np.testing.assert_allclose(table, (saved[2][name] + saved[3][name]) / 2, rtol=1e-6, atol=1e-7)
-    objective, tokenizer = load_pretrained(tmp_path / "mean")
+    objective, tokenizer = objective_and_tokenizer(tmp_path / "mean")
     answers = TextGenerator(objective.backbone, tokenizer)(["the cat sat on a"])
     assert isinstance(answers[0][0].text, str)
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from opened import task_and_model
 
 from bert_tf import config
 from bert_tf.export.run import export_run
 from bert_tf.training.finetuning import FinetuneConfig, finetune
-from bert_tf.training.loading import load_finetuned
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "elmo"
 
@@ -30,7 +30,7 @@ def test_classification_trains_the_mix_alone_and_serves_text(tmp_path):
     settings = experiment(tmp_path, "a.tsv", {"kind": "classification"}, {"epochs": 20, "freeze": 2}, 0.1)
     summary = finetune(settings, tmp_path / "task")
     assert summary["dev"]["mean"]["accuracy"] == 1.0
-    task, model, _ = load_finetuned(tmp_path / "task")
+    task, model = task_and_model(tmp_path / "task")
     assert {v.path for v in model.trainable_variables if v.path.startswith("layer_mix")} == {
         "layer_mix/weight",
         "layer_mix/gamma",
@@ -50,7 +50,7 @@ def test_tagging_by_a_bilstm_on_mixes(tmp_path):
     task |= {"lstm_units": 8, "lstm_layers": 1}
     summary = finetune(experiment(tmp_path, "a.conll", task, {"epochs": 2}, 0.1), tmp_path / "task")
     assert summary["dev"]["mean"]["f1"] == 1.0
-    task, model, _ = load_finetuned(tmp_path / "task")
+    task, model = task_and_model(tmp_path / "task")
     assert [mix.name for mix in model.mixes] == ["mix", "output_mix"]
     # A word of points is one word, as ELMo reads it.
     (answer,) = task.predict(model, [["U.S.", "slept"]])

@@ -8,9 +8,11 @@ import keras
 import numpy as np
 import pytest
 from labelled_runs import BERT, TOKENIZER, write_labelled, write_model
+from opened import task_and_model
 from safetensors.numpy import load_file
 from snapshots import snapshot
 
+import bert_tf
 from bert_tf import config as configuration
 from bert_tf.errors import ConfigError, DataError, NonFiniteError, RunDirectoryError
 from bert_tf.interrupts import Interrupted
@@ -22,7 +24,6 @@ from bert_tf.tasks.heads import TaskModel
 from bert_tf.tasks.texts.classification import ClassificationTask
 from bert_tf.training import finetuning
 from bert_tf.training.finetuning import FinetuneConfig, finetune
-from bert_tf.training.loading import load_finetuned
 from bert_tf.training.run_directory import RunDirectory
 
 T5_SIZES = {"family": "t5", "hidden_size": 16, "num_layers": 1, "num_heads": 2, "head_size": 8, "intermediate_size": 16}
@@ -145,7 +146,7 @@ def test_text_to_text_continues_bitwise(folder, tmp_path):
     assert [m["epoch"] for m in RunDirectory(tmp_path / "run").metrics()] == [0]
     finetune(chosen, tmp_path / "run")
     check_same(RunDirectory(tmp_path / "run"), RunDirectory(tmp_path / "straight"))
-    assert type(load_finetuned(tmp_path / "run")[1].backbone) is T5
+    assert type(bert_tf.load(tmp_path / "run").model.backbone) is T5
 
 
 def test_gradient_checkpointing_is_asked_for(folder, tmp_path, monkeypatch):
@@ -181,7 +182,7 @@ def test_sentences_without_words(folder, tmp_path):
     summary = finetune(experiment(folder, *files, *overrides), tmp_path / "run")
     assert summary["seeds"][0]["dev"]["examples"] == 6 and summary["seeds"][0]["dev"]["words"] == 6
     assert summary["test"]["baselines"]["most frequent tag of the word"]["accuracy"] == 1.0
-    task, model, _ = load_finetuned(tmp_path / "run")
+    task, model = task_and_model(tmp_path / "run")
     empty, film = task.predict(model, [[], ["film"]])
     assert empty["words"] == [] and film["words"][0]["tag"] in ("O", "B-X")
     (tmp_path / "empty.jsonl").write_text('{"words": [], "tags": []}\n')

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from labelled_runs import SIZES as ONE_LAYER
 from labelled_runs import write_encoder, write_labelled
+from opened import task_and_model
 from safetensors.numpy import load_file
 from snapshots import snapshot
 
+import bert_tf
 from bert_tf import config as configuration
+from bert_tf.checkpoints import open_source
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config, build_encoder
 from bert_tf.models.lora import enable_lora
@@ -19,9 +22,7 @@ from bert_tf.training.converting import import_run
 from bert_tf.training.finetune_config import FinetuneConfig, FinetuneTrainConfig, check_finetuning
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.freezing import Freezing
-from bert_tf.training.loading import load_encoder, load_finetuned
 from bert_tf.training.run_directory import RunDirectory
-from bert_tf.training.sources import open_source
 
 LAYERS, HIDDEN, INNER = 2, 16, 32
 SIZES = ONE_LAYER | {"num_layers": LAYERS}
@@ -85,13 +86,13 @@ def test_lora_trains_factors_alone_and_is_merged_when_loaded(folder, tmp_path, c
     assert f"training {factors + HEAD:,} of" in capsys.readouterr().err
     before, stored = newest(RunDirectory(folder / "run")), newest(RunDirectory(tmp_path / "run"))
     assert all(np.array_equal(stored[path], value) for path, value in before.items())
-    task, model, _ = load_finetuned(tmp_path / "run")
+    task, model = task_and_model(tmp_path / "run")
     loaded = {v.path: np.asarray(v) for v in model.weights}
     assert sum(path.endswith("lora_kernel_a") for path in stored) == 4
     assert not [path for path in loaded if "lora" in path]
     import_run(tmp_path / "run", tmp_path / "converted", encoder_only=True)
     converted = newest(RunDirectory(tmp_path / "converted"))
-    started = {v.path: np.asarray(v) for v in load_encoder(tmp_path / "run")[0].weights}
+    started = {v.path: np.asarray(v) for v in bert_tf.load(tmp_path / "run").encoder.weights}
     for path, value in before.items():
         layer, expected = path.removesuffix("/kernel"), value.astype(np.float64)
         if layer.endswith(("/query", "/value")):
@@ -105,7 +106,7 @@ def test_lora_trains_factors_alone_and_is_merged_when_loaded(folder, tmp_path, c
 
 
 def freezing(folder, run="run", family="bert", **train):
-    encoder = load_encoder(folder / run)[0] if family == "bert" else small(family)
+    encoder = bert_tf.load(folder / run).encoder if family == "bert" else small(family)
     model = Classifier(encoder, units=2)
     source = open_source(folder / run)
     return model, Freezing(model, FinetuneTrainConfig(**train), source)

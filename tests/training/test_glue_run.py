@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import types
 import zipfile
 
 import numpy as np
@@ -117,14 +118,14 @@ def test_the_submission_has_the_official_names_and_labels(finished):
             assert all(re.fullmatch(r"[0-5]\.\d{3}", answer) for answer in answers)
         else:
             preset = {"MNLI-m.tsv": "mnli", "MNLI-mm.tsv": "mnli", "AX.tsv": "mnli"}.get(name, name[:-4].lower())
-            assert answers <= set(benchmark.load_finetuned(output / preset)[0].labels)
+            assert answers <= set(bert_tf.load(output / preset).task.labels)
     assert write_submission(GLUE, output) == ["QNLI", "QQP", "SST-2", "MRPC", "CoLA", "WNLI"]
 
 
 def test_nothing_is_done_twice(finished, folder, published, monkeypatch, capsys):
     output, _, _results = finished
     before = {path: path.stat().st_mtime_ns for path in (output / "submission").iterdir()}
-    monkeypatch.setattr(benchmark, "load_finetuned", lambda path: pytest.fail("predicted again"))
+    monkeypatch.setattr(benchmark, "open_source", lambda path: pytest.fail("predicted again"))
     config = ["--set", "from_mnli=true"]
     own = "task.sequence_length=16 train.epochs=1 train.batch_size=4 train.precision=float32"
     # The shipped configuration has BERT's learning rate and warm-up; these are the runs' own.
@@ -156,7 +157,8 @@ def test_the_test_file_of_mrpc_is_read_as_it_is_distributed(tmp_path, monkeypatc
         write(tmp_path / "mrpc" / file)
     task = build_task({"preset": "mrpc"}, tiny.tokenizer())
     task.predict = lambda model, examples, batch_size: [{"label": "1"} for _ in examples.text_pairs]
-    monkeypatch.setattr(benchmark, "load_finetuned", lambda path: (task, None, None))
+    monkeypatch.setattr(benchmark, "open_source", lambda path: None)
+    monkeypatch.setattr(benchmark, "LanguageModel", lambda _: types.SimpleNamespace(task=task, model=None))
     benchmark._predict(GLUE, "mrpc", tmp_path, tmp_path, 4)
     assert (tmp_path / "submission/MRPC.tsv").read_text().splitlines()[1:] == ["0\t1", "1\t1", "2\t1", "3\t1"]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from labelled_runs import write_encoder, write_labelled
+from opened import task_and_model
 
 from bert_tf.errors import ConfigError, NonFiniteError, RunDirectoryError
 from bert_tf.training import finetuning, grid
 from bert_tf.training.grid import finetune_grid, grid_table
 from bert_tf.training.grid_config import read_grid
-from bert_tf.training.loading import load_finetuned
 from bert_tf.training.run_directory import RunDirectory
 
 
@@ -101,7 +101,7 @@ def test_a_grid_is_resumed_and_its_best_is_used(folder, tmp_path, monkeypatch):
     assert "Grid of" in (tmp_path / "grid" / "report.html").read_text(encoding="utf-8")
     assert (tmp_path / "grid" / grid.TABLE).read_text().splitlines() == lines
     assert RunDirectory.open(tmp_path / "grid").path == tmp_path / "grid" / names[best]
-    task, model, _ = load_finetuned(tmp_path / "grid")
+    task, model = task_and_model(tmp_path / "grid")
     assert task.evaluate(model, task.read(str(folder / "dev.tsv")))["log_loss"] == pytest.approx(losses[best], rel=1e-5)
     more = read_grid(settings(folder, {"learning_rate": [1e-6, 0.02]}, {"epochs": [1, 2]}))
     with pytest.raises(RunDirectoryError, match="holds another run: its train.epochs is 1, not a list"):

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from opened import task_and_model
 
+import bert_tf
 from bert_tf import config
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from bert_tf.tokenizers import train_words
 from bert_tf.training.finetuning import FinetuneConfig, finetune
-from bert_tf.training.loading import load_finetuned, load_for_generation
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from tfrecords import ShardsConfig, write_shards
 
@@ -27,7 +28,8 @@ def test_the_whole_road(tmp_path):
         "train": {"steps": 400, "batch_size": 8, "log_every": 20, "strategy": "one"},
     }), tmp_path / "run")  # fmt: skip
     assert metrics["causal_lm_loss"] < run.metrics()[0]["causal_lm_loss"]
-    model, tokenizer, _ = load_for_generation(run.path)
+    opened = bert_tf.load(run.path)
+    model, tokenizer = opened.backbone, opened.tokenizer
     (answer,) = TextGenerator(model, tokenizer)(["the bad film"], GenerationConfig(max_new_tokens=2))[0]
     assert answer.text.split() == ["was", "awful"]
     scores = TextScorer(model, tokenizer)
@@ -43,7 +45,7 @@ def test_the_whole_road(tmp_path):
         "data": {"train": str(tmp_path / "a.tsv"), "dev": str(tmp_path / "a.tsv")},
         "optimizer": {"learning_rate": 0.02}, "train": {"epochs": 40, "batch_size": 8, "strategy": "one"},
     }), tmp_path / "task")  # fmt: skip
-    task, fine_tuned, _ = load_finetuned(tmp_path / "task")
+    task, fine_tuned = task_and_model(tmp_path / "task")
     assert [answer["label"] for answer in task.predict(fine_tuned, ["the good film", "the bad film"])] == ["1", "0"]
     assert fine_tuned.head.hidden.units == 512
     # The output layer is kept as it was pretrained, for an auxiliary loss and for generation.

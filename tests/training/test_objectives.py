@@ -5,13 +5,13 @@ import functools
 import numpy as np
 import pytest
 import tensorflow as tf
+from opened import encoder_and_tokenizer
 from sample_corpus import addresses, vocabulary_of, write_corpus
 
 from bert_tf import config, load, save
 from bert_tf.errors import ConfigError
 from bert_tf.objectives import CausalLM, PermutationLM, ReplacedTokenDetection
 from bert_tf.tokenizers import train_unigram
-from bert_tf.training.loading import load_encoder
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from tfrecords.writing.writer import ShardsConfig, write_shards
 
@@ -77,8 +77,8 @@ def test_every_row_learns_and_its_run_is_opened_again(trained, name):
     # The unigram baselines stand beside the metrics whose names they carry.
     baselines = {key.removeprefix("unigram_") for key in metrics if key.startswith("unigram_")}
     assert baselines and baselines <= last.keys()
-    encoder, tokenizer = load_encoder(run.path, pooler=False)
-    opened = load(run.path, pretraining=True)
+    encoder, tokenizer = encoder_and_tokenizer(run.path)
+    opened = load(run.path)
     assert opened.report.unused == opened.report.fresh == ()
     assert_same_objective(run, opened.objective)
     assert tokenizer.fingerprint == opened.tokenizer.fingerprint
@@ -102,7 +102,7 @@ def assert_same_objective(run, objective):
 
 
 def test_another_question_than_the_familys_own_is_kept(trained):
-    opened = {name: load(trained(name)[0].path, pretraining=True).objective for name in ("bert", "xlnet")}
+    opened = {name: load(trained(name)[0].path).objective for name in ("bert", "xlnet")}
     assert opened["bert"].pair_task == "sop"
     assert (opened["xlnet"].memory_length, opened["xlnet"].segments) == (7, 1)
 
@@ -111,7 +111,7 @@ def test_another_question_than_the_familys_own_is_kept(trained):
 def test_pretraining_starts_from_published_formats(shards, trained, tmp_path, name, format):
     run, _ = trained(name)
     path = tmp_path / "published"
-    model = load(run.path, pretraining=True)
+    model = load(run.path)
     save(model.objective, model.tokenizer, path, format=format)
     still = ["optimizer.learning_rate=0.0", "train.steps=2", "train.log_every=2", f"train.init_from={path}"]
     begun, _ = pretrain(experiment(shards, name, *still), tmp_path / "begun")

@@ -12,6 +12,7 @@ import tensorflow as tf
 from sample_corpus import addresses, vocabulary_of, write_corpus
 from snapshots import snapshot
 
+import bert_tf
 from bert_tf import config
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, NonFiniteError, RunDirectoryError
@@ -19,7 +20,6 @@ from bert_tf.files import lock_directory
 from bert_tf.interrupts import Interrupted
 from bert_tf.models import build_config, describe
 from bert_tf.remote import CACHE, local_copy
-from bert_tf.training.loading import load_pretrained
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
@@ -99,8 +99,8 @@ def test_a_run_elsewhere_is_continued_on_another_machine(made, uninterrupted, tm
     run, _ = pretrain(settings, f"{bucket}/run")
     assert losses(run) == losses(uninterrupted) and final_bytes(run) == final_bytes(uninterrupted)
     monkeypatch.setenv(CACHE, str(tmp_path / "third"))
-    objective, _ = load_pretrained(f"{bucket}/run")
-    expected, _ = load_pretrained(uninterrupted.path)
+    objective = bert_tf.load(f"{bucket}/run").objective
+    expected = bert_tf.load(uninterrupted.path).objective
     for ours, theirs in zip(objective.weights, expected.weights, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert main(["export", f"{bucket}/run", "--kind", "embedding", "--sequence-length", "16"]) == 0

@@ -186,9 +186,8 @@ def test_what_is_not_served_says_so(monkeypatch):
     """Without a kind the encoder alone would be exported, which answers nothing of the task."""
     model = types.SimpleNamespace(backbone=tiny.encoder(hidden=16))
     task = build_task({"kind": "record", "sequence_length": 16}, tiny.tokenizer())
-    monkeypatch.setattr(export, "is_finetuned", lambda path: True)
-    monkeypatch.setattr(export, "load_finetuned", lambda path, precision: (task, model, task.tokenizer))
+    opened = types.SimpleNamespace(source=types.SimpleNamespace(task=task), task=task, model=model, path="out")
     monkeypatch.setattr(export, "TASKS", {"record": dataclasses.replace(TASKS["record"], served=None)})
     message = "out: the task record is not served; its encoder alone is exported with kind=emb"
     with pytest.raises(ConfigError, match=message):
-        export.served_module("out", None, None, "float32", {"static": False})
+        export.served_module(opened, None, None, {"static": False})

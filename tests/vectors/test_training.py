@@ -4,14 +4,17 @@ import dataclasses
 
 import numpy as np
 import pytest
+from opened import task_and_model
 
 import bert_tf
+from bert_tf.checkpoints import open_source
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, NonFiniteError, RunDirectoryError
+from bert_tf.models.families import build_encoder
 from bert_tf.tokenizers import train_words
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 from bert_tf.training.finetuning import finetune
-from bert_tf.training.loading import load_finetuned, load_new_encoder
+from bert_tf.training.starting import copy_token_table, new_config
 from bert_tf.vectors import (
     GloveConfig,
     SkipGramConfig,
@@ -207,7 +210,7 @@ def test_fine_tuning_above_the_vectors(trained, tmp_path):
     }  # fmt: skip
     summary = finetune(bert_tf.config.build(FinetuneConfig, settings), tmp_path / "task")
     assert summary["dev"]["mean"]["accuracy"] == 1.0
-    task, model, _ = load_finetuned(tmp_path / "task")
+    task, model = task_and_model(tmp_path / "task")
     assert (model.backbone.name, model.backbone.config.embedding_size) == ("bilstm", 8)
     np.testing.assert_array_equal(model.backbone.embedding_table, table(trained[0]))
     assert [answer["label"] for answer in task.predict(model, ["ba be bi ba", "ka ke ki ka"])] == ["1", "0"]
@@ -215,13 +218,12 @@ def test_fine_tuning_above_the_vectors(trained, tmp_path):
 
 def test_a_transformer_above_the_vectors(trained):
     sizes = {"family": "bert", "num_layers": 1, "num_heads": 2, "intermediate_size": 8}
-    encoder, tokenizer = load_new_encoder(trained[0].path, sizes | {"hidden_size": 8})
+    source = open_source(trained[0].path)
+    encoder = build_encoder(new_config(source, sizes | {"hidden_size": 8}))
+    copy_token_table(encoder, source, "encoder")
     np.testing.assert_array_equal(encoder.embedding_table, table(trained[0]))
-    assert tokenizer.vocabulary_size == 25
-    random, _ = load_new_encoder(trained[0].path, sizes | {"hidden_size": 8}, trained=False)
-    assert np.asarray(random.embedding_table)[:5].any()
     with pytest.raises(ConfigError, match=r"is \(25, 8\), that of the new encoder \(25, 4\); set encoder.hidden_size"):
-        load_new_encoder(trained[0].path, sizes | {"hidden_size": 4})
+        copy_token_table(build_encoder(new_config(source, sizes | {"hidden_size": 4})), source, "encoder")
 
 
 def test_settings_that_a_new_encoder_cannot_have():

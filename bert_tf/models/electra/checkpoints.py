@@ -45,6 +45,21 @@ HF_WEIGHTS = WeightMap(
     ignored=("electra.embeddings.position_ids",),
     prefix="electra.",
 )
+
+
+def _pair_names(names):
+    """The names of both models, each in a Hugging Face folder of its own, from those of one."""
+    generator = {f"generator/{name}": GENERATOR + path for name, path in names.items()}
+    return {f"discriminator/{name}": path for name, path in names.items()} | generator
+
+
+HF_PAIR_WEIGHTS = WeightMap(
+    arrays=_pair_names(HF_WEIGHTS.arrays),
+    dense=_pair_names(HF_WEIGHTS.dense),
+    norms=_pair_names(HF_WEIGHTS.norms),
+    copies={f"generator/{copy}": f"discriminator/{name}" for copy, name in HF_WEIGHTS.copies.items()},
+    ignored=tuple(f"*/{name}" for name in HF_WEIGHTS.ignored),
+)
 HF_CONFIG = ConfigMap(
     fields=bert.HF_CONFIG.fields | {"embedding_size": ("embedding_size", 128)},
     fixed=bert.HF_CONFIG.fixed,

@@ -8,7 +8,6 @@ from safetensors.numpy import load_file, save_file
 
 import bert_tf
 from bert_tf.models import FAMILIES
-from bert_tf.training.loading import load_finetuned
 from reference_parts import library
 from reference_parts.model_cases import MODELS, inputs, load
 
@@ -130,7 +129,8 @@ def finetuned(room, family, name):
         save_file({key: tensors[key] for key in arrays[f"{name}/names"].tolist()}, path / "model.safetensors")
         (path / "config.json").write_text(str(arrays[f"{name}/config"]))
 
-    task, model, _ = load_finetuned(room.made(f"finetuned/{name}", make))
+    opened = bert_tf.load(room.made(f"finetuned/{name}", make))
+    task, model = opened.task, opened.model
     first, second = ["the people of the united states", "a tax"], ["tax", "law"]
     given = {
         "multiple_choice": [{"context": a, "options": second} for a in first],
@@ -175,6 +175,6 @@ def run(room):
     load(room, "bert")
     folder = room.scratch / "run"
     import_run(room.inputs / "models/bert", folder)
-    loaded = bert_tf.load(folder, pretraining=True)
+    loaded = bert_tf.load(folder)
     *_, source = library.load(room.inputs / "models/bert")
     return {"weights": weights_of(loaded.objective, source), "ids": loaded.tokenizer.encode(SENTENCE)}

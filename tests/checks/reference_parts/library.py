@@ -187,11 +187,12 @@ def objective_around(encoder, name, given):
 def load(path, pretraining=False, **arguments):
     """A published folder: (encoder, tokenizer, objective or None, the opened source, which names its weights)."""
     import bert_tf
-    from bert_tf.training.sources import open_source
+    from bert_tf.checkpoints import open_source
 
-    loaded = bert_tf.load(path, pretraining=pretraining, dtype="float32", **arguments)
-    encoder = loaded.encoder if loaded.objective else without_dropout(loaded.encoder)
-    return encoder, loaded.tokenizer, loaded.objective, open_source(path, arguments.get("family"))
+    loaded = bert_tf.load(path, dtype="float32", **arguments)
+    objective = loaded.objective if pretraining else None
+    encoder = loaded.backbone if objective else without_dropout(loaded.backbone)
+    return encoder, loaded.tokenizer, objective, open_source(path, arguments.get("family"))
 
 
 def without_dropout(encoder):

@@ -2,64 +2,76 @@
 
 import dataclasses
 import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bert_tf.checkpoints.finetuned import PublishedTask
+from bert_tf.checkpoints.finetuned import PublishedTask, read_task
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import FAMILIES, family_of, task_head
+from bert_tf.models.task_heads import PublishedHead
 from bert_tf.models.weights import by_path
 from bert_tf.tasks import build_task
 from bert_tf.tasks.spans.question_answering_config import QuestionAnsweringConfig
+from bert_tf.tasks.task import Task
+from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import Arrays, StrPath
+
+if TYPE_CHECKING:
+    from bert_tf.checkpoints.source import Source
 
 #: The sequence length recorded for a model without a longest one: XLNet's, as the published models were trained.
 UNLIMITED = 512
 
 
-def longest_sequence(config):
+def longest_sequence(config: Any) -> int:
     """The sequence length to use with a published model, whose training length is unknown: as long as it can be."""
     return config.max_positions if config.max_positions < sys.maxsize else UNLIMITED
 
 
-def task_of(source):
+def task_of(
+    source: "Source", hf_config: Mapping[str, Any], head: str, published: PublishedHead, tokenizer: Tokenizer
+) -> Task:
     """The `Task` of a published fine-tuned model.
 
     Its texts may be single or pairs: `task.pairs` is None until a file is read. Texts are cut at the longest sequence
     of the model. A decoder reads them with the special tokens of its tokenizer (GPT-2's: none), as in transformers.
 
     Args:
-        source: a `bert_tf.checkpoints.Source` with `is_finetuned`.
+        source: its `Source`.
+        hf_config: the content of its config.json.
+        head, published: of `published_head`.
+        tokenizer: of the source.
 
     Raises:
         ConfigError: a task or labels that this library cannot have.
-        DataError: no tokenizer beside the weights.
     """
-    published = source.task()
-    settings = {
-        "kind": published.kind,
+    stored = read_task(hf_config, head, published, source.path / "config.json")
+    settings: dict[str, Any] = {
+        "kind": stored.kind,
         "head": "hugging_face",
-        "dropout": published.dropout,
+        "dropout": stored.dropout,
         "sequence_length": longest_sequence(source.config),
     }
-    if published.labels is not None:
-        settings["labels"] = list(published.labels)
-    if published.kind == "question_answering":
+    if stored.labels is not None:
+        settings["labels"] = list(stored.labels)
+    if stored.kind == "question_answering":
         # The configuration does not say whether questions may be impossible; the answers in `n_best` never are.
         longest = min(QuestionAnsweringConfig.sequence_length, settings["sequence_length"])
-        settings |= {"head": published.published.spans, "impossible_questions": True, "sequence_length": longest}
-    tokenizer = source.tokenizer()
+        settings |= {"head": published.spans, "impossible_questions": True, "sequence_length": longest}
     if FAMILIES[source.family].structure == "decoder" and tokenizer.layout_name == "none":
         settings["layout"] = "none"  # without this setting a task adds separators
     try:
         task = build_task(settings, tokenizer)
     except ConfigError as error:
         raise ConfigError(f"{source.path}: {error}") from None
-    if published.kind == "regression":
+    if stored.kind == "regression":
         task.mean, task.scale = 0.0, 1.0  # the outputs are the scores
     return task
 
 
-def publish(task, model, where):
+def publish(task: Task, model: Any, where: StrPath) -> tuple[PublishedTask, Arrays]:
     """A fine-tuned model as Hugging Face's class of its family has it.
 
     Args:

@@ -1,0 +1,219 @@
+"""The formats in which models lie on disk, and the one way to open a model.
+
+A format imports its own library where it opens or writes: the list is read before TensorFlow is imported.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.files import is_there
+from bert_tf.hub import local_model
+from bert_tf.registry import Registry
+from bert_tf.types import StrPath
+
+if TYPE_CHECKING:
+    from bert_tf.checkpoints.source import Source
+    from bert_tf.tokenizers.tokenizer import Tokenizer
+
+#: The folders of ELECTRA's two models, where they are kept together as two Hugging Face directories.
+PAIR = ("discriminator", "generator")
+
+
+class Format:
+    """One format; a subclass says how it is recognized, opened and, where it can be, written.
+
+    Attributes:
+        name: what `bert_tf.save(format=...)` and `bert-tf convert --to` say.
+        files: by which files it is recognized, for messages.
+
+    Example:
+        class Npz(Format):
+            name, files = "npz", "a file .npz"
+
+            def recognize(self, path):
+                return path.suffix == ".npz"
+
+            def open(self, path, family):
+                with np.load(path) as file:
+                    arrays = ArraysInMemory(dict(file))
+                weight_map = WeightMap(arrays={name: name for name in arrays})
+                return Source(path, self.name, "bert", BertConfig(100, 16, 1, 2, 32), arrays, weight_map)
+
+        FORMATS.register(Npz())
+    """
+
+    name = ""
+    files = ""
+
+    def recognize(self, path: Path) -> bool:
+        """Whether `path` holds this format: a look at names of files, not at weights. False where it is only written."""
+        return False
+
+    def open(self, path: Path, family: str | None) -> Source:
+        """The `Source` of a path that `recognize` knows; `family` is of `bert_tf.load`."""
+        raise NotImplementedError
+
+    def write(self, model: Any, tokenizer: Tokenizer | None, path: StrPath) -> None:
+        """Writes a model; see `bert_tf.save`."""
+        raise ConfigError(f"models cannot be written in the format '{self.name}'; choose one of {', '.join(written())}")
+
+
+class _WordVectors(Format):
+    files = "one file of word vectors"
+
+    def __init__(self, name):
+        self.name = name
+
+    def recognize(self, path):
+        return self.name == "word2vec" and path.is_file()  # which of the three it is, is read from its first line
+
+    def open(self, path, family):
+        from bert_tf.checkpoints import word_vectors
+
+        return word_vectors.open_vectors(path)
+
+    def write(self, model, tokenizer, path):
+        from bert_tf.checkpoints import word_vectors
+
+        word_vectors.write_table(model, tokenizer, path, self.name)
+
+
+class _TensorFlow1(Format):
+    name, files = "tf1", "one .index file with its configuration (TensorFlow 1)"
+
+    def recognize(self, path):
+        if path.is_dir():
+            return any(path.glob("*.index"))
+        return path.suffix in (".index", ".meta") or path.with_name(f"{path.name}.index").is_file()
+
+    def open(self, path, family):
+        from bert_tf.checkpoints import tensorflow1
+
+        return tensorflow1.open_checkpoint(path, family)
+
+    def write(self, model, tokenizer, path):
+        from bert_tf.checkpoints import tensorflow1
+
+        tensorflow1.write(model, tokenizer, path)
+
+
+class _ModelGarden(_TensorFlow1):
+    name, files = "garden", "one .index file of a BERT of the Model Garden"
+
+    def recognize(self, path):
+        from bert_tf.checkpoints import tensorflow1
+
+        return super().recognize(path) and tensorflow1.TensorFlowArrays(tensorflow1.prefix_of(path)).is_object_graph
+
+    def open(self, path, family):
+        from bert_tf.checkpoints import model_garden
+
+        return model_garden.open_checkpoint(path, family)
+
+    write = Format.write
+
+
+class _Bilm(Format):
+    name, files = "bilm", "options.json and weights.hdf5 (ELMo)"
+
+    def recognize(self, path):
+        return path.is_dir() and all(len(list(path.glob(f"*{name}"))) == 1 for name in ("options.json", "weights.hdf5"))
+
+    def open(self, path, family):
+        from bert_tf.checkpoints import bilm
+
+        return bilm.open_folder(path)
+
+    def write(self, model, tokenizer, path):
+        from bert_tf.checkpoints import bilm
+
+        bilm.write(model, tokenizer, path)
+
+
+class _Gpt1Numpy(Format):
+    name, files = "numpy", "params_shapes.json (GPT-1)"
+
+    def recognize(self, path):
+        return (path / "params_shapes.json").is_file()
+
+    def open(self, path, family):
+        from bert_tf.checkpoints import gpt1_numpy
+
+        return gpt1_numpy.open_folder(path)
+
+    def write(self, model, tokenizer, path):
+        from bert_tf.checkpoints import gpt1_numpy
+
+        gpt1_numpy.write(model, tokenizer, path)
+
+
+class _HuggingFace(Format):
+    name, files = "hf", "config.json (Hugging Face)"
+
+    def recognize(self, path):
+        return (path / "config.json").is_file() or all((path / part / "config.json").is_file() for part in PAIR)
+
+    def open(self, path, family):
+        from bert_tf.checkpoints import hugging_face
+
+        return hugging_face.open_folder(path, family)
+
+    def write(self, model, tokenizer, path):
+        from bert_tf.checkpoints import hugging_face
+
+        hugging_face.write(model, tokenizer, path)
+
+
+#: Name -> `Format`; a later one is asked before an earlier one whether it recognizes a path.
+FORMATS = Registry(
+    "format",
+    "format",
+    [
+        *map(_WordVectors, ("glove", "word2vec_binary", "word2vec")),
+        *(_TensorFlow1(), _ModelGarden(), _Bilm(), _Gpt1Numpy(), _HuggingFace()),
+    ],
+)
+
+
+def written() -> list[str]:
+    """The names of the formats in which models can be written."""
+    return [record.name for record in FORMATS.values() if type(record).write is not Format.write]
+
+
+def open_source(path: StrPath, family: str | None = None) -> Source:
+    """Opens a model on disk: the last registered format that recognizes `path` opens it.
+
+    Args:
+        path: see the table in `bert_tf/checkpoints/README.md`; `hf://owner/name` of the Hugging Face Hub becomes a folder
+            in the cache.
+        family: see `bert_tf.load`.
+
+    Raises:
+        RunDirectoryError: there is nothing at `path`, or a damaged run.
+        DataError, ConfigError: no format recognizes it, or what it holds cannot be read.
+
+    Example:
+        open_source("bert-base-uncased").config.num_layers  # 12
+    """
+    path = Path(local_model(path))
+    if path.suffix in (".json", ".safetensors", ".yaml"):
+        raise DataError(f"{path} is one file of a model; give the folder, {path.parent}")
+    for record in reversed(list(FORMATS.values())):
+        if record.recognize(path):
+            return record.open(path, family)
+    if not is_there(path):
+        raise RunDirectoryError(f"{path} is not a run directory, and no published checkpoint: it does not exist")
+    raise DataError(f"{path} holds no model: it has none of {'; '.join({f.files: 0 for f in FORMATS.values()})}")
+
+
+def write_checkpoint(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str = "hf") -> None:
+    """Writes a model in a format; see `bert_tf.save`."""
+    if not hasattr(model, "backbones"):
+        raise ConfigError(
+            f"bert_tf.save takes a model, its tokenizer and a path, in this order; its first argument is a "
+            f"{type(model).__name__}, give the `encoder` or the `objective` of what bert_tf.load returns"
+        )
+    FORMATS[format].write(model, tokenizer, path)

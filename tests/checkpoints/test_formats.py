@@ -1,0 +1,78 @@
+"""A format from outside, opened and written like those of the library."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bert_tf
+from bert_tf.checkpoints import FORMATS, ArraysInMemory, Format, Source
+from bert_tf.errors import ConfigError
+from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.models.weights import WeightMap, by_path
+from bert_tf.tokenizers import WordPieceTokenizer
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "bert"
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "law", "people"]
+
+
+class Npz(Format):
+    name, files = "npz", "model.npz"
+
+    def recognize(self, path):
+        return (path / "model.npz").is_file()
+
+    def open(self, path, family):
+        with np.load(path / "model.npz") as file:
+            arrays = {name: file[name] for name in file}
+        config = BertConfig(**json.loads((path / "sizes.json").read_text()))
+        names = {name: name.replace(".", "/") for name in arrays}
+        return Source(path, self.name, "bert", config, ArraysInMemory(arrays), WeightMap(arrays=names))
+
+    def write(self, model, tokenizer, path):
+        path.mkdir()
+        tokenizer.save(path)
+        (path / "sizes.json").write_text(json.dumps(vars(model.config)))
+        np.savez(path / "model.npz", **{name.replace("/", "."): np.asarray(v) for name, v in by_path(model).items()})
+
+
+@pytest.fixture
+def npz():
+    yield FORMATS.register(Npz())
+    FORMATS.remove("npz")
+
+
+def test_a_format_from_outside(npz, tmp_path):
+    model = BertEncoder(BertConfig(len(WORDS), 8, 1, 2, 16))
+    bert_tf.save(model, WordPieceTokenizer(WORDS, lowercase=True), tmp_path / "a", format="npz")
+    opened = bert_tf.load(tmp_path / "a")
+    batch = opened.tokenizer.pack(opened.tokenizer.tokenize(["the law", "people"]))
+    np.testing.assert_array_equal(opened.encoder(batch)["sequence_output"], model(batch)["sequence_output"])
+    bert_tf.save(opened.encoder, opened.tokenizer, tmp_path / "b")  # as another format
+    assert bert_tf.load(tmp_path / "b").source.format == "hf"
+
+
+def test_a_format_that_is_only_read():
+    model = BertEncoder(BertConfig(len(WORDS), 8, 1, 2, 16))
+    with pytest.raises(ConfigError, match="cannot be written in the format 'garden'; choose one of .*hf"):
+        bert_tf.save(model, None, "nowhere", format="garden")
+
+
+@pytest.mark.parametrize("first", ["backbone", "objective"])
+def test_what_was_asked_for_is_kept_and_shared(first, tmp_path):
+    opened = bert_tf.load(FIXTURE)
+    made = getattr(opened, first)
+    assert made is getattr(opened, first) and opened.objective.backbone is opened.backbone is opened.encoder
+    assert opened.model is opened.objective
+
+
+def test_an_encoder_that_was_trained_meanwhile_keeps_its_weights():
+    opened = bert_tf.load(FIXTURE)
+    table = opened.encoder.embedding_table
+    table.assign(np.zeros(table.shape))
+    assert opened.objective.backbone is opened.encoder
+    assert not np.asarray(table).any()
+    np.testing.assert_array_equal(
+        opened.objective.masked_lm_head.dense.kernel, bert_tf.load(FIXTURE).objective.masked_lm_head.dense.kernel
+    )
