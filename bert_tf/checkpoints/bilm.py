@@ -28,7 +28,7 @@ _KERNEL = "/LSTMCell/W_0"
 _TABLE = "char_embed"
 
 
-def open_folder(path: Path) -> Source:
+def open_model(path: Path, family: str | None = None) -> Source:
     """The `Source` of a folder with one file of options and one of weights.
 
     Raises:

@@ -5,6 +5,7 @@ A format imports its own library where it opens or writes: the list is read befo
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from bert_tf.checkpoints.source import Source
     from bert_tf.tokenizers.tokenizer import Tokenizer
 
+#: The formats of word vectors, which are read as one: the first line of a file tells which it is.
+VECTOR_FILES = ("word2vec", "word2vec_binary", "glove")
 #: The folders of ELECTRA's two models, where they are kept together as two Hugging Face directories.
 PAIR = ("discriminator", "generator")
 
@@ -61,110 +64,49 @@ class Format:
         raise ConfigError(f"models cannot be written in the format '{self.name}'; choose one of {', '.join(written())}")
 
 
-class _WordVectors(Format):
-    files = "one file of word vectors"
+class _Own(Format):
+    """A format of this package: `module` has the functions `open_model(path, family)` and `write(model, tokenizer, path)`."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, name, files, recognize, module):
+        self.name, self.files, self._recognize, self._module = name, files, recognize, f"{__package__}.{module}"
 
     def recognize(self, path):
-        return self.name == "word2vec" and path.is_file()  # which of the three it is, is read from its first line
+        return self._recognize(path)
 
     def open(self, path, family):
-        from bert_tf.checkpoints import word_vectors
-
-        return word_vectors.open_vectors(path)
+        return importlib.import_module(self._module).open_model(path, family)
 
     def write(self, model, tokenizer, path):
-        from bert_tf.checkpoints import word_vectors
-
-        word_vectors.write_table(model, tokenizer, path, self.name)
+        importlib.import_module(self._module).write(model, tokenizer, path)
 
 
-class _TensorFlow1(Format):
-    name, files = "tf1", "one .index file with its configuration (TensorFlow 1)"
-
-    def recognize(self, path):
-        if path.is_dir():
-            return any(path.glob("*.index"))
-        return path.suffix in (".index", ".meta") or path.with_name(f"{path.name}.index").is_file()
-
-    def open(self, path, family):
-        from bert_tf.checkpoints import tensorflow1
-
-        return tensorflow1.open_checkpoint(path, family)
-
+class _WordVectors(_Own):
     def write(self, model, tokenizer, path):
-        from bert_tf.checkpoints import tensorflow1
-
-        tensorflow1.write(model, tokenizer, path)
+        importlib.import_module(self._module).write(model, tokenizer, path, self.name)
 
 
-class _ModelGarden(_TensorFlow1):
-    name, files = "garden", "one .index file of a BERT of the Model Garden"
-
-    def recognize(self, path):
-        from bert_tf.checkpoints import tensorflow1
-
-        return super().recognize(path) and tensorflow1.TensorFlowArrays(tensorflow1.prefix_of(path)).is_object_graph
-
-    def open(self, path, family):
-        from bert_tf.checkpoints import model_garden
-
-        return model_garden.open_checkpoint(path, family)
-
+class _ModelGarden(_Own):
     write = Format.write
 
 
-class _Bilm(Format):
-    name, files = "bilm", "options.json and weights.hdf5 (ELMo)"
-
-    def recognize(self, path):
-        return path.is_dir() and all(len(list(path.glob(f"*{name}"))) == 1 for name in ("options.json", "weights.hdf5"))
-
-    def open(self, path, family):
-        from bert_tf.checkpoints import bilm
-
-        return bilm.open_folder(path)
-
-    def write(self, model, tokenizer, path):
-        from bert_tf.checkpoints import bilm
-
-        bilm.write(model, tokenizer, path)
+def _has_index(path):
+    if path.is_dir():
+        return any(path.glob("*.index"))
+    return path.suffix in (".index", ".meta") or path.with_name(f"{path.name}.index").is_file()
 
 
-class _Gpt1Numpy(Format):
-    name, files = "numpy", "params_shapes.json (GPT-1)"
+def _has_object_graph(path):
+    from bert_tf.checkpoints import tensorflow1
 
-    def recognize(self, path):
-        return (path / "params_shapes.json").is_file()
-
-    def open(self, path, family):
-        from bert_tf.checkpoints import gpt1_numpy
-
-        return gpt1_numpy.open_folder(path)
-
-    def write(self, model, tokenizer, path):
-        from bert_tf.checkpoints import gpt1_numpy
-
-        gpt1_numpy.write(model, tokenizer, path)
+    return _has_index(path) and tensorflow1.TensorFlowArrays(tensorflow1.prefix_of(path)).is_object_graph
 
 
-class _HuggingFace(Format):
-    name, files = "hf", "config.json (Hugging Face)"
+def _has_bilm(path):
+    return path.is_dir() and all(len(list(path.glob(f"*{name}"))) == 1 for name in ("options.json", "weights.hdf5"))
 
-    def recognize(self, path):
-        return (path / "config.json").is_file() or all((path / part / "config.json").is_file() for part in PAIR)
 
-    def open(self, path, family):
-        from bert_tf.checkpoints import hugging_face
-
-        return hugging_face.open_folder(path, family)
-
-    def write(self, model, tokenizer, path):
-        from bert_tf.checkpoints import hugging_face
-
-        hugging_face.write(model, tokenizer, path)
+def _has_config(path):
+    return (path / "config.json").is_file() or all((path / part / "config.json").is_file() for part in PAIR)
 
 
 #: Name -> `Format`; a later one is asked before an earlier one whether it recognizes a path.
@@ -172,8 +114,12 @@ FORMATS = Registry(
     "format",
     "format",
     [
-        *map(_WordVectors, ("glove", "word2vec_binary", "word2vec")),
-        *(_TensorFlow1(), _ModelGarden(), _Bilm(), _Gpt1Numpy(), _HuggingFace()),
+        *(_WordVectors(name, "one file of word vectors", Path.is_file, "word_vectors") for name in VECTOR_FILES),
+        _Own("tf1", "one .index file with its configuration (TensorFlow 1)", _has_index, "tensorflow1"),
+        _ModelGarden("garden", "one .index file of a BERT of the Model Garden", _has_object_graph, "model_garden"),
+        _Own("bilm", "options.json and weights.hdf5 (ELMo)", _has_bilm, "bilm"),
+        _Own("numpy", "params_shapes.json (GPT-1)", lambda path: (path / "params_shapes.json").is_file(), "gpt1_numpy"),
+        _Own("hf", "config.json (Hugging Face)", _has_config, "hugging_face"),
     ],
 )
 

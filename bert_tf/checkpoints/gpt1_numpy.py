@@ -26,7 +26,7 @@ SHAPES = "params_shapes.json"
 _PARTS = 10
 
 
-def open_folder(path: Path) -> Source:
+def open_model(path: Path, family: str | None = None) -> Source:
     """The `Source` of a folder with GPT-1's arrays.
 
     Raises:

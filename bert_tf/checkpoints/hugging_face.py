@@ -55,7 +55,7 @@ _CONVERSION = (
 )
 
 
-def open_folder(path: Path, family: str | None = None) -> Source:
+def open_model(path: Path, family: str | None = None) -> Source:
     """The `Source` of a directory with config.json, or of ELECTRA's two such directories side by side.
 
     Raises:
@@ -63,7 +63,7 @@ def open_folder(path: Path, family: str | None = None) -> Source:
         ConfigError: an unknown family, or a setting that is not understood.
     """
     if not (path / CONFIG).is_file():
-        return _pair(*(open_folder(path / name, family) for name in PAIR))
+        return _pair(*(open_model(path / name, family) for name in PAIR))
     file = path / CONFIG
     hf_config = read_json_object(file)
     record = recognize_family(hf_config, file, family)

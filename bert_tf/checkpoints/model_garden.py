@@ -59,11 +59,11 @@ _BOOKKEEPING = re.compile(
 )
 
 
-def open_checkpoint(path: Path, family: str | None = None) -> Source:
+def open_model(path: Path, family: str | None = None) -> Source:
     """The `Source` of an object graph with the configuration of google-research/bert beside it.
 
     Raises:
-        DataError: as `tensorflow1.open_checkpoint`.
+        DataError: as `tensorflow1.open_model`.
     """
     prefix = tensorflow1.prefix_of(path)
     arrays, folder = tensorflow1.TensorFlowArrays(prefix), prefix.parent

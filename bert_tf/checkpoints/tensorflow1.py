@@ -42,7 +42,7 @@ def prefix_of(path: Path) -> Path:
     return path.with_suffix("") if path.suffix in (".index", ".meta") else path
 
 
-def open_checkpoint(path: Path, family: str | None = None) -> Source:
+def open_model(path: Path, family: str | None = None) -> Source:
     """The `Source` of a checkpoint in the format of the family's authors.
 
     Raises:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from bert_tf.checkpoints.arrays import ArraysInMemory
+from bert_tf.checkpoints.formats import VECTOR_FILES
 from bert_tf.checkpoints.source import Source
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write, explain_reading
@@ -28,7 +29,6 @@ from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.tokenizers.wordpiece.whole_words import SPECIAL_TOKENS
 from bert_tf.types import StrPath
 
-FORMATS = ("word2vec", "word2vec_binary", "glove")
 WEIGHTS = WeightMap(arrays={"vectors": "embeddings/token_embeddings"})
 
 _LONGEST_WORD = 1 << 12  # bytes
@@ -36,7 +36,7 @@ _LONGEST_LINE = 1 << 24
 _GZIP = b"\x1f\x8b"
 
 
-def open_vectors(path: Path) -> Source:
+def open_model(path: Path, family: str | None = None) -> Source:
     """The `Source` of a file of vectors, the special tokens first.
 
     The tokenizer lowercases if no word has a capital letter, and then drops accents if no word has one. A special token
@@ -188,15 +188,15 @@ def write_vectors(path: StrPath, words: Iterable[str], vectors: np.ndarray, form
         path: a file that does not exist yet.
         words: iterable of str.
         vectors: float32 [V, D].
-        format: one of `FORMATS`. fastText's .vec is "word2vec". Text has 9 digits, so that float32 is read back exactly.
+        format: one of `VECTOR_FILES`. fastText's .vec is "word2vec". Text has 9 digits, so that float32 is read back exactly.
 
     Raises:
         ConfigError: an unknown format.
         DataError: a word that the format cannot hold.
         RunDirectoryError: the file exists, or cannot be written.
     """
-    if format not in FORMATS:
-        raise ConfigError(f"there is no format '{format}' of word vectors; known: {', '.join(FORMATS)}")
+    if format not in VECTOR_FILES:
+        raise ConfigError(f"there is no format '{format}' of word vectors; known: {', '.join(VECTOR_FILES)}")
     with atomic_write(path, "wb", replace=False) as file:
         if format != "glove":
             file.write(b"%d %d\n" % vectors.shape)
@@ -208,7 +208,7 @@ def write_vectors(path: StrPath, words: Iterable[str], vectors: np.ndarray, form
             file.write(word.encode("utf-8") + b" " + numbers + b"\n")
 
 
-def write_table(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str) -> None:
+def write(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str) -> None:
     """Writes the token table of a model, one row for each token; special tokens are left out.
 
     Args:

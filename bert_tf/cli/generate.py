@@ -35,6 +35,7 @@ def add_arguments(parser):
 
 def run(arguments):
     from bert_tf.config import apply_overrides
+    from bert_tf.generation.samplers import SAMPLERS
 
     given = {} if arguments.max_new_tokens is None else {"max_new_tokens": arguments.max_new_tokens}
     given = apply_overrides(given, arguments.set)
@@ -46,7 +47,7 @@ def run(arguments):
     if not is_source and "max_new_tokens" not in given:
         config = within_trained_length(config, generate.prompts, arguments, model.sequence_length)
     begins = [""] * len(arguments.prompt) if is_source else arguments.prompt
-    if len(arguments.prompt) == 1 and config.method != "beam_search":
+    if len(arguments.prompt) == 1 and SAMPLERS[config.method].streams:
         pieces = generate.stream(arguments.prompt[0], config)
         print(begins[0] + next(pieces, ""), end="", flush=True)  # after what could be refused
         for piece in pieces:

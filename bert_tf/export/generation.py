@@ -9,7 +9,7 @@ from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.export.requests import check_as_many, check_at_most, check_between, refuse_texts
 from bert_tf.export.signatures import TEXT, TRIAL_TEXTS, ServingModule, Signature
-from bert_tf.generation import GenerationConfig, PromptTokenizer, TextGenerator, TextScorer, generate
+from bert_tf.generation import SAMPLERS, GenerationConfig, PromptTokenizer, TextGenerator, TextScorer
 from bert_tf.parsing import brief
 from bert_tf.tokenizers.ops.model_rows import pad_rows
 from bert_tf.tokenizers.ops.strings import valid_utf8
@@ -197,7 +197,9 @@ class ServedGeneration(ServingModule):
         if "max_new_tokens" in each and not self.static:
             limit = tf.maximum(tf.reduce_max(each["max_new_tokens"]), 1)  # there may be no text
         steps, restrictions = self._prompts.steps(token_ids, mask, limit), self._generator.restrictions(self.config)
-        found = generate(steps, self.config, restrictions, self.tokenizer.pad_id, each, self._stop_strings)
+        found = SAMPLERS[self.config.method].generate(
+            steps, self.config, restrictions, self.tokenizer.pad_id, each, self._stop_strings
+        )
         size = tf.shape(found["token_ids"])
         texts = self._stop_strings.texts(
             tf.reshape(found["token_ids"], [-1, size[2]]), tf.reshape(found["lengths"], [-1])

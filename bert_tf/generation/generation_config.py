@@ -7,11 +7,7 @@ from typing import Annotated, Any, Literal
 
 from bert_tf.config import Range, build, check_fields
 from bert_tf.errors import ConfigError
-
-_SETTINGS_OF = {
-    "sample": ("temperature", "top_k", "top_p", "seed"),
-    "beam_search": ("beams", "n_best", "beam_variant", "length_penalty"),
-}
+from bert_tf.generation.samplers import SAMPLERS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,8 +15,8 @@ class GenerationConfig:
     """How tokens are chosen, and when a text ends.
 
     Attributes:
-        method: "greedy": the most probable token; "sample": a random one; "beam_search": the most probable texts
-            of several that are continued side by side.
+        method: a name of `SAMPLERS`. "greedy": the most probable token; "sample": a random one; "beam_search": the most
+            probable texts of several that are continued side by side.
         max_new_tokens: the most tokens that are generated for a prompt, stop tokens included.
         min_new_tokens: no stop token is generated before so many others.
         temperature: "sample" only: logits are divided by it. Below 1 probable tokens become more probable.
@@ -50,7 +46,7 @@ class GenerationConfig:
         GenerationConfig(method="sample", top_p=0.9, max_new_tokens=100)
     """
 
-    method: Literal["greedy", "sample", "beam_search"] = "greedy"
+    method: str = "greedy"
     max_new_tokens: Annotated[int, Range(at_least=1)] = 64
     min_new_tokens: Annotated[int, Range(at_least=0)] = 0
     temperature: Annotated[float, Range(above=0)] = 1.0
@@ -73,8 +69,9 @@ class GenerationConfig:
             )
         if self.n_best > self.beams:
             raise ConfigError(f"n_best={self.n_best} is above beams={self.beams}; raise beams")
-        for method, names in _SETTINGS_OF.items():
-            for name in names:
+        _ = SAMPLERS[self.method]
+        for method, sampler in SAMPLERS.items():
+            for name in sampler.settings:
                 if method != self.method and getattr(self, name) != getattr(GenerationConfig, name):
                     raise ConfigError(
                         f"'{name}' applies only to method={method}, but method is '{self.method}'; "
@@ -97,6 +94,6 @@ class GenerationConfig:
         """
         kept: Any = self
         if settings.get("method", self.method) != self.method:
-            own = {name: getattr(GenerationConfig, name) for name in _SETTINGS_OF.get(self.method, ())}
+            own = {name: getattr(GenerationConfig, name) for name in SAMPLERS[self.method].settings}
             kept = dataclasses.replace(self, method="greedy", **own)
         return build(GenerationConfig, settings, base=kept)

@@ -10,9 +10,9 @@ from keras import ops
 from bert_tf.backend import as_graph
 from bert_tf.errors import ConfigError
 from bert_tf.generation.generation_config import GenerationConfig
-from bert_tf.generation.methods import generate
 from bert_tf.generation.prompts import PromptTokenizer
 from bert_tf.generation.restrictions import Restrictions
+from bert_tf.generation.samplers import SAMPLERS
 from bert_tf.generation.sampling import next_token
 from bert_tf.generation.stop_strings import StopStrings, unwritable
 from bert_tf.parsing import brief
@@ -114,17 +114,19 @@ class TextGenerator:
             DataError: as `__call__`.
             ConfigError: beam search, which only knows its text at the end.
         """
-        if config.method == "beam_search":
-            raise ConfigError("beam search only knows its text at the end; stream with method greedy or sample")
+        if not SAMPLERS[config.method].streams:
+            raise ConfigError(f"{config.method} only knows its text at the end; stream with method greedy or sample")
         prompt_ids, mask = self.prompts.rows([prompt], config.max_new_tokens)
         first, following = self._function(config, streamed=True)
         new = np.full((1, config.max_new_tokens), self.tokenizer.pad_id, "int32")
         token, state = first(prompt_ids, mask, new, np.int32(config.seed))
-        shown = ""
+        shown, whole, add = "", "", self.tokenizer.growing_text(continues=not self.prompts.frame.is_source)
+        not_shown = {*self.stop_ids, self.tokenizer.pad_id}
         for index in range(config.max_new_tokens):
-            new[:, index] = np.asarray(token)
-            text, ended = self._text(new[0, : index + 1].tolist(), config)
-            ended = ended or index + 1 == config.max_new_tokens
+            new[:, index] = token_id = int(np.asarray(token)[0])
+            whole = whole if token_id in not_shown else add(token_id)
+            text, found = self.stop_strings(config).cut(whole)
+            ended = found or token_id in self.stop_ids or index + 1 == config.max_new_tokens
             # Half a character, and the beginning of a stop string, are held back until the rest decides.
             known = text if ended else text[: _certain_length(text, config.stop_strings)]
             if known.startswith(shown) and len(known) > len(shown):
@@ -177,7 +179,9 @@ class TextGenerator:
 
         def function(token_ids, mask, seed):
             steps = self.prompts.steps(token_ids, mask, config.max_new_tokens)
-            return generate(steps, config, restrictions, self.tokenizer.pad_id, {"seed": seed}, ends)
+            return SAMPLERS[config.method].generate(
+                steps, config, restrictions, self.tokenizer.pad_id, {"seed": seed}, ends
+            )
 
         return as_graph(function, [((None, None), "int32"), ((None, None), "bool"), ((), "int32")])
 
@@ -203,14 +207,9 @@ class TextGenerator:
 
         return as_graph(first), as_graph(following)
 
-    def _text(self, ids, config):
-        """The text of new tokens up to a stop token or stop string, and whether there was one."""
-        text, found = self.stop_strings(config).cut(self.prompts.text(i for i in ids if i not in self.stop_ids))
-        return text, found or ids[-1] in self.stop_ids
-
     def _answer(self, ids, score, config):
-        text, ended = self._text(ids, config)
-        return Generated(text, ids, score, ended)
+        text, found = self.stop_strings(config).cut(self.prompts.text(i for i in ids if i not in self.stop_ids))
+        return Generated(text, ids, score, found or ids[-1] in self.stop_ids)
 
 
 def _certain_length(text, stop_strings):

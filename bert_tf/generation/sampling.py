@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 import keras
 from keras import ops
 
-from bert_tf.backend import largest, uniform_of
-from bert_tf.errors import ConfigError
+from bert_tf.backend import uniform_of
 from bert_tf.generation.generation_config import GenerationConfig
 from bert_tf.generation.restrictions import Restrictions
+from bert_tf.generation.samplers import SAMPLERS
 from bert_tf.generation.steps import Steps
 from bert_tf.types import Tensor
 
@@ -27,11 +27,11 @@ def generate_tokens(
     each: Mapping[str, Tensor] = SAME,
     ends: Callable[[Tensor, Tensor], Tensor] | None = None,
 ) -> dict[str, Tensor]:
-    """Generates greedily or by sampling until every text has ended or has `config.max_new_tokens` tokens.
+    """Generates token by token until every text has ended or has `config.max_new_tokens` tokens.
 
     Args:
         steps: a `DecoderSteps`.
-        config: a `GenerationConfig` with method "greedy" or "sample".
+        config: a `GenerationConfig` whose sampler chooses one token after the other.
         restrictions: a `Restrictions`; its `stop_ids` end a text.
         filler: the id after the end of a text.
         each: dict, the settings that each text has of its own: one of `TEXT_SETTINGS` -> tensor [B]. A text with a
@@ -49,8 +49,6 @@ def generate_tokens(
         steps = DecoderSteps(gpt, np.array([[5, 6]]), np.array([[True, True]]), max_new_tokens=4)
         generate_tokens(steps, GenerationConfig(max_new_tokens=4), Restrictions(stop_ids=(3,)))["token_ids"]  # [1, 4]
     """
-    if config.method not in ("greedy", "sample"):
-        raise ConfigError(f"generate_tokens takes method greedy or sample, got '{config.method}'; use beam_search")
     batch, prompt_length = ops.shape(steps.token_ids)
     limit = steps.max_new_tokens
     limits = each.get("max_new_tokens", limit)
@@ -103,7 +101,7 @@ def next_token(
 ) -> Tensor:
     """int32 [B]: the tokens that `config.method` chooses; the other arguments are those of `Restrictions.apply`."""
     logits = restrictions.apply(logits, tokens, real, column, index)
-    return largest(logits) if config.method == "greedy" else sample(logits, config, index, each)
+    return SAMPLERS[config.method].choose(logits, config, index, each)
 
 
 def restrictions_of_texts(restrictions: Restrictions, each: Mapping[str, Tensor], count: int = 1) -> Restrictions:

@@ -278,6 +278,27 @@ class Tokenizer:
         before = self.before_continuation if continues and tokens else ""
         return before + spelled.decode("utf-8", self.decoding_errors)
 
+    def growing_text(self, continues: bool = False) -> Callable[[int], str]:
+        """A function that takes the ids of a text one by one and returns `decode` of all up to it, each in constant time.
+
+        Args:
+            continues: of `decode`.
+
+        Example:
+            add = tokenizer.growing_text()
+            add(tokenizer.encode("film")[0])  # 'film'
+        """
+        before = (self.before_continuation if continues else "").encode()
+        spelled: list[bytes] = []
+
+        def add(token_id: int) -> str:
+            token, first = self.id_to_token(token_id), not spelled and not continues
+            text = b"".join((before, *spelled, self._spell(token, first, True)))
+            spelled[:] = [b"".join((*spelled, self._spell(token, first, False)))]
+            return text.decode("utf-8", self.decoding_errors)
+
+        return add
+
     def detokenize(
         self,
         ids: Tensor,

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import bert_tf
-from bert_tf.checkpoints.word_vectors import FORMATS, read_vectors, write_vectors
+from bert_tf.checkpoints.formats import VECTOR_FILES
+from bert_tf.checkpoints.word_vectors import read_vectors, write_vectors
 from bert_tf.cli.main import main
 from bert_tf.errors import DataError, RunDirectoryError
 
@@ -28,7 +29,7 @@ def test_binary_is_byte_for_byte_that_of_gensim(tmp_path):
     assert ours == theirs  # word2vec.c ends each word with a line end, gensim does not always
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", VECTOR_FILES)
 def test_round_trip(format, tmp_path):
     extremes = np.array([[1e-38, -3.4e38], [1 / 3, 16777217], [0, -0.0]], np.float32)
     write_vectors(tmp_path / "vectors", ["a", "b.c", "</s>"], extremes, format)

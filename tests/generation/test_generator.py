@@ -6,15 +6,7 @@ import pytest
 from markov import log_softmax
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation import (
-    DecoderSteps,
-    GenerationConfig,
-    StopStrings,
-    TextGenerator,
-    TextScorer,
-    generator,
-    methods,
-)
+from bert_tf.generation import DecoderSteps, GenerationConfig, StopStrings, TextGenerator, TextScorer, sampling
 from bert_tf.generation.restrictions import Restrictions
 from bert_tf.generation.sampling import generate_tokens
 from bert_tf.generation.scoring import windows_of
@@ -93,7 +85,8 @@ def test_other_methods_are_alike_in_a_batch_and_alone(generate, method):
 
 def test_another_seed_takes_the_same_graph(model, tokenizer, monkeypatch):
     traced = []
-    monkeypatch.setattr(generator, "generate", lambda *_: traced.append(1) or methods.generate(*_))
+    whole = sampling.generate_tokens
+    monkeypatch.setattr(sampling, "generate_tokens", lambda *_: traced.append(1) or whole(*_))
     generate = TextGenerator(model, tokenizer)
     configs = [GenerationConfig(method="sample", seed=seed, max_new_tokens=3) for seed in (1, 2, 1)]
     texts = [generate(["the"], config)[0][0].text for config in configs]
@@ -177,7 +170,7 @@ def test_bad_prompts_are_refused(generate):
     ):
         with pytest.raises(DataError, match=message):
             generate(prompts, GenerationConfig(max_new_tokens=20))
-    with pytest.raises(ConfigError, match="beam search only knows its text at the end"):
+    with pytest.raises(ConfigError, match="beam_search only knows its text at the end"):
         next(generate.stream("the", GenerationConfig(method="beam_search")))
 
 

@@ -6,8 +6,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError
-from bert_tf.generation import GenerationConfig
-from bert_tf.generation.methods import generate
+from bert_tf.generation import SAMPLERS, GenerationConfig
 from bert_tf.generation.restrictions import Restrictions
 from bert_tf.generation.steps import DecoderSteps
 from bert_tf.models import PRESETS, build_encoder
@@ -110,7 +109,9 @@ def test_a_text_is_continued_inside_a_graph():
     @tf.function(autograph=False)
     def texts(ids, mask):
         steps = DecoderSteps(model, ids, mask, max_new_tokens=4)
-        return [generate(steps, config, Restrictions())["token_ids"] for config in (greedy, beams)]
+        return [
+            SAMPLERS[config.method].generate(steps, config, Restrictions())["token_ids"] for config in (greedy, beams)
+        ]
 
     found, of_beams = (np.asarray(ids)[:, 0] for ids in texts(prompts, mask))
     np.testing.assert_array_equal(found, of_beams)

@@ -4,7 +4,7 @@ from keras import ops
 
 from bert_tf.backend import cross_entropy, largest
 from bert_tf.errors import ConfigError
-from bert_tf.generation import DecoderSteps, EncoderDecoderSteps, generate
+from bert_tf.generation import SAMPLERS, DecoderSteps, EncoderDecoderSteps
 from bert_tf.tasks.heads import InferringModel
 
 
@@ -61,7 +61,9 @@ class TextToText(InferringModel):
             steps = DecoderSteps(self.backbone, token_ids, mask, count)
         else:
             steps = EncoderDecoderSteps(self.backbone, token_ids, mask, count, self.pad_id)
-        result = generate(steps, self.config, self.restrictions, self.pad_id, ends=self.ends)
+        result = SAMPLERS[self.config.method].generate(
+            steps, self.config, self.restrictions, self.pad_id, ends=self.ends
+        )
         outputs = {"generated_ids": result["token_ids"], "lengths": result["lengths"], "scores": result["scores"]}
         if "target_ids" in features:
             loss, correct = self._of_tokens(features, training=False)
