@@ -22,8 +22,10 @@ TOKENIZER = (
 )  # fmt: skip
 #: The files that models are read from.
 MODEL = ("config.json", "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", *TOKENIZER)
+#: The endings of corpora as text.
+CORPORA = (".txt", ".jsonl", ".ndjson")
 #: The endings of corpora and labelled files.
-_TEXT = (".txt", ".jsonl", ".json", ".tsv", ".csv")
+_TEXT = (*CORPORA, ".json", ".tsv", ".csv")
 DATA = (*_TEXT, *(f"{ending}.gz" for ending in _TEXT), ".parquet", ".conll", ".conllu", ".iob", ".bio")
 
 _PREFIX = "hf://"
@@ -161,9 +163,14 @@ def _snapshot(address, repository, repository_type, revision, patterns):
             f"{address} is not in the cache {constants.HF_HUB_CACHE}, and {why}; connect to fetch it once, or copy the cache "
             "from a machine that has it"
         ) from None
-    except (OSError, errors.HTTPError) as error:
+    except (OSError, errors.HTTPError, RuntimeError) as error:
         raise DataError(
             f"{address}: fetching it failed ({_one_line(error)}); the same command continues where it stopped"
+        ) from None
+    except (TypeError, ValueError, AttributeError, LookupError) as error:  # huggingface_hub expects well-formed answers
+        raise DataError(
+            f"{address}: {constants.ENDPOINT} answers with something that is not a description of a {what} "
+            f"({_one_line(error)}); check HF_ENDPOINT"
         ) from None
 
 

@@ -21,10 +21,12 @@ class Hub:
         requests: (method, path) of each request for a file.
         cut: file -> the number of bytes after which the next answer breaks off.
         url: of the server.
+        description: what is answered in place of a repository's description; None for the true one.
     """
 
     def __init__(self):
         self.repositories, self.gated, self.requests, self.cut, self.url = {}, set(), [], {}, None
+        self.description = None
 
     def add(self, kind, name, files, *revisions):
         """Publishes files as a commit, which it returns; `revisions` are further names of it ("main", ...)."""
@@ -79,7 +81,9 @@ def serving():
             found = self._found(kind, name, revision)
             if found:
                 commit, files = found
-                if what == "revision":
+                if what == "revision" and hub.description is not None:
+                    self._json(hub.description)
+                elif what == "revision":
                     self._json({"id": name, "sha": commit, "siblings": [{"rfilename": file} for file in files]})
                 else:
                     self._json([{"type": "file", "path": f, "size": len(d), "oid": "0" * 40} for f, d in files.items()])

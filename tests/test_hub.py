@@ -165,3 +165,13 @@ def test_a_task_reads_parquet_of_the_hub(hub, tmp_path):
 def test_paths_of_this_machine_stay(tmp_path):
     for path in ("runs/bert", tmp_path, "hf:/a/b"):
         assert local_model(path) == local_tokenizer(path) == local_data(path) == local_file(path) == path
+
+
+@pytest.mark.parametrize("answer", [
+    {}, {"sha": None}, {"sha": 3}, {"sha": "a\0b"}, {"sha": "1" * 40, "siblings": "all of them"}, [], "no",
+], ids=str)  # fmt: skip
+def test_a_hub_that_answers_with_something_else(hub, monkeypatch, answer):
+    hub.add("models", "me/model", MODEL)
+    monkeypatch.setattr(hub, "description", answer)
+    with pytest.raises(DataError, match="hf://me/model"):
+        local_model("hf://me/model")

@@ -26,6 +26,8 @@ from bert_tf.types import Shapes, StrPath
 OPTIONS, WEIGHTS = "options.json", "weights.hdf5"
 _KERNEL = "/LSTMCell/W_0"
 _TABLE = "char_embed"
+#: Groups in each other; bilm-tf's files have four.
+_DEEPEST = 16
 
 
 def open_model(path: Path, family: str | None = None) -> Source:
@@ -79,7 +81,7 @@ class BilmArrays(NamedArrays):
         try:
             with h5py.File(file, "r") as opened:
                 shapes = _shapes(opened)
-        except (OSError, RuntimeError, KeyError) as error:
+        except (OSError, RuntimeError, KeyError, AttributeError) as error:
             raise DataError(f"{file} is not an HDF5 file of weights: {error}") from None
         if not shapes or _TABLE not in shapes:
             raise DataError(f"{file} has no array '{_TABLE}'; it is not a file of bilm-tf's weights")
@@ -103,8 +105,11 @@ class BilmArrays(NamedArrays):
         if name in self._added:
             return self._added[name]
         stored, _, part = name.partition("[")
-        with h5py.File(self._file, "r") as opened:
-            array = opened[stored][...]
+        try:
+            with h5py.File(self._file, "r") as opened:
+                array = opened[stored][...]
+        except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
+            raise DataError(f"cannot read '{stored}' in {self._file}: {error}") from None
         if name == _TABLE:
             return np.pad(array, [(1, 0), (0, 0)])
         if not part:
@@ -118,24 +123,31 @@ class BilmArrays(NamedArrays):
         return self._shapes
 
 
-def _shapes(opened):
-    """Name -> shape of all arrays of an open file.
+def _shapes(group, prefix="", depth=1):
+    """Name -> shape of all arrays below a group of an open file.
 
     Raises:
-        DataError: too many arrays, or one that lies in another file.
+        DataError: too many arrays, groups too deep in each other, or an array that holds nothing or lies in another file.
     """
-    shapes = {}
-
-    def visit(name, item):
-        if isinstance(item, h5py.Dataset):
-            if item.is_virtual or item.external:
-                raise DataError(f"{opened.filename}: the array '{name}' lies in another file")
+    shapes: dict[str, tuple[int, ...]] = {}
+    for key in group:
+        name = prefix + key
+        where = f"{group.file.filename}: '{name}'"
+        if isinstance(group.get(key, getlink=True), h5py.ExternalLink):
+            raise DataError(f"{where} lies in another file")
+        item = group[key]
+        if isinstance(item, h5py.Group):
+            if depth == _DEEPEST:
+                raise DataError(f"{where} lies in {depth} groups; bilm-tf writes fewer")
+            shapes |= _shapes(item, f"{name}/", depth + 1)
+        elif item.is_virtual or item.external:
+            raise DataError(f"{where} lies in another file")
+        elif item.shape is None:
+            raise DataError(f"{where} is an array without numbers")
+        else:
             shapes[name] = tuple(item.shape)
-        return True if len(shapes) > MAX_ARRAYS else None
-
-    opened.visititems(visit)
-    if len(shapes) > MAX_ARRAYS:
-        raise DataError(f"{opened.filename} holds more than {MAX_ARRAYS:,} arrays")
+        if len(shapes) > MAX_ARRAYS:
+            raise DataError(f"{group.file.filename} holds more than {MAX_ARRAYS:,} arrays")
     return shapes
 
 

@@ -151,7 +151,10 @@ def open_source(path: StrPath, family: str | None = None) -> Source:
         if record.recognize(path):
             return record.open(path, family)
     if not is_there(path):
-        raise RunDirectoryError(f"{path} is not a run directory, and no published checkpoint: it does not exist")
+        raise RunDirectoryError(
+            f"{path} is not a run directory, and no published checkpoint: it does not exist. A model of the Hugging Face Hub "
+            "is given as hf://owner/name, such as hf://google-bert/bert-base-uncased"
+        )
     raise DataError(f"{path} holds no model: it has none of {'; '.join({f.files: 0 for f in FORMATS.values()})}")
 
 

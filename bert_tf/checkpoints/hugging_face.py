@@ -158,6 +158,11 @@ def recognize_family(config: Mapping[str, Any], where: StrPath, family: str | No
             raise ConfigError(f"{where} has model_type {brief(model_type)}; family '{family}' needs {needed}")
         return FAMILIES[family]
     names = [name for name in types if model_type in types[name]]
+    if model_type is None and "registered_name" in config:
+        raise ConfigError(
+            f"{where} is of a preset of KerasHub ({brief(config['registered_name'])}), and these are not opened; give the "
+            "model as Hugging Face has it, such as hf://google-bert/bert-base-uncased"
+        )
     if model_type is None:
         raise ConfigError(f"{where} has no 'model_type'; say which family it is, e.g. family='bert'")
     if not names:
@@ -227,7 +232,10 @@ class SafetensorsArrays(NamedArrays):
                     f"'{name}' in {self._files[name]} has the type {stored}, which is not supported; "
                     f"supported: {', '.join(_DTYPES)}"
                 )
-            value = file.get_tensor(given)
+            try:
+                value = file.get_tensor(given)
+            except (SafetensorError, ValueError) as error:  # more dimensions than NumPy has
+                raise DataError(f"cannot read '{name}' in {self._files[name]}: {error}") from None
         if stored == "F64":
             with np.errstate(over="ignore"):  # what is too large becomes infinite, which loading refuses
                 return value.astype("float32")

@@ -9,6 +9,7 @@
 
 import codecs
 import mmap
+import re
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
@@ -100,7 +101,9 @@ def read_vectors(path: StrPath) -> tuple[list[str], np.ndarray]:
 def _header(line):
     """(words, size) of a first line of two whole numbers; None for another line."""
     fields = line.split()
-    return tuple(map(int, fields)) if len(fields) == 2 and all(field.isdigit() for field in fields) else None
+    if len(fields) != 2 or not all(re.fullmatch(rb"-?\d+", field) for field in fields):
+        return None
+    return tuple(int(field[:20]) for field in fields)  # longer ones are out of range in any case
 
 
 def _numbers(line, size):

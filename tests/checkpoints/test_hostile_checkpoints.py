@@ -159,3 +159,42 @@ def test_the_longest_length_is_written(tmp_path):
         config = json.loads((tmp_path / name / "tokenizer_config.json").read_text())
         assert config.get("model_max_length") == longest
         assert open_source(tmp_path / name).tokenizer.fingerprint == loaded.tokenizer.fingerprint
+
+
+@pytest.mark.parametrize("header", [b"9" * 5000 + b" 3", b"-5 3", b"3 -1", b"0 3", b"3 " + b"7" * 5000])
+def test_the_header_of_word_vectors_is_two_numbers_that_can_be(header, tmp_path):
+    (tmp_path / "v.txt").write_bytes(header + b"\nlaw 1 2 3\n")
+    with pytest.raises(DataError, match="v.txt, line 1: .* words with .* numbers each cannot be right"):
+        bert_tf.load(tmp_path / "v.txt")
+
+
+def test_a_tensor_of_more_dimensions_than_there_are(tmp_path):
+    folder = copy_of("bert", tmp_path / "bert")
+    header = {"bert.pooler.dense.bias": {"dtype": "F32", "shape": [1] * 101, "data_offsets": [0, 4]}}
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + b"\0\0\0\0")
+    with pytest.raises(DataError, match="bert.pooler.dense.bias|asks for 2 layers"):
+        _ = bert_tf.load(folder).backbone
+
+
+def test_a_vocabulary_of_special_tokens_alone(tmp_path):
+    folder = copy_of("bert", tmp_path / "bert")
+    (folder / "tokenizer.json").unlink(missing_ok=True)
+    (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
+    with pytest.raises(DataError, match="this vocabulary of 5 pieces"):
+        bert_tf.load(folder).tokenizer.encode("law")
+
+
+def test_what_there_is_not_is_told_where_to_look(tmp_path):
+    with pytest.raises(
+        UserError, match="bert-base-uncased .* does not exist. A model of the Hugging Face Hub is given as hf://"
+    ):
+        bert_tf.load("bert-base-uncased")
+    preset = {
+        "module": "keras_hub.src.models.bert.bert_backbone",
+        "registered_name": "keras_hub>BertBackbone",
+        "config": {},
+    }
+    (tmp_path / "config.json").write_text(json.dumps(preset))
+    with pytest.raises(ConfigError, match="is of a preset of KerasHub .'keras_hub>BertBackbone'."):
+        bert_tf.load(tmp_path)

@@ -1,6 +1,7 @@
 """ELMo: the vectors of bilm-tf's test fixture, one step in float64, sizes, checkpoints, and its use in tasks."""
 
 import json
+import shutil
 from pathlib import Path
 
 import h5py
@@ -239,3 +240,22 @@ def test_weights_that_are_no_hdf5(tmp_path):
     (tmp_path / "weights.hdf5").write_bytes(b"not HDF5")
     with pytest.raises(DataError, match="is not an HDF5 file of weights"):
         open_source(tmp_path)
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda file: file.create_dataset("nothing", data=h5py.Empty("f")), "'nothing' is an array without numbers"),
+    (lambda file: file.create_group("/".join("g" * 5000)), "lies in 16 groups; bilm-tf writes fewer"),
+    (lambda file: file.__setitem__("other", h5py.ExternalLink("other.hdf5", "/x")), "'other' lies in another file"),
+], ids=["null", "nested", "external"])  # fmt: skip
+def test_hdf5_that_is_no_file_of_weights(tmp_path, change, message):
+    for file in FIXTURE.iterdir():
+        shutil.copy(file, tmp_path)
+    with h5py.File(next(tmp_path.glob("*weights.hdf5")), "a") as file:
+        change(file)
+    with pytest.raises(DataError, match=message):
+        open_source(tmp_path)
+
+
+def test_there_is_no_pooler():
+    with pytest.raises(ConfigError, match="ELMo has no pooler"):
+        Elmo(ElmoConfig(hidden_size=8, units=6, character_size=4, filters=((1, 8),), highways=1), pooler=True)

@@ -11,9 +11,9 @@ from pathlib import Path
 from absl import logging
 
 from bert_tf.errors import DataError
-from bert_tf.hub import local_data
+from bert_tf.hub import CORPORA, local_data
 
-TEXT_SUFFIXES = (".txt", ".jsonl", ".ndjson", ".txt.gz", ".jsonl.gz", ".ndjson.gz")
+TEXT_SUFFIXES = (*CORPORA, *(f"{ending}.gz" for ending in CORPORA))
 TABLE_SUFFIXES = (".tsv", ".csv", ".tsv.gz", ".csv.gz", ".parquet")
 # A file that is named may have any suffix except those of formats that are not plain text.
 _NOT_TEXT = {".json": "write one JSON object a line and call it .jsonl", ".xlsx": "save it as .csv"}

@@ -10,6 +10,7 @@ import keras
 from keras import ops
 
 from bert_tf.backend import Dropout, Layer
+from bert_tf.errors import ConfigError
 from bert_tf.layers import LSTM, AttentionMask, CharacterEmbeddings, EndsOfDirections, ScalarMix
 from bert_tf.models.backbone import policy
 from bert_tf.models.decoder import decoder_embeddings
@@ -34,7 +35,7 @@ class Elmo(Encoder):
 
     Args:
         config: an `ElmoConfig`.
-        pooler: is not used: there is no pooled output.
+        pooler: False: there is no pooled output.
         output_hidden_states: whether the result holds all layers' outputs.
         dtype: a Keras dtype policy; None for the global one.
         name: of the model; None for that of its family.
@@ -56,6 +57,10 @@ class Elmo(Encoder):
     config_class = ElmoConfig
 
     def __init__(self, config, pooler=False, output_hidden_states=False, dtype=None, name=None, **kwargs):
+        if pooler:
+            raise ConfigError(
+                "ELMo has no pooler: it has a vector for each word, and none for the text; set pooler=False"
+            )
         dtype = policy(dtype)
 
         # === Layers ===

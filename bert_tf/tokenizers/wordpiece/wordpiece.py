@@ -223,6 +223,10 @@ def _character_map(lowercase, strip_accents, tokenize_chinese_chars):
 def _trie(pieces, unknown):
     # Bytes bound characters only from above: _join_long_words counts characters.
     longest = _MAX_CHARACTER_BYTES * MAX_WORD_CHARACTERS
-    return np.frombuffer(
-        tf_text.build_fast_wordpiece_model(list(pieces), longest, PREFIX, unknown, False, False), np.uint8
-    )
+    try:
+        model = tf_text.build_fast_wordpiece_model(list(pieces), longest, PREFIX, unknown, False, False)
+    except RuntimeError as error:
+        raise DataError(
+            f"no text can be cut by this vocabulary of {len(pieces)} pieces ({error}); give a whole one"
+        ) from None
+    return np.frombuffer(model, np.uint8)
