@@ -9,6 +9,8 @@ from typing import Any
 
 #: A tensor of Keras or TensorFlow, or what converts to one.
 Tensor = Any
+#: The base class of a mixin, which a type checker takes for one with every method.
+Mixin: Any = object
 #: A path of this machine, or an address such as hf://owner/name.
 StrPath = str | os.PathLike[str]
 #: Name -> array, of a checkpoint or a model.

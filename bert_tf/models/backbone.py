@@ -6,6 +6,7 @@ import numpy as np
 from bert_tf.backend import SeededByName
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.layers.embeddings import check_length
 from bert_tf.models.families import FAMILIES
 
 
@@ -65,6 +66,15 @@ class Backbone(keras.Model, metaclass=SeededByName):
         """Whether it is a decoder that was trained with a prefix, whose tokens see each other in both directions."""
         return getattr(self.config, "prefix", False)
 
+    @property
+    def longest(self):
+        """The longest sequence that it takes without `position_ids`; None for no limit."""
+        return None
+
+    def select(self, features):
+        """The features of a batch, a dict, that this model reads."""
+        return {key: features[key] for key in self._input_shapes if key in features}
+
     def __call__(self, inputs, *args, **kwargs):
         return super().__call__(self.standardize_inputs(inputs), *args, **kwargs)
 
@@ -90,6 +100,8 @@ class Backbone(keras.Model, metaclass=SeededByName):
             if len(value.shape) != len(shape):
                 raise DataError(f"'{key}' must have {len(shape)} dimensions, {shape}, got {tuple(value.shape)}")
         _check_lengths(inputs)
+        if self.longest is not None and inputs.get("position_ids") is None:
+            check_length(inputs["token_ids"].shape[1], self.longest)
         return {key: inputs.get(key) for key in self._input_shapes}
 
     def compute_output_spec(self, inputs, training=None, mask=None):
@@ -178,6 +190,19 @@ def _check_lengths(inputs):
 def policy(dtype):
     """The dtype policy that a constructor's `dtype` names; None for the global one."""
     return keras.dtype_policies.get(dtype or keras.config.dtype_policy())
+
+
+def symbolic_inputs(names):
+    """The symbolic inputs of these names: [B, S] each, all but token ids optional."""
+    return {
+        name: keras.Input(
+            shape=(None,),
+            dtype="bool" if name.endswith("_mask") else "int32",
+            optional=not name.endswith("token_ids"),
+            name=name,
+        )
+        for name in names
+    }
 
 
 def as_tensor(value):

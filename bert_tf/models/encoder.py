@@ -1,11 +1,8 @@
 """What every encoder has: five named inputs, and what tasks and objectives ask of it."""
 
-import keras
-
 from bert_tf.layers import MaskedLMHead
-from bert_tf.layers.embeddings import check_length
 from bert_tf.layers.gather import gather_positions
-from bert_tf.models.backbone import Backbone, as_tensor
+from bert_tf.models.backbone import Backbone, as_tensor, symbolic_inputs
 
 #: The features an encoder reads; all but the first may be left out.
 ENCODER_INPUTS = ("token_ids", "segment_ids", "padding_mask", "sequence_ids", "position_ids")
@@ -23,10 +20,9 @@ class Encoder(Backbone):
     Args:
         config: an instance of `config_class`.
         inputs, outputs, dtype, name, arguments: see `Backbone`.
-        longest: sequences above it are refused where there are no `position_ids`; None for no limit.
 
     Raises:
-        ConfigError: when called: sequences above `longest`.
+        ConfigError: when called: sequences above `longest` without `position_ids`.
         DataError: when called: see `Backbone`.
 
     Example:
@@ -43,16 +39,6 @@ class Encoder(Backbone):
     """
 
     structure = "encoder"
-
-    def __init__(self, config, inputs, outputs, dtype, name, longest=None, **arguments):
-        super().__init__(config, inputs, outputs, dtype, name, **arguments)
-        self._longest = longest
-
-    def standardize_inputs(self, inputs):
-        inputs = super().standardize_inputs(inputs)
-        if self._longest is not None and inputs.get("position_ids") is None:
-            check_length(inputs["token_ids"].shape[1], self._longest)
-        return inputs
 
     def outputs_at(self, inputs, positions, training=False):
         """The outputs at some positions only, as heads read them.
@@ -112,9 +98,4 @@ class Encoder(Backbone):
 
 def encoder_inputs():
     """The symbolic inputs of an encoder: [B, S] each, all but `token_ids` optional."""
-    return {
-        name: keras.Input(
-            shape=(None,), dtype="bool" if name == "padding_mask" else "int32", optional=name != "token_ids", name=name
-        )
-        for name in ENCODER_INPUTS
-    }
+    return symbolic_inputs(ENCODER_INPUTS)

@@ -1,10 +1,9 @@
 """What every encoder-decoder has: two texts by name, and a cache for generation."""
 
-import keras
 from keras import ops
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models.backbone import Backbone, as_tensor, policy
+from bert_tf.models.backbone import Backbone, as_tensor, policy, symbolic_inputs
 from bert_tf.models.stack import Memory
 from bert_tf.models.token_output import TokenOutput
 
@@ -61,11 +60,6 @@ class EncoderDecoder(TokenOutput, Backbone):
         """The `Stack`s of encoder and decoder, which share their embeddings; a family defines it."""
         raise NotImplementedError("an EncoderDecoder must define make_stacks(config, dtype)")
 
-    @staticmethod
-    def make_output(config, dtype):
-        """The `OutputLayer` of a configuration; None for the token table."""
-        return None
-
     def __init__(self, config, pooler=False, output_hidden_states=False, dtype=None, name=None, **arguments):
         if pooler:
             raise ConfigError(
@@ -74,10 +68,10 @@ class EncoderDecoder(TokenOutput, Backbone):
             )
         # === Layers ===
         dtype = policy(dtype)
-        (encoder, decoder), output = self.make_stacks(config, dtype), self.make_output(config, dtype)
+        encoder, decoder = self.make_stacks(config, dtype)
 
         # === Functional model ===
-        inputs = encoder_decoder_inputs()
+        inputs = symbolic_inputs(ENCODER_DECODER_INPUTS)
         encoded = encoder(inputs)
         of_decoder = {key.removeprefix("decoder_"): inputs[key] for key in inputs if key.startswith("decoder_")}
         memory = Memory(encoded.last, inputs["padding_mask"], inputs["sequence_ids"])
@@ -91,8 +85,7 @@ class EncoderDecoder(TokenOutput, Backbone):
             config, inputs, outputs, dtype=dtype, name=name, output_hidden_states=output_hidden_states, **arguments
         )
         self._encoder, self._decoder = encoder, decoder  # not Keras layers, which would be counted a second time
-        if output is not None:
-            self.output_layer = output
+        self.add_output()
 
     def standardize_inputs(self, inputs):
         inputs = super().standardize_inputs(inputs)
@@ -144,16 +137,3 @@ class EncoderDecoder(TokenOutput, Backbone):
             cache_position=cache_position,
         )
         return found.last, found.cache
-
-
-def encoder_decoder_inputs():
-    """The symbolic inputs of an encoder-decoder: [B, S] and [B, T], all but the two `token_ids` optional."""
-    return {
-        name: keras.Input(
-            shape=(None,),
-            dtype="bool" if name.endswith("padding_mask") else "int32",
-            optional=not name.endswith("token_ids"),
-            name=name,
-        )
-        for name in ENCODER_DECODER_INPUTS
-    }

@@ -3,9 +3,10 @@
 from keras import ops
 
 from bert_tf.backend import product_with_transposed
+from bert_tf.types import Mixin
 
 
-class TokenOutput:
+class TokenOutput(Mixin):
     """Mixed into a `Backbone` that has an `embedding_table`: from its vectors to the logits of the next token.
 
     Attributes:
@@ -15,6 +16,16 @@ class TokenOutput:
 
     output_layer = None
     output_scale = 1.0
+
+    @staticmethod
+    def make_output(config, dtype):
+        """The `OutputLayer` of a configuration; None for the token table."""
+        return None
+
+    def add_output(self):
+        """Adds the layer of `make_output`; for the end of a constructor."""
+        if (output := self.make_output(self.config, self.dtype_policy)) is not None:
+            self.output_layer = output
 
     @property
     def output_table(self):

@@ -5,7 +5,6 @@ from keras import ops
 
 from bert_tf.backend import UniformNumbers, product_with_transposed
 from bert_tf.layers import OutputLayer
-from bert_tf.models.encoder import ENCODER_INPUTS
 from bert_tf.objectives.bidirectional_lm_config import BidirectionalLMConfig, check_directions, check_words
 from bert_tf.objectives.causal_lm import next_tokens
 from bert_tf.objectives.losses import cross_entropy_sums
@@ -85,7 +84,7 @@ class BidirectionalLM(PretrainingModel):
 
     def _halves(self, features, training):
         """float [B, S, H / 2] of each direction, from the last layer."""
-        inputs = {key: features[key] for key in ENCODER_INPUTS if key in features}
+        inputs = self.backbone.select(features)
         hidden_states, _ = self.backbone.outputs_of_layers(inputs, training=training)
         return ops.split(hidden_states[-1], 2, axis=-1)
 

@@ -4,7 +4,6 @@ import keras
 from keras import ops
 
 from bert_tf.backend import UniformNumbers
-from bert_tf.models.decoder import DECODER_INPUTS
 from bert_tf.objectives.block_loss import block_loss_sums
 from bert_tf.objectives.causal_lm_config import CausalLMConfig
 from bert_tf.objectives.losses import cross_entropy_sums, feature
@@ -57,7 +56,7 @@ class CausalLM(PretrainingModel):
 
     def _vectors(self, features, training):
         """The backbone's vectors that predict the next tokens: float [B, S, H]."""
-        inputs = {key: features[key] for key in DECODER_INPUTS if key in features}
+        inputs = self.backbone.select(features)
         return self.backbone(inputs, training=training)["sequence_output"]
 
     def loss_weights(self, features):

@@ -6,7 +6,6 @@ from keras import ops
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import ClassificationHead, SpanBoundaryHead
-from bert_tf.models import ENCODER_INPUTS
 from bert_tf.objectives.losses import cross_entropy_sums, feature
 from bert_tf.objectives.masked_lm_config import PAIR_TASKS, MaskedLMConfig
 from bert_tf.objectives.pretraining_model import PretrainingModel
@@ -93,7 +92,7 @@ class MaskedLM(PretrainingModel):
         self.built = True
 
     def call(self, features, training=False):
-        inputs = {key: features[key] for key in ENCODER_INPUTS if key in features}
+        inputs = self.backbone.select(features)
         names = ["mask_positions"] if self.span_boundary_head is None else ["mask_positions", "span_left", "span_right"]
         positions = ops.concatenate([feature(features, name) for name in names], axis=1)
         encoded = self.backbone.outputs_at(inputs, positions, training=training)

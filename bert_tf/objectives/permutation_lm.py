@@ -5,7 +5,6 @@ from keras import ops
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import LMHead, SegmentMemory
-from bert_tf.models import ENCODER_INPUTS
 from bert_tf.objectives.losses import cross_entropy_sums, feature
 from bert_tf.objectives.permutation_lm_config import PermutationLMConfig, check_query_stream
 from bert_tf.objectives.pretraining_model import PretrainingModel
@@ -76,7 +75,7 @@ class PermutationLM(PretrainingModel):
             here = slice(i * length, (i + 1) * length)
             positions = features["mask_positions"][:, i * predictions : (i + 1) * predictions]
             encoded = self.backbone.encode(
-                {key: features[key][:, here] for key in ENCODER_INPUTS if key in features},
+                {key: value[:, here] for key, value in self.backbone.select(features).items()},
                 memory=memory,
                 permutation_order=feature(features, "permutation_order")[:, here],
                 # Padded predictions have position 0, which may be before the segment.

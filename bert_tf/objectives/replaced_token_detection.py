@@ -5,7 +5,6 @@ from keras import ops
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers import DiscriminatorHead
-from bert_tf.models import ENCODER_INPUTS
 from bert_tf.models.electra.checkpoints import GENERATOR
 from bert_tf.models.electra.model import make_generator
 from bert_tf.models.families import describe
@@ -83,7 +82,7 @@ class ReplacedTokenDetection(PretrainingModel):
         self.built = True
 
     def call(self, features, training=False):
-        inputs = {key: features[key] for key in ENCODER_INPUTS if key in features}
+        inputs = self.backbone.select(features)
         outputs = {}
         if self.generator is not None:
             positions = feature(features, "mask_positions")

@@ -2,7 +2,6 @@
 
 from keras import ops
 
-from bert_tf.models.encoder_decoder import ENCODER_DECODER_INPUTS
 from bert_tf.objectives.block_loss import block_loss_sums
 from bert_tf.objectives.decoder_rows import source_then_target
 from bert_tf.objectives.losses import cross_entropy_sums, feature, smoothing_sum
@@ -60,7 +59,7 @@ class SequenceToSequence(PretrainingModel):
             inputs, positions = source_then_target(features, self.backbone.prefix)
             return self.backbone.outputs_at(inputs, positions, training=training)["sequence_output"]
         feature(features, "decoder_token_ids")
-        inputs = {key: features[key] for key in ENCODER_DECODER_INPUTS if key in features}
+        inputs = self.backbone.select(features)
         return self.backbone(inputs, training=training)["sequence_output"]
 
     def loss_weights(self, features):

@@ -34,7 +34,7 @@ class ElectraEncoder(TransformerEncoder):
 
     @staticmethod
     def make_pooler(config, dtype):
-        return lambda sequence_output: sequence_output[:, 0]
+        return lambda x, inputs: x[:, 0]
 
 
 def make_generator(discriminator, config):

@@ -12,10 +12,9 @@ from keras import ops
 from bert_tf.backend import Dropout, Layer
 from bert_tf.layers import LSTM, AttentionMask, CharacterEmbeddings, EndsOfDirections, ScalarMix
 from bert_tf.models.backbone import policy
-from bert_tf.models.decoder import decoder_embeddings
 from bert_tf.models.elmo.config import ElmoConfig, TransformerBiLMConfig
 from bert_tf.models.encoder import Encoder, encoder_inputs
-from bert_tf.models.stack import ContextLayers, Stack, block_settings, transformer_blocks
+from bert_tf.models.stack import ContextLayers, Stack, block_settings, token_embeddings, transformer_blocks
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -262,7 +261,8 @@ class TransformerBiLM(Encoder):
         dtype = policy(dtype)
 
         # === Layers ===
-        embeddings, settings = decoder_embeddings(config, config.direction_size, dtype), block_settings(config)
+        embeddings = token_embeddings(config, dtype, size=config.direction_size, max_positions=config.max_positions)
+        settings = block_settings(config)
         stacks = [
             Stack(
                 embeddings=embeddings,
@@ -286,8 +286,12 @@ class TransformerBiLM(Encoder):
 
         # === Configuration ===
         arguments = {"pooler": pooler, "output_hidden_states": output_hidden_states}
-        super().__init__(config, inputs, outputs, dtype, name, longest=config.max_positions, **arguments, **kwargs)
+        super().__init__(config, inputs, outputs, dtype, name, **arguments, **kwargs)
         self._directions = stacks
+
+    @property
+    def longest(self):
+        return self.config.max_positions
 
     def blocks(self):
         return [block for pair in zip(*(stack.blocks for stack in self._directions)) for block in pair]

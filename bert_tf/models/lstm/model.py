@@ -13,13 +13,13 @@ from keras import ops
 
 from bert_tf.backend import Dropout, Layer
 from bert_tf.errors import ConfigError
-from bert_tf.layers import LSTM, BiLstm, Embeddings, EndsOfDirections, OutputLayer
+from bert_tf.layers import LSTM, BiLstm, EndsOfDirections, OutputLayer
 from bert_tf.layers.gather import gather_positions
 from bert_tf.models.backbone import policy
 from bert_tf.models.decoder import Decoder
 from bert_tf.models.encoder import Encoder, encoder_inputs
 from bert_tf.models.lstm.config import BiLstmConfig, LstmLMConfig
-from bert_tf.models.stack import StackOutputs
+from bert_tf.models.stack import StackOutputs, token_embeddings
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -65,12 +65,12 @@ class LstmLM(Decoder):
     def make_stack(config, dtype):
         settings = {"forget_bias": config.forget_bias, "unroll": config.unroll, "dtype": dtype}
         return LstmStack(
-            embeddings=Embeddings(
-                vocabulary_size=config.vocabulary_size,
+            embeddings=token_embeddings(
+                config,
+                dtype,
                 size=config.embedding_size,
+                dropout=0.0,
                 initializer_range=config.embedding_initializer_range,
-                dtype=dtype,
-                name="embeddings",
             ),
             row_dropout=RowDropout(config.embedding_dropout, dtype=dtype, name="row_dropout"),
             blocks=[LSTM(config.hidden_size, **settings, name=f"lstm_layer_{i}") for i in range(config.num_layers)],
@@ -177,10 +177,7 @@ class BiLstmEncoder(Encoder):
     def __init__(self, config, pooler=False, dtype=None, name=None, **options):
         # === Layers ===
         dtype = policy(dtype)
-        embeddings = Embeddings(
-            vocabulary_size=config.vocabulary_size, size=config.embedding_size, dropout=config.dropout, initializer_range=config.initializer_range, dtype=dtype,
-            name="embeddings",
-        )  # fmt: skip
+        embeddings = token_embeddings(config, dtype, size=config.embedding_size)
         self._blocks = [_layer(config, dtype, f"lstm_{i}") for i in range(config.num_layers)]
         # === Functional model ===
         inputs = encoder_inputs()

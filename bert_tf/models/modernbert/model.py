@@ -7,9 +7,9 @@ The variant is Hugging Face's `modeling_modernbert.py`, which the published chec
 import keras
 
 from bert_tf.backend import LayerNormalization
-from bert_tf.layers import AttentionMask, Embeddings, RotaryPositions, TransformerBlock
+from bert_tf.layers import AttentionMask, RotaryPositions, TransformerBlock
 from bert_tf.models.modernbert.config import ModernBertConfig
-from bert_tf.models.stack import ContextLayers, Stack, block_settings
+from bert_tf.models.stack import ContextLayers, Stack, block_settings, token_embeddings
 from bert_tf.models.transformer_encoder import TransformerEncoder
 
 
@@ -44,15 +44,8 @@ class ModernBertEncoder(TransformerEncoder):
         everywhere = contexts("global", config.global_theta)
         near = contexts("local", config.local_theta, window=config.local_attention // 2)
         return Stack(
-            embeddings=Embeddings(
-                vocabulary_size=config.vocabulary_size,
-                size=config.hidden_size,
-                dropout=config.dropout,
-                layer_norm_epsilon=config.layer_norm_epsilon,
-                initializer_range=config.initializer_range,
-                layer_norm_offset=False,
-                dtype=dtype,
-                name="embeddings",
+            embeddings=token_embeddings(
+                config, dtype, layer_norm_epsilon=config.layer_norm_epsilon, layer_norm_offset=False
             ),
             blocks=[
                 TransformerBlock(_block(config, i), dtype=dtype, name=f"transformer_layer_{i}")

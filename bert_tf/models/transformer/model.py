@@ -3,9 +3,9 @@
 import keras
 
 from bert_tf.backend import LayerNormalization
-from bert_tf.layers import AttentionMask, Embeddings, range_of
+from bert_tf.layers import AttentionMask, range_of
 from bert_tf.models.encoder_decoder import EncoderDecoder
-from bert_tf.models.stack import ContextLayers, Stack, block_settings, transformer_blocks
+from bert_tf.models.stack import ContextLayers, Stack, block_settings, token_embeddings, transformer_blocks
 from bert_tf.models.transformer.config import TransformerConfig
 
 
@@ -30,15 +30,12 @@ class Transformer(EncoderDecoder):
 
     @staticmethod
     def make_stacks(config, dtype):
-        embeddings = Embeddings(
-            vocabulary_size=config.vocabulary_size,
-            size=config.hidden_size,
-            dropout=config.dropout,
+        embeddings = token_embeddings(
+            config,
+            dtype,
             initializer_range=range_of(config.initializer_range),
             scale=config.hidden_size**0.5,
             sinusoids=config.positions,
-            dtype=dtype,
-            name="embeddings",
         )
         encoder = Stack(
             embeddings=embeddings,

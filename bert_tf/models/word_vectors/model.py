@@ -8,9 +8,9 @@ import keras
 from keras import ops
 
 from bert_tf.backend import Layer
-from bert_tf.layers import Embeddings
 from bert_tf.models.backbone import policy
 from bert_tf.models.encoder import Encoder, encoder_inputs
+from bert_tf.models.stack import token_embeddings
 from bert_tf.models.word_vectors.config import WordVectorsConfig
 
 
@@ -39,10 +39,7 @@ class WordVectorsEncoder(Encoder):
     def __init__(self, config, pooler=False, dtype=None, name=None, **options):
         # === Layers ===
         dtype = policy(dtype)
-        embeddings = Embeddings(
-            vocabulary_size=config.vocabulary_size, size=config.hidden_size, dropout=config.dropout, initializer_range=config.initializer_range, dtype=dtype,
-            name="embeddings",
-        )  # fmt: skip
+        embeddings = token_embeddings(config, dtype)
         # === Functional model ===
         inputs = encoder_inputs()
         outputs = {"sequence_output": embeddings(inputs["token_ids"])}
