@@ -52,11 +52,13 @@ class BidirectionalLM(PretrainingModel):
 
     loss_coefficients = dict.fromkeys(_DIRECTIONS, 0.5)
 
-    def __init__(self, backbone, words=WordsConfig(), sampled_softmax=None, name="bidirectional_lm", **kwargs):
-        super().__init__(name=name, dtype=backbone.dtype_policy, **kwargs)
+    settings_class, kept_settings = BidirectionalLMConfig, ("words", "sampled_softmax")
+
+    def __init__(self, backbone, words=WordsConfig(), sampled_softmax=None, **kwargs):
+        super().__init__(backbone, **kwargs)
         check_directions(backbone.config)
         check_words(words, backbone.config.reads_characters)
-        self.backbone, self.words, self.sampled_softmax = backbone, words, sampled_softmax
+        self.words, self.sampled_softmax = words, sampled_softmax
         self.word_output = None
         if words.size is not None:
             half = backbone.config.hidden_size // 2
@@ -65,7 +67,6 @@ class BidirectionalLM(PretrainingModel):
                 *sizes, True, initializer_range=half**-0.5, dtype=self.dtype_policy, name="word_output"
             )
         self.uniform = UniformNumbers(name="candidates") if sampled_softmax else None
-        self.built = True
 
     def call(self, features, training=False):
         return {f"{name}_logits": self._logits(x) for name, x in zip(_DIRECTIONS, self._halves(features, training))}
@@ -103,14 +104,6 @@ class BidirectionalLM(PretrainingModel):
             losses[name], correct = cross_entropy_sums(self._logits(x), labels, weights)
             metrics[f"{name}_accuracy"] = (correct, ops.sum(weights))
         return losses, metrics
-
-    @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
-        return cls(backbone, settings.words, settings.sampled_softmax, **kwargs)
-
-    @property
-    def settings(self):
-        return BidirectionalLMConfig(words=self.words, sampled_softmax=self.sampled_softmax)
 
 
 def _targets(features):

@@ -1,11 +1,11 @@
 """The settings of bidirectional language modelling, and its record. No Keras is imported."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.objectives.objective import Objective, ObjectiveConfig, check_running_text
+from bert_tf.objectives.objective import Objective, ObjectiveConfig
 from tfrecords.corruption.word_characters_config import WordsConfig
 
 
@@ -24,6 +24,8 @@ class BidirectionalLMConfig(ObjectiveConfig):
         BidirectionalLMConfig(words=WordsConfig(size=20_000), sampled_softmax=1024)
     """
 
+    reads_running_text: ClassVar[bool] = True
+
     name: str = "bidirectional_lm"
     words: WordsConfig = WordsConfig()
     sampled_softmax: Annotated[int | None, Range(at_least=1)] = None
@@ -40,10 +42,6 @@ class BidirectionalLMConfig(ObjectiveConfig):
             raise ConfigError(
                 f"objective.words.max_characters={self.words.max_characters}, but the model reads {longest} characters of a word"
             )
-
-    def for_shards(self, packing, sequence_length):
-        check_running_text(self.name, packing)
-        return self
 
 
 def check_directions(model_config):

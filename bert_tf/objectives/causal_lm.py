@@ -44,12 +44,14 @@ class CausalLM(PretrainingModel):
         model.fit(dataset)  # its elements are dicts of features
     """
 
-    def __init__(self, backbone, loss_block=None, sampled_softmax=None, name="causal_lm", **kwargs):
-        super().__init__(name=name, dtype=backbone.dtype_policy, **kwargs)
-        check_backbone_structure("causal_lm", backbone.structure, type(backbone).__name__)
-        self.backbone, self.loss_block, self.sampled_softmax = backbone, loss_block, sampled_softmax
+    settings_class = CausalLMConfig
+    kept_settings = ("loss_block", "sampled_softmax")  # how rows are read is not a part of the model
+
+    def __init__(self, backbone, loss_block=None, sampled_softmax=None, **kwargs):
+        super().__init__(backbone, **kwargs)
+        check_backbone_structure(self.objective, backbone.structure, type(backbone).__name__)
+        self.loss_block, self.sampled_softmax = loss_block, sampled_softmax
         self.uniform = UniformNumbers(name="candidates") if sampled_softmax else None
-        self.built = True
 
     def call(self, features, training=False):
         return {"causal_lm_logits": self.backbone.output_logits(self._vectors(features, training))}
@@ -76,15 +78,6 @@ class CausalLM(PretrainingModel):
             logits = self(features, training=training)["causal_lm_logits"]
             loss, correct = cross_entropy_sums(logits, target_ids, weights)
         return {"causal_lm": loss}, {"causal_lm_accuracy": (correct, ops.sum(weights))}
-
-    @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
-        return cls(backbone, settings.loss_block, settings.sampled_softmax, **kwargs)
-
-    @property
-    def settings(self):
-        # How rows are read is not a part of the model.
-        return CausalLMConfig(loss_block=self.loss_block, sampled_softmax=self.sampled_softmax)
 
 
 def next_tokens(features):

@@ -1,11 +1,11 @@
 """The settings of causal language modelling, and its record. No Keras is imported."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.objectives.objective import Objective, ObjectiveConfig, check_running_text
+from bert_tf.objectives.objective import Objective, ObjectiveConfig
 from tfrecords.corruption.documents_config import DocumentsConfig
 
 
@@ -27,6 +27,8 @@ class CausalLMConfig(ObjectiveConfig):
         CausalLMConfig(documents=DocumentsConfig(separate=True))
     """
 
+    reads_running_text: ClassVar[bool] = True
+
     name: str = "causal_lm"
     documents: DocumentsConfig = dataclasses.field(default_factory=DocumentsConfig)
     loss_block: Annotated[int | None, Range(at_least=1)] = None
@@ -46,10 +48,6 @@ class CausalLMConfig(ObjectiveConfig):
                 "model.prefix lets the tokens of a source see each other, and causal_lm has no sources; set "
                 "model.prefix=false, or objective.name=denoising with objective.denoising.method=prefix_lm"
             )
-
-    def for_shards(self, packing, sequence_length):
-        check_running_text(self.name, packing)
-        return self
 
 
 CAUSAL_LM = Objective(

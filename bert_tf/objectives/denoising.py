@@ -39,7 +39,7 @@ class Denoising(SequenceToSequence):
         model(features)["denoising_logits"]  # [1, 2, 100]
     """
 
-    objective = "denoising"
+    settings_class, kept_settings = DenoisingObjectiveConfig, ("z_loss", "loss_block", "denoising")
 
     def __init__(self, backbone, z_loss=0.0, loss_block=None, denoising=DenoisingConfig(), **kwargs):
         super().__init__(backbone, z_loss=z_loss, loss_block=loss_block, **kwargs)
@@ -47,15 +47,6 @@ class Denoising(SequenceToSequence):
 
     def frame(self, tokenizer):
         if self.denoising.method == "lm" and self.backbone.structure == "decoder":
-            return Frame.for_continuation(
-                tokenizer, before=(tokenizer.sep_id,)
-            )  # the source was empty: the separator alone
+            # The source was empty: the separator alone.
+            return Frame.for_continuation(tokenizer, before=(tokenizer.sep_id,))
         return super().frame(tokenizer)
-
-    @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
-        return cls(backbone, settings.z_loss, settings.loss_block, settings.denoising, **kwargs)
-
-    @property
-    def settings(self):
-        return DenoisingObjectiveConfig(denoising=self.denoising, z_loss=self.z_loss, loss_block=self.loss_block)

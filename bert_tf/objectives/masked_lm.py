@@ -54,15 +54,16 @@ class MaskedLM(PretrainingModel):
         model.fit(dataset)  # its elements are dicts of features
     """
 
-    def __init__(self, encoder, pair_task=None, span_boundary=False, name="masked_lm", **kwargs):
-        super().__init__(name=name, dtype=encoder.dtype_policy, **kwargs)
+    settings_class = MaskedLMConfig
+
+    def __init__(self, encoder, pair_task=None, span_boundary=False, **kwargs):
+        super().__init__(encoder, **kwargs)
         if pair_task is not None and pair_task not in PAIR_TASKS:
             raise ConfigError(f"unknown pair_task {pair_task!r}{nearest(str(pair_task), PAIR_TASKS)}")
         if pair_task is not None and not encoder.pooler:
             raise ConfigError(f"pair_task='{pair_task}' reads the pooled output: build the encoder with pooler=True")
         config = encoder.config
         config.check_masked_lm()
-        self.backbone = encoder
         self.pair_task = pair_task
         self.span_boundary = span_boundary
         self.masked_lm_head = encoder.make_masked_lm_head()
@@ -89,7 +90,6 @@ class MaskedLM(PretrainingModel):
                 name="pair_head",
             )
             self.pair_head.build((None, config.hidden_size))
-        self.built = True
 
     def call(self, features, training=False):
         inputs = self.backbone.select(features)

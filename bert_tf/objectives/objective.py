@@ -21,6 +21,8 @@ class ObjectiveConfig:
     """
 
     CHOSEN_BY: ClassVar[str] = "name"
+    #: Whether it learns from shards of running text alone.
+    reads_running_text: ClassVar[bool] = False
 
     name: str = "masked_lm"
 
@@ -52,8 +54,14 @@ class ObjectiveConfig:
             sequence_length: the sequence length of the shards.
 
         Raises:
-            ConfigError: the objective cannot learn from such shards; names the key.
+            ConfigError: the objective cannot learn from such shards; names the key, or the formats that it reads.
         """
+        if self.reads_running_text and packing["format"] not in SINGLE_FORMATS:
+            formats = f"{', '.join(SINGLE_FORMATS[:-1])} or {SINGLE_FORMATS[-1]}"
+            raise ConfigError(
+                f"objective.name={self.name} reads running text, but the shards have the format {packing['format']}; "
+                f"write them with --format {formats}"
+            )
         return self
 
     def for_parts(self, parts, pair_task=None, generator=None):
@@ -142,24 +150,6 @@ class Objective:
         if self.corruption is None or not settings.corrupts:
             return None
         return self.corruption_class.of_shards(reader, tokenizer, getattr(settings, self.corruption_section))
-
-
-def check_running_text(name, packing):
-    """Refuses shards whose examples are not running text.
-
-    Args:
-        name: the name of the objective.
-        packing: the packing settings of the shards, a dict.
-
-    Raises:
-        ConfigError: names the formats that are.
-    """
-    if packing["format"] not in SINGLE_FORMATS:
-        formats = f"{', '.join(SINGLE_FORMATS[:-1])} or {SINGLE_FORMATS[-1]}"
-        raise ConfigError(
-            f"objective.name={name} reads running text, but the shards have the format {packing['format']}; "
-            f"write them with --format {formats}"
-        )
 
 
 def check_backbone_structure(name, structure, given):

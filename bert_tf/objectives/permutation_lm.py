@@ -51,12 +51,13 @@ class PermutationLM(PretrainingModel):
         model.compile(optimizer=AdamW(4e-4))
     """
 
-    def __init__(self, encoder, segments=2, memory_length=384, reuse_length=None, name="permutation_lm", **kwargs):
-        super().__init__(name=name, dtype=encoder.dtype_policy, **kwargs)
+    settings_class = PermutationLMConfig
+
+    def __init__(self, encoder, segments=2, memory_length=384, reuse_length=None, **kwargs):
+        super().__init__(encoder, **kwargs)
         check_query_stream(encoder.config)
         if segments < 1 or memory_length < 1:
             raise ConfigError(f"segments={segments} and memory_length={memory_length} must be at least 1")
-        self.backbone = encoder
         self.segments = segments
         self.memory_length = memory_length
         self.reuse_length = reuse_length
@@ -64,7 +65,6 @@ class PermutationLM(PretrainingModel):
         vocabulary_size, size = encoder.embedding_table.shape
         self.lm_head = LMHead(vocabulary_size, dtype=self.dtype_policy, name="lm_head")
         self.lm_head.build((None, None, size))
-        self.built = True
 
     def call(self, features, training=False):
         self._check_widths(features)

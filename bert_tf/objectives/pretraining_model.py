@@ -11,19 +11,38 @@ from bert_tf.objectives.objective import ObjectiveConfig
 class PretrainingModel(TrainableModel):
     """A backbone with the heads and the loss of one objective.
 
-    A subclass sets `backbone` in its constructor and defines `from_settings` and `settings`, and the methods that
-    `TrainableModel` needs: `call`, `loss_weights` and `loss_sums`. The variables of the backbone keep their paths, so
-    that the backbone can be loaded alone from a checkpoint.
+    A subclass sets `settings_class`, and defines the methods that `TrainableModel` needs: `call`, `loss_weights` and
+    `loss_sums`. The variables of the backbone keep their paths, so that the backbone can be loaded alone from a
+    checkpoint.
 
-    Attributes:
+    Args:
         backbone: the model that is pretrained, and later fine-tuned.
+        name: of the model; None for that of the objective.
+        kwargs: of `keras.Model`.
 
     Example:
-        class SentenceLength(PretrainingModel):
-            def __init__(self, backbone, **kwargs):
-                super().__init__(dtype=backbone.dtype_policy, **kwargs)
-                self.backbone = backbone
+        class NextToken(PretrainingModel):
+            settings_class, kept_settings = CausalLMConfig, ("loss_block",)
+
+            def __init__(self, backbone, loss_block=None, **kwargs):
+                super().__init__(backbone, **kwargs)
+                self.loss_block = loss_block
     """
+
+    #: The class of its settings.
+    settings_class = ObjectiveConfig
+    #: The names of the settings that the constructor takes and keeps as attributes.
+    kept_settings = ()
+
+    def __init__(self, backbone, name=None, **kwargs):
+        super().__init__(name=name or self.objective, dtype=backbone.dtype_policy, **kwargs)
+        self.backbone = backbone
+        self.built = True
+
+    @property
+    def objective(self):
+        """The name of the objective."""
+        return self.settings_class.name
 
     @classmethod
     def from_settings(cls, backbone, settings, **kwargs):
@@ -34,7 +53,7 @@ class PretrainingModel(TrainableModel):
             settings: an `ObjectiveConfig`, resolved by `for_shards`.
             kwargs: of `keras.Model`, such as `name`.
         """
-        raise NotImplementedError(f"{cls.__name__} must define from_settings")
+        return cls(backbone, **{name: getattr(settings, name) for name in cls.kept_settings}, **kwargs)
 
     def masked_token_logits(self, inputs, masked, positions, mask_id):
         """What the model predicts for masked tokens from the tokens before and after them.
@@ -52,7 +71,7 @@ class PretrainingModel(TrainableModel):
             ConfigError: an objective that trains no such predictions.
         """
         raise ConfigError(
-            f"a model pretrained with {self.settings.name} does not predict masked tokens from both sides; give one of "
+            f"a model pretrained with {self.objective} does not predict masked tokens from both sides; give one of "
             "masked_lm, replaced_token_detection or permutation_lm"
         )
 
@@ -80,7 +99,7 @@ class PretrainingModel(TrainableModel):
     @property
     def settings(self):
         """The `ObjectiveConfig` from which `from_settings` makes this model again."""
-        raise NotImplementedError(f"{type(self).__name__} must define settings")
+        return self.settings_class(**{name: getattr(self, name) for name in self.kept_settings})
 
     def get_config(self):
         return {

@@ -59,12 +59,11 @@ class ReplacedTokenDetection(PretrainingModel):
         model = ReplacedTokenDetection(discriminator, generator)
     """
 
-    def __init__(
-        self, discriminator, generator=None, discriminator_weight=50.0, name="replaced_token_detection", **kwargs
-    ):
-        super().__init__(name=name, dtype=discriminator.dtype_policy, **kwargs)
+    settings_class = ReplacedTokenDetectionConfig
+
+    def __init__(self, discriminator, generator=None, discriminator_weight=50.0, **kwargs):
+        super().__init__(discriminator, **kwargs)
         config = discriminator.config
-        self.backbone = discriminator
         self.generator = generator
         self.discriminator_weight = discriminator_weight
         self.loss_coefficients = {"discriminator": discriminator_weight}
@@ -79,7 +78,6 @@ class ReplacedTokenDetection(PretrainingModel):
             name="discriminator_head",
         )
         self.discriminator_head.build((None, None, config.hidden_size))
-        self.built = True
 
     def call(self, features, training=False):
         inputs = self.backbone.select(features)

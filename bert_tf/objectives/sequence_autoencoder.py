@@ -36,7 +36,8 @@ class SequenceAutoencoder(SequenceToSequence):
     Source: tensorflow/models research/adversarial_text data/data_utils.py, `build_seq_ae_sequence`.
     """
 
-    objective = "sequence_autoencoder"
+    settings_class = SequenceAutoencoderConfig
+    kept_settings = ("loss_block",)  # how rows are read is not a part of the model
 
     def __init__(self, backbone, loss_block=None, **kwargs):
         super().__init__(backbone, loss_block=loss_block, **kwargs)
@@ -55,14 +56,6 @@ class SequenceAutoencoder(SequenceToSequence):
 
     def loss_sums(self, features, training):
         return super().loss_sums(with_targets(features), training)
-
-    @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
-        return cls(backbone, settings.loss_block, **kwargs)
-
-    @property
-    def settings(self):
-        return SequenceAutoencoderConfig(loss_block=self.loss_block)  # how rows are read is not a part of the model
 
 
 def with_targets(features):

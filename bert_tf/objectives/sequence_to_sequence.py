@@ -24,11 +24,7 @@ class SequenceToSequence(PretrainingModel):
         label_smoothing: the probability that is taken from the right token.
         label_smoothing_normalization: see `smoothing_sum`.
         loss_block: how many tokens' logits are in memory at a time; None for all. See `block_loss_sums`.
-
-    A subclass sets `objective`, the name of its record, which is that of its loss.
     """
-
-    objective = None
 
     def __init__(
         self,
@@ -37,15 +33,13 @@ class SequenceToSequence(PretrainingModel):
         label_smoothing=0.0,
         label_smoothing_normalization="tensor2tensor",
         loss_block=None,
-        name=None,
         **kwargs,
     ):
-        super().__init__(name=name or self.objective, dtype=backbone.dtype_policy, **kwargs)
+        super().__init__(backbone, **kwargs)
         check_backbone_structure(self.objective, backbone.structure, type(backbone).__name__)
-        self.backbone, self.z_loss, self.loss_block = backbone, z_loss, loss_block
+        self.z_loss, self.loss_block = z_loss, loss_block
         self.label_smoothing = label_smoothing
         self.label_smoothing_normalization = label_smoothing_normalization
-        self.built = True
 
     def frame(self, tokenizer):
         return None if tokenizer.sep_id is None else Frame.for_answers_in_shards(tokenizer)
