@@ -8,9 +8,9 @@ from keras import ops
 from bert_tf.backend import Dropout, Layer, attention_weights
 from bert_tf.errors import ConfigError
 from bert_tf.layers.block_settings import AttentionSettings
-from bert_tf.layers.dense import dense
 from bert_tf.layers.internals import is_recording, note
-from bert_tf.layers.rotary import check_even, rotate
+from bert_tf.layers.parts import dense
+from bert_tf.layers.positions import check_even, rotate
 
 
 @keras.saving.register_keras_serializable("bert_tf")

@@ -86,7 +86,3 @@ class AttentionMask(Layer):
             return ops.zeros((1, 1, 1, 1), dtype="float32")
         allowed = functools.reduce(ops.logical_and, parts)
         return ops.where(allowed[:, None], ops.zeros((), "float32"), ops.full((), _BLOCKED, "float32"))
-
-    def compute_output_spec(self, token_ids, *args, cache_length=None, **kwargs):
-        batch, length = token_ids.shape
-        return keras.KerasTensor((batch, 1, None, cache_length or length), dtype="float32")

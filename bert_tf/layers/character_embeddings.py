@@ -5,7 +5,7 @@ from keras import ops
 
 from bert_tf.backend import Layer, RandomUniform
 from bert_tf.layers.activations import activation as activation_function
-from bert_tf.layers.dense import dense, range_of
+from bert_tf.layers.parts import dense, range_of
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -98,9 +98,6 @@ class CharacterEmbeddings(Layer):
             gate = ops.sigmoid(carry(x))
             x = gate * transform(x) + (1 - gate) * x
         return ops.reshape(self.projection(x), (batch, length, self.size))
-
-    def compute_output_spec(self, token_ids):
-        return keras.KerasTensor((*token_ids.shape[:2], self.size), dtype=self.compute_dtype)
 
 
 def _zero_row(initializer):

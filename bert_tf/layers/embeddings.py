@@ -5,7 +5,7 @@ from keras import ops
 
 from bert_tf.backend import Dropout, Layer, LayerNormalization, TruncatedNormal
 from bert_tf.errors import ConfigError
-from bert_tf.layers.sinusoidal_positions import SinusoidalPositions
+from bert_tf.layers.positions import SinusoidalPositions
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -136,9 +136,6 @@ class Embeddings(Layer):
             return self.position_table[: ops.shape(token_ids)[1]]
         real = ops.cast(ops.not_equal(token_ids, self.padding_id), "int32")
         return ops.take(self.position_table, ops.cumsum(real, axis=1) * real + self.padding_id, axis=0)
-
-    def compute_output_spec(self, token_ids, segment_ids=None, position_ids=None, training=False):
-        return keras.KerasTensor((*token_ids.shape, self.size), dtype=self.compute_dtype)
 
 
 def _table_initializer(initializer_range, zero_row):

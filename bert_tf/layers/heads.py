@@ -3,10 +3,9 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Dropout, Layer, LayerNormalization, RandomNormal, TruncatedNormal
+from bert_tf.backend import Dropout, Layer, LayerNormalization, RandomNormal, TruncatedNormal
 from bert_tf.layers.activations import activation as activation_function
-from bert_tf.layers.dense import dense
-from bert_tf.layers.gather import gather_positions
+from bert_tf.layers.parts import dense, gather_positions
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -37,14 +36,8 @@ class Pooler(Layer):
 
     def __init__(self, size, activation, initializer_range, **kwargs):
         super().__init__(**kwargs)
-        self.dense = Dense(
-            size,
-            activation=activation_function(activation),
-            kernel_initializer=self.initializer(stddev=initializer_range),
-            bias_initializer="zeros",
-            dtype=self.dtype_policy,
-            name="dense",
-        )
+        kernels = self.initializer(stddev=initializer_range)
+        self.dense = dense(self, size, activation_function(activation), kernels, "dense")
 
     def build(self, sequence_shape):
         self.dense.build((None, sequence_shape[-1]))
@@ -84,9 +77,6 @@ class LastTokenPooler(Pooler):
             return self.dense(sequence_output[:, -1])
         return self.dense(gather_positions(sequence_output, last_positions(padding_mask))[:, 0])
 
-    def compute_output_spec(self, sequence_output, padding_mask=None):
-        return keras.KerasTensor((sequence_output.shape[0], self.dense.units), dtype=self.compute_dtype)
-
 
 @keras.saving.register_keras_serializable("bert_tf")
 class LastToken(Layer):
@@ -124,10 +114,6 @@ class LastToken(Layer):
             return padding_mask
         other = ops.not_equal(token_ids, self.skipped_id)
         return other if padding_mask is None else ops.logical_and(other, ops.cast(padding_mask, "bool"))
-
-    def compute_output_spec(self, sequence_output, padding_mask=None, token_ids=None):
-        batch, _, size = sequence_output.shape
-        return keras.KerasTensor((batch, size), dtype=self.compute_dtype)
 
 
 @keras.saving.register_keras_serializable("bert_tf")

@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Layer, LayerNormalization, TruncatedNormal, initializer, product_with_transposed
+from bert_tf.backend import Layer, LayerNormalization, TruncatedNormal, product_with_transposed
 from bert_tf.layers.activations import activation as activation_function
-from bert_tf.layers.dense import dense
+from bert_tf.layers.parts import dense
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -41,9 +41,6 @@ class LMHead(Layer):
     def call(self, x, embedding_table):
         logits = product_with_transposed(x, ops.cast(embedding_table, self.compute_dtype))  # [B, P, V]
         return ops.cast(logits, "float32") + ops.cast(self.output_bias, "float32")
-
-    def compute_output_spec(self, x, embedding_table):
-        return keras.KerasTensor((*x.shape[:-1], self.vocabulary_size), dtype="float32")
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -188,9 +185,6 @@ class SpanBoundaryHead(Layer):
         """bool [B, P]: whether the position table has a row for each prediction's place."""
         return place < self.num_positions
 
-    def compute_output_spec(self, left, right, place, embedding_table):
-        return keras.KerasTensor((*place.shape, self.vocabulary_size), dtype="float32")
-
 
 @keras.saving.register_keras_serializable("bert_tf")
 class DiscriminatorHead(Layer):
@@ -224,10 +218,7 @@ class DiscriminatorHead(Layer):
     def build(self, sequence_shape):
         size = sequence_shape[-1]
         self.dense = dense(self, size, self._activation_function, self.initializer_range, "dense", inputs=size)
-        self.output_dense = Dense(
-            1, activation=None, kernel_initializer=initializer("glorot_uniform"), dtype=self.dtype_policy, name="output"
-        )
-        self.output_dense.build(sequence_shape)
+        self.output_dense = dense(self, 1, None, "glorot_uniform", "output", inputs=size)
 
     def call(self, sequence_output):
         return ops.cast(self.output_dense(self.dense(sequence_output))[..., 0], "float32")

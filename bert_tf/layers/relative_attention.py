@@ -6,7 +6,7 @@ from keras import ops
 
 from bert_tf.backend import Dropout, Layer, RandomNormal
 from bert_tf.layers.attention import check_heads
-from bert_tf.layers.gather import gather_positions
+from bert_tf.layers.parts import gather_positions
 
 # Scores are of order ten, in float32: exp() of it less their maximum is exactly zero.
 _BLOCKED = -1e9
@@ -198,9 +198,6 @@ class RelativePositions(Layer):
         angles = distances[:, None] * ops.convert_to_tensor(frequencies, "float32")
         encoding = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
         return self.dropout(ops.cast(encoding, self.compute_dtype), training=training)
-
-    def compute_output_spec(self, token_ids, memory=None, training=False):
-        return keras.KerasTensor((None, self.size), dtype=self.compute_dtype)
 
 
 def _project(x, kernel):

@@ -4,8 +4,9 @@ from typing import Any, NamedTuple
 
 import keras
 
-from bert_tf.backend import Dense, Dropout, Layer, LayerNormalization, RandomNormal, recomputed
+from bert_tf.backend import Dropout, Layer, LayerNormalization, RandomNormal, recomputed
 from bert_tf.layers.activations import activation as activation_function
+from bert_tf.layers.parts import dense
 from bert_tf.layers.relative_attention import RelativeAttention
 
 
@@ -101,18 +102,6 @@ class RelativeBlock(Layer):
     def build(self, content_shape):
         hidden_size, policy = content_shape[-1], self.dtype_policy
 
-        def dense(units, inputs, function, name):
-            layer = Dense(
-                units,
-                activation=function,
-                kernel_initializer=RandomNormal(stddev=self.initializer_range),
-                bias_initializer="zeros",
-                dtype=policy,
-                name=name,
-            )
-            layer.build((None, None, inputs))
-            return layer
-
         def layer_norm(name):
             layer = LayerNormalization(epsilon=self.layer_norm_epsilon, dtype=policy, name=name)
             layer.build((None, None, hidden_size))
@@ -127,8 +116,10 @@ class RelativeBlock(Layer):
         )
         self.attention.build(content_shape)
         self.attention_layer_norm = layer_norm("attention_layer_norm")
-        self.intermediate = dense(self.intermediate_size, hidden_size, self._activation_function, "intermediate")
-        self.output_dense = dense(hidden_size, self.intermediate_size, None, "output")
+        size, kernels = self.intermediate_size, RandomNormal(stddev=self.initializer_range)
+        function = self._activation_function
+        self.intermediate = dense(self, size, function, kernels, "intermediate", inputs=hidden_size)
+        self.output_dense = dense(self, hidden_size, None, kernels, "output", inputs=size)
         self.output_layer_norm = layer_norm("output_layer_norm")
 
     def call(self, x, context, return_attention_scores=False, training=False):

@@ -46,9 +46,6 @@ class ScalarMix(Layer):
         mixed = sum(shares[j] * x for j, x in enumerate(states))
         return ops.cast(self.gamma, self.compute_dtype) * mixed
 
-    def compute_output_spec(self, hidden_states, padding_mask=None):
-        return keras.KerasTensor(hidden_states[0].shape, dtype=self.compute_dtype)
-
 
 def _normalized(x, padding_mask):
     """[B, S, H] with mean 0 and variance 1 over all numbers of real tokens."""

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from bert_tf.backend import Dropout, Layer, RandomNormal
-from bert_tf.layers.gather import gather_positions
+from bert_tf.layers.parts import gather_positions
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -57,9 +57,6 @@ class StreamEmbeddings(Layer):
         batch, count = ops.shape(token_ids)
         x = ops.broadcast_to(ops.cast(self.query_vector, self.compute_dtype), (batch, count, self.size))
         return self.query_dropout(x, training=training)
-
-    def compute_output_spec(self, token_ids, queries=False, training=False):
-        return keras.KerasTensor((*token_ids.shape, self.size), dtype=self.compute_dtype)
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -113,9 +110,6 @@ class StreamMask(Layer):
             allowed = ops.concatenate([remembered, allowed], axis=2)
         return allowed[:, None]
 
-    def compute_output_spec(self, token_ids, *args, **kwargs):
-        return keras.KerasTensor((token_ids.shape[0], 1, None, None), dtype="bool")
-
 
 @keras.saving.register_keras_serializable("bert_tf")
 class SegmentsDiffer(Layer):
@@ -147,9 +141,6 @@ class SegmentsDiffer(Layer):
             keys = ops.concatenate([ops.zeros((batch, size), dtype=keys.dtype), keys], axis=1)
         queries = _at(segment_ids, query_positions)
         return ops.not_equal(queries[:, :, None], keys[:, None, :])[:, None]
-
-    def compute_output_spec(self, token_ids, *args, **kwargs):
-        return keras.KerasTensor((token_ids.shape[0], 1, None, None), dtype="bool")
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -184,10 +175,6 @@ class SegmentMemory(Layer):
         if memory is not None:
             new = ops.concatenate([memory, new], axis=2)
         return ops.stop_gradient(new[:, :, -self.length :])
-
-    def compute_output_spec(self, hidden_states, memory=None):
-        batch, _, size = hidden_states[0].shape
-        return keras.KerasTensor((batch, len(hidden_states), None, size), dtype=self.compute_dtype)
 
 
 def _at(values, positions):

@@ -11,9 +11,8 @@ from bert_tf.errors import ConfigError
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.attention import Attention, results
 from bert_tf.layers.block_settings import BlockSettings
-from bert_tf.layers.dense import dense
-from bert_tf.layers.gather import gather_positions
 from bert_tf.layers.internals import note
+from bert_tf.layers.parts import dense, gather_positions
 
 
 class BlockContext(NamedTuple):

@@ -1,7 +1,7 @@
 """What every encoder has: five named inputs, and what tasks and objectives ask of it."""
 
 from bert_tf.layers import MaskedLMHead
-from bert_tf.layers.gather import gather_positions
+from bert_tf.layers.parts import gather_positions
 from bert_tf.models.backbone import Backbone, as_tensor, symbolic_inputs
 
 #: The features an encoder reads; all but the first may be left out.

@@ -14,7 +14,7 @@ from keras import ops
 from bert_tf.backend import Dropout, Layer
 from bert_tf.errors import ConfigError
 from bert_tf.layers import LSTM, BiLstm, EndsOfDirections, OutputLayer
-from bert_tf.layers.gather import gather_positions
+from bert_tf.layers.parts import gather_positions
 from bert_tf.models.backbone import policy
 from bert_tf.models.decoder import Decoder
 from bert_tf.models.encoder import Encoder, encoder_inputs

@@ -71,6 +71,3 @@ class MeanOfTokens(Layer):
         real = ops.cast(padding_mask, "float32")
         total = ops.einsum("bsh,bs->bh", ops.cast(x, "float32"), real)
         return ops.cast(total / ops.maximum(ops.sum(real, 1, keepdims=True), 1.0), x.dtype)
-
-    def compute_output_spec(self, x, padding_mask=None):
-        return keras.KerasTensor((x.shape[0], x.shape[2]), dtype=self.compute_dtype)
