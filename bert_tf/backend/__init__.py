@@ -13,36 +13,8 @@ import keras
 
 if TYPE_CHECKING or keras.backend.backend() == "tensorflow":  # a type checker reads one of the two
     from bert_tf.backend import tensorflow as active
-    from bert_tf.backend.tensorflow import (
-        Dense,
-        Dropout,
-        LayerNormalization,
-        RMSNormalization,
-        UniformNumbers,
-        as_graph,
-        attention_weights,
-        compiled_loop,
-        cross_entropy,
-        largest,
-        product_with_transposed,
-        recomputed,
-    )
 else:
     from bert_tf.backend import plain as active
-    from bert_tf.backend.plain import (
-        Dense,
-        Dropout,
-        LayerNormalization,
-        RMSNormalization,
-        UniformNumbers,
-        as_graph,
-        attention_weights,
-        compiled_loop,
-        cross_entropy,
-        largest,
-        product_with_transposed,
-        recomputed,
-    )
 
 from bert_tf.backend.adafactor import Adafactor
 from bert_tf.backend.hashing import uniform_of
@@ -53,3 +25,16 @@ from bert_tf.backend.model import TrainableModel
 from bert_tf.backend.optimizers import Adagrad, AdamW
 from bert_tf.backend.schedules import WarmupDecay
 from bert_tf.backend.variable_rates import ScaledUpdates, scale_updates
+
+Dense = active.Dense
+Dropout = active.Dropout
+LayerNormalization = active.LayerNormalization
+RMSNormalization = active.RMSNormalization
+UniformNumbers = active.UniformNumbers
+as_graph = active.as_graph
+attention_weights = active.attention_weights
+compiled_loop = active.compiled_loop
+cross_entropy = active.cross_entropy
+largest = active.largest
+product_with_transposed = active.product_with_transposed
+recomputed = active.recomputed

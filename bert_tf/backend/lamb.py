@@ -42,7 +42,7 @@ class Lamb(AdamW):
     ) -> None:
         super().__init__(learning_rate, weight_decay, bias_correction=bias_correction, name=name, **kwargs)
 
-    def _apply_weight_decay(self, variables):
+    def _decay(self, variable, learning_rate):
         """Nothing before the update: the decay is a part of it."""
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:

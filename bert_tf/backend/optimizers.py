@@ -3,7 +3,6 @@
 from typing import Any
 
 import keras
-from keras import ops
 
 from bert_tf.backend import active
 from bert_tf.backend.variable_rates import ScaledUpdates
@@ -55,13 +54,8 @@ class AdamW(ScaledUpdates, keras.optimizers.AdamW):
         dtype = "float32" if dtype in ("bfloat16", "float16") else dtype
         return super().add_variable(shape, initializer, dtype, **kwargs)
 
-    def _apply_weight_decay(self, variables):
-        """Left to `update_step`, which has the learning rate: Keras computes the schedule again for each variable."""
-
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
         gradient, variable, learning_rate = self.scaled(gradient, variable, learning_rate)
-        if self.weight_decay is not None and self._use_weight_decay(variable):
-            self.assign_sub(variable, variable * self.weight_decay * ops.cast(learning_rate, variable.dtype))
         active.apply_adam(self, gradient, variable, learning_rate)
 
     def get_config(self) -> dict[str, Any]:

@@ -158,6 +158,12 @@ class WeightMap:
         return any(_match(pattern, other) is not None for pattern in patterns for other in paths)
 
 
+def norm_arrays(norms, scale="gamma", offset="beta"):
+    """`arrays` of a `WeightMap` for normalizations of TensorFlow: source prefix -> layer path, as those of both arrays."""
+    arrays = {f"{name}/{scale}": f"{path}/gamma" for name, path in norms.items()}
+    return arrays | {f"{name}/{offset}": f"{path}/beta" for name, path in norms.items()}
+
+
 @dataclasses.dataclass(frozen=True)
 class LoadReport:
     """What became of a source's arrays and a model's variables; each a sorted tuple of names.

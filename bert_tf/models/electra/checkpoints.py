@@ -5,7 +5,7 @@ from bert_tf.models.config_map import ConfigMap
 from bert_tf.models.electra.config import ElectraConfig
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import TaskHead, classes
-from bert_tf.models.weights import TF1_IGNORED, WeightMap
+from bert_tf.models.weights import TF1_IGNORED, WeightMap, norm_arrays
 
 GENERATOR = "generator/"
 
@@ -80,8 +80,7 @@ TF1_WEIGHTS = WeightMap(
     arrays={
         **_ARRAYS,
         **_generator_names(_ARRAYS),
-        "generator_predictions/LayerNorm/gamma": "generator/masked_lm_head/layer_norm/gamma",
-        "generator_predictions/LayerNorm/beta": "generator/masked_lm_head/layer_norm/beta",
+        **norm_arrays({"generator_predictions/LayerNorm": "generator/masked_lm_head/layer_norm"}),
         "generator_predictions/output_bias": "generator/masked_lm_head/output_bias",
     },
     kernels={
