@@ -1,12 +1,16 @@
 """Small parts of other layers: dense layers, the table of an output layer, the vectors at some positions."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from bert_tf.backend import Dense, Layer, RandomNormal, initializer
+from bert_tf.layers.block_settings import Initializer
+from bert_tf.types import Function, Options, Tensor
 
 
-def range_of(deviation):
+def range_of(deviation: float) -> float:
     """The `initializer_range` of a truncated normal that has this standard deviation.
 
     BERT's cuts a normal of 0.02 at two deviations, and what is left has 0.0176. Others name what their weights have.
@@ -14,7 +18,15 @@ def range_of(deviation):
     return deviation / 0.87962566
 
 
-def dense(layer, units, activation, initializer_range, name, use_bias=True, inputs=None):
+def dense(
+    layer: keras.Layer,
+    units: int,
+    activation: Function | None,
+    initializer_range: Any,
+    name: str,
+    use_bias: bool = True,
+    inputs: int | None = None,
+) -> Dense:
     """A `Dense` inside another layer: its kernel from a truncated normal or another distribution, its bias zeros.
 
     Args:
@@ -54,7 +66,14 @@ class OutputLayer(Layer):
         OutputLayer(100, 8, True).kernel.shape  # (100, 8)
     """
 
-    def __init__(self, vocabulary_size, hidden_size, use_bias, initializer_range="glorot_uniform", **kwargs):
+    def __init__(
+        self,
+        vocabulary_size: int,
+        hidden_size: int,
+        use_bias: bool,
+        initializer_range: Initializer = "glorot_uniform",
+        **kwargs: Options,
+    ) -> None:
         super().__init__(**kwargs)
         own = initializer(initializer_range, normal=RandomNormal)
         with keras.name_scope(self.name, caller=self):
@@ -67,7 +86,7 @@ class OutputLayer(Layer):
         self.built = True
 
 
-def gather_positions(sequence, positions):
+def gather_positions(sequence: Tensor, positions: Tensor) -> Tensor:
     """Returns the vectors at some positions of each sequence.
 
     It gathers from the flattened batch, as `gather_indexes` in google-research/bert, which copies whole vectors;

@@ -8,6 +8,7 @@ from keras import ops
 
 from bert_tf.backend import Layer, RandomNormal
 from bert_tf.errors import ConfigError
+from bert_tf.types import Options, Shape, Tensor
 
 LAYOUTS = ("interleaved", "concatenated")
 
@@ -40,7 +41,7 @@ class SinusoidalPositions(Layer):
         SinusoidalPositions(8, "interleaved")(np.zeros((2, 5), "int32"))  # [1, 5, 8]
     """
 
-    def __init__(self, size, layout, **kwargs):
+    def __init__(self, size: int, layout: str, **kwargs: Options) -> None:
         super().__init__(**kwargs)
         if layout not in LAYOUTS:
             raise ConfigError(f"the layout of sinusoidal positions is {layout!r}; give one of {', '.join(LAYOUTS)}")
@@ -48,7 +49,7 @@ class SinusoidalPositions(Layer):
             raise ConfigError(f"sinusoidal positions need an even size, got {size}")
         self.size, self.layout = size, layout
 
-    def call(self, token_ids, position_ids=None):
+    def call(self, token_ids: Tensor, position_ids: Tensor = None) -> Tensor:
         if position_ids is None:
             position_ids = ops.arange(ops.shape(token_ids)[1], dtype="int32")[None]
         # float32 whatever the compute dtype: bfloat16 cannot count to 512.
@@ -88,12 +89,12 @@ class RotaryPositions(Layer):
         RotaryPositions(theta=10_000.0, head_size=4)(np.zeros((2, 5), "int32"))  # [2, 1, 5, 1, 2]
     """
 
-    def __init__(self, theta, head_size, **kwargs):
+    def __init__(self, theta: float, head_size: int, **kwargs: Options) -> None:
         super().__init__(**kwargs)
         check_even(head_size)
         self.theta, self.head_size = theta, head_size
 
-    def call(self, token_ids, position_ids=None):
+    def call(self, token_ids: Tensor, position_ids: Tensor = None) -> Tensor:
         if position_ids is None:
             position_ids = ops.arange(ops.shape(token_ids)[1], dtype="int32")[None, :]
         # float32 whatever the compute dtype: bfloat16 cannot count to 512.
@@ -102,7 +103,7 @@ class RotaryPositions(Layer):
         return ops.stack([ops.cos(angles), ops.sin(angles)])[:, :, :, None, :]
 
 
-def rotate(x, rotation, pairs="halves"):
+def rotate(x: Tensor, rotation: Tensor, pairs: str = "halves") -> Tensor:
     """Turns pairs of numbers by their angles.
 
     Args:
@@ -123,7 +124,7 @@ def rotate(x, rotation, pairs="halves"):
     return ops.reshape(turned, ops.shape(x))
 
 
-def check_even(head_size):
+def check_even(head_size: int) -> None:
     """Refuses a head size that does not divide into pairs.
 
     Raises:
@@ -164,19 +165,27 @@ class RelativePositionBias(Layer):
         layer(np.zeros((2, 7), "int32"))  # [1, 4, 7, 7]
     """
 
-    def __init__(self, num_heads, num_buckets, max_distance, bidirectional, initializer_range, **kwargs):
+    def __init__(
+        self,
+        num_heads: int,
+        num_buckets: int,
+        max_distance: int,
+        bidirectional: bool,
+        initializer_range: float,
+        **kwargs: Options,
+    ) -> None:
         super().__init__(**kwargs)
         self.num_heads, self.num_buckets, self.max_distance = num_heads, num_buckets, max_distance
         self.bidirectional, self.initializer_range = bidirectional, initializer_range
 
-    def build(self, token_ids_shape):
+    def build(self, token_ids_shape: Shape) -> None:
         initializer = RandomNormal(stddev=self.initializer_range)
         # Not cast under mixed precision: the result is float32.
         self.table = self.add_weight(
             shape=(self.num_buckets, self.num_heads), initializer=initializer, autocast=False, name="bias_table"
         )
 
-    def call(self, token_ids, cache_position=None, cache_length=None):
+    def call(self, token_ids: Tensor, cache_position: Tensor = None, cache_length: Tensor = None) -> Tensor:
         length = ops.shape(token_ids)[1]
         query = ops.arange(length, dtype="int32") + (0 if cache_position is None else cache_position)
         key = ops.arange(length if cache_length is None else cache_length, dtype="int32")

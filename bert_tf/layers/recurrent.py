@@ -1,9 +1,13 @@
 """LSTMs: those of language models, with projection, clips and packed rows, and Keras's own in both directions."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from bert_tf.backend import Layer, initializer
+from bert_tf.layers.block_settings import Initializer
+from bert_tf.types import Options, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -50,16 +54,16 @@ class LSTM(Layer):
 
     def __init__(
         self,
-        units,
-        projection=None,
-        cell_clip=None,
-        projection_clip=None,
-        forget_bias=1.0,
-        backwards=False,
-        initializer="glorot_uniform",
-        unroll=None,
-        **kwargs,
-    ):
+        units: int,
+        projection: int | None = None,
+        cell_clip: float | None = None,
+        projection_clip: float | None = None,
+        forget_bias: float = 1.0,
+        backwards: bool = False,
+        initializer: Initializer = "glorot_uniform",
+        unroll: int | None = None,
+        **kwargs: Options,
+    ) -> None:
         super().__init__(**kwargs)
         self.units, self.width = units, projection or units
         self.backwards, self.initializer, self.unroll = backwards, initializer, unroll
@@ -74,13 +78,15 @@ class LSTM(Layer):
             name="steps",
         )
 
-    def build(self, x_shape):
+    def build(self, x_shape: Shape) -> None:
         add = {"initializer": initializer(self.initializer), "trainable": True}
         self.input_kernel = self.add_weight(shape=(x_shape[-1], 4 * self.units), name="input_kernel", **add)
         self.bias = self.add_weight(shape=(4 * self.units,), initializer="zeros", name="bias")
         self.steps.build((*x_shape[:-1], 4 * self.units + (2 if self.unroll else 1)))
 
-    def call(self, x, padding_mask=None, sequence_ids=None, state=None):
+    def call(
+        self, x: Tensor, padding_mask: Tensor = None, sequence_ids: Tensor = None, state: Tensor = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         # The product with the inputs of all steps at once; only that with the last output waits for it.
         gates = ops.add(ops.matmul(x, self.input_kernel), self.bias)
         marks = [self._same_text(x, sequence_ids)] + ([self._same_segment(x)] if self.unroll else [])
@@ -112,7 +118,7 @@ class LSTM(Layer):
         inside = ops.flip(inside, axis=0) if self.backwards else inside
         return ops.broadcast_to(inside[None, :, None], ops.shape(x[..., :1]))
 
-    def compute_output_spec(self, x, padding_mask=None, sequence_ids=None, state=None):
+    def compute_output_spec(self, x: Tensor, **options: Options) -> Any:
         batch, length, _ = x.shape
         shapes = ((batch, length, self.width), (batch, self.units), (batch, self.width))
         y, c, h = (keras.KerasTensor(shape, dtype=self.compute_dtype) for shape in shapes)
@@ -171,11 +177,11 @@ class BiLstm(keras.layers.Bidirectional):
         layer(np.ones((2, 3, 8), "float32"), mask=np.ones((2, 3), bool))  # [2, 3, 8]
     """
 
-    def compute_mask(self, inputs, mask=None):
+    def compute_mask(self, inputs: Any, mask: Tensor = None) -> None:
         return None
 
 
-def bilstms(layers, units, width):
+def bilstms(layers: int, units: int, width: int) -> list[keras.Layer]:
     """A stack of built bidirectional LSTMs in float32, each of which reads both directions of the one below it.
 
     Args:
@@ -216,7 +222,7 @@ class EndsOfDirections(Layer):
         EndsOfDirections()(np.ones((2, 3, 4), "float32"))  # [2, 4]
     """
 
-    def call(self, x, padding_mask=None):
+    def call(self, x: Tensor, padding_mask: Tensor = None) -> Tensor:
         units = x.shape[-1] // 2
         if padding_mask is None:
             forward = x[:, -1, :units]

@@ -1,5 +1,7 @@
 """The base of every model: named inputs and outputs, and the configuration that it is built from."""
 
+from typing import Any
+
 import keras
 import numpy as np
 
@@ -8,6 +10,7 @@ from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers.embeddings import check_length
 from bert_tf.models.families import FAMILIES
+from bert_tf.types import Config, Model, Names, Options, Policy, Settings, StrPath, Tensor, Tensors
 
 
 class Backbone(keras.Model, metaclass=SeededByName):
@@ -45,12 +48,21 @@ class Backbone(keras.Model, metaclass=SeededByName):
         model({"token_ids": np.array([[5, 6, 7]])})["sequence_output"]  # [1, 3, 16]
     """
 
-    config_class = None
+    config_class: Any = None
     #: "encoder" or "decoder": what objectives ask for. The same as in the family's record.
-    structure = None
+    structure: Any = None
 
-    def __init__(self, config, inputs, outputs, dtype, name, trainable=True, **arguments):
+    def __init__(
+        self,
+        config: Config,
+        inputs: Tensors,
+        outputs: Tensors,
+        dtype: Policy,
+        name: str | None = None,
+        **arguments: Options,
+    ) -> None:
         name = name or next((family.name for family in FAMILIES.values() if family.config is type(config)), None)
+        trainable = arguments.pop("trainable", True)
         super().__init__(inputs=inputs, outputs=outputs, name=name, trainable=trainable)
         self.dtype_policy = dtype
         self.config = config
@@ -62,27 +74,27 @@ class Backbone(keras.Model, metaclass=SeededByName):
             setattr(self, key, value)
 
     @property
-    def prefix(self):
+    def prefix(self) -> bool:
         """Whether it is a decoder that was trained with a prefix, whose tokens see each other in both directions."""
         return getattr(self.config, "prefix", False)
 
     @property
-    def longest(self):
+    def longest(self) -> int | None:
         """The longest sequence that it takes without `position_ids`; None for no limit."""
         return None
 
-    def select(self, features):
+    def select(self, features: Tensors) -> Tensors:
         """The features of a batch, a dict, that this model reads."""
         return {key: features[key] for key in self._input_shapes if key in features}
 
-    def __call__(self, inputs, *args, **kwargs):
+    def __call__(self, inputs: Any, *args: Options, **kwargs: Options) -> Any:
         return super().__call__(self.standardize_inputs(inputs), *args, **kwargs)
 
-    def call(self, inputs, training=None, mask=None):
+    def call(self, inputs: Any, training: bool | None = None, mask: Tensor = None) -> Any:
         # `stateless_call`, and with it `predict` on JAX, comes here directly.
         return super().call(self.standardize_inputs(inputs), training=training, mask=mask)
 
-    def standardize_inputs(self, inputs):
+    def standardize_inputs(self, inputs: Any) -> Tensors:
         """The inputs as tensors, each by name, with None for the absent ones: as a functional model wants them."""
         required = " and ".join(f"'{key}'" for key in self._required)
         if not isinstance(inputs, dict):
@@ -104,12 +116,14 @@ class Backbone(keras.Model, metaclass=SeededByName):
             check_length(inputs["token_ids"].shape[1], self.longest)
         return {key: inputs.get(key) for key in self._input_shapes}
 
-    def compute_output_spec(self, inputs, training=None, mask=None):
+    def compute_output_spec(self, inputs: Any, training: bool | None = None, mask: Tensor = None) -> Any:
         # In a larger functional model: stock Keras reads the shape of absent inputs too.
         given = inputs[self._required[0]]
         return super().compute_output_spec({key: given if value is None else value for key, value in inputs.items()})
 
-    def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs):
+    def export(
+        self, filepath: StrPath, format: str = "tf_saved_model", *, input_signature: Any = None, **kwargs: Options
+    ) -> None:
         """Keras's `export`; by default the exported model takes what tells one text from another, and no more.
 
         That are token ids, padding mask and, where the model reads them, segment ids. Each input that a signature names
@@ -136,13 +150,13 @@ class Backbone(keras.Model, metaclass=SeededByName):
             input_signature = [
                 {name: keras.InputSpec(x.dtype, x.shape, name=name) for name, x in inputs.items()}
             ]  # fmt: skip
-        return super().export(filepath, format, verbose, input_signature, **kwargs)
+        return super().export(filepath, format, input_signature=input_signature, **kwargs)
 
-    def backbones(self):
+    def backbones(self) -> dict[str, Model]:
         """The models inside by the prefix of their variables' paths, as `PretrainingModel.backbones`: itself."""
         return {"": self}
 
-    def get_config(self):
+    def get_config(self) -> Settings:
         return {
             "config": to_dict(self.config),
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
@@ -152,7 +166,7 @@ class Backbone(keras.Model, metaclass=SeededByName):
         }
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
+    def from_config(cls, config: Settings, custom_objects: Options = None) -> Any:
         return cls(**{**config, "config": build(cls.config_class, config["config"])})
 
 
@@ -187,12 +201,12 @@ def _check_lengths(inputs):
             )
 
 
-def policy(dtype):
+def policy(dtype: Policy) -> keras.DTypePolicy:
     """The dtype policy that a constructor's `dtype` names; None for the global one."""
     return keras.dtype_policies.get(dtype or keras.config.dtype_policy())
 
 
-def symbolic_inputs(names):
+def symbolic_inputs(names: Names) -> Tensors:
     """The symbolic inputs of these names: [B, S] each, all but token ids optional."""
     return {
         name: keras.Input(
@@ -205,7 +219,7 @@ def symbolic_inputs(names):
     }
 
 
-def as_tensor(value):
+def as_tensor(value: Any) -> Tensor:
     """A list or array as a tensor, whole numbers as int32; all else as it is."""
     if not isinstance(value, (list, tuple, np.ndarray)):
         return value

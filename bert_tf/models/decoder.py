@@ -1,5 +1,7 @@
 """What every decoder has: six named inputs, a cache for generation, and what tasks and objectives ask of it."""
 
+from typing import Any
+
 from keras import ops
 
 from bert_tf.layers import AttentionMask, LastToken
@@ -7,6 +9,7 @@ from bert_tf.layers.heads import last_positions
 from bert_tf.models.backbone import Backbone, as_tensor, symbolic_inputs
 from bert_tf.models.stack import ContextLayers, Stack, StackModel, block_settings, token_embeddings, transformer_blocks
 from bert_tf.models.token_output import TokenOutput
+from bert_tf.types import Config, Function, Options, Policy, Tensor, Tensors
 
 #: The features a decoder reads; all but the first may be left out. Tasks hand over `segment_ids` to every backbone;
 #: decoders have no segments and do not read them.
@@ -57,26 +60,26 @@ class Decoder(TokenOutput, StackModel, Backbone):
     structure = "decoder"
 
     @staticmethod
-    def make_pooler(config, dtype):
+    def make_pooler(config: Config, dtype: Policy) -> Function:
         last = LastToken(config.skipped_id, dtype=dtype, name="last_token")
         return lambda x, inputs: last(x, inputs["padding_mask"], inputs["token_ids"])
 
     @staticmethod
-    def make_inputs(config, dtype):
+    def make_inputs(config: Config, dtype: Policy, **arguments: Options) -> Tensors:
         return symbolic_inputs(DECODER_INPUTS)
 
-    def __init__(self, config, **options):
+    def __init__(self, config: Config, **options: Options) -> None:
         super().__init__(config, **options)
         self.add_output()
 
-    def pooler_positions(self, inputs):
+    def pooler_positions(self, inputs: Tensors) -> Tensor:
         mask = self.get_layer("last_token").mask(inputs["padding_mask"], inputs["token_ids"])
         return last_positions(ops.ones_like(inputs["token_ids"]) if mask is None else mask)
 
     def _pool_first(self, x):
         return x[:, 0]
 
-    def empty_cache(self, batch, length):
+    def empty_cache(self, batch: Tensor, length: int) -> list[Tensor]:
         """A cache for `decode`: a pair (keys, values) for each layer, each zeros [batch, h, length, d].
 
         h is the number of the heads of keys and values.
@@ -87,7 +90,14 @@ class Decoder(TokenOutput, StackModel, Backbone):
         """
         return self._stack.empty_cache(batch, length)
 
-    def decode(self, token_ids, cache, cache_position, padding_mask=None, position_ids=None):
+    def decode(
+        self,
+        token_ids: Tensor,
+        cache: list[Tensor],
+        cache_position: Tensor,
+        padding_mask: Tensor = None,
+        position_ids: Tensor = None,
+    ) -> tuple[Tensor, list[Tensor]]:
         """Computes the next tokens of texts whose earlier tokens are in a cache; without dropout.
 
         The prompts of a batch end in the same column: shorter ones are padded on the left, with False in
@@ -120,7 +130,9 @@ class Decoder(TokenOutput, StackModel, Backbone):
         return found.last, found.cache
 
 
-def decoder_stack(config, dtype, settings=None, final_norm=None, position_initializer_range=None):
+def decoder_stack(
+    config: Config, dtype: Policy, settings: Any = None, final_norm: Any = None, **embeddings: Options
+) -> Stack:
     """The `Stack` of GPT-1, or of a family that differs from it in these arguments.
 
     Args:
@@ -128,12 +140,10 @@ def decoder_stack(config, dtype, settings=None, final_norm=None, position_initia
         dtype: the dtype policy.
         settings: the `BlockSettings` of all blocks; None for BERT's.
         final_norm: see `Stack`.
-        position_initializer_range: see `Embeddings`.
+        embeddings: of `Embeddings`, such as `position_initializer_range`.
     """
     return Stack(
-        embeddings=token_embeddings(
-            config, dtype, max_positions=config.max_positions, position_initializer_range=position_initializer_range
-        ),
+        embeddings=token_embeddings(config, dtype, max_positions=config.max_positions, **embeddings),
         blocks=transformer_blocks(settings or block_settings(config), config.num_layers, dtype),
         contexts=ContextLayers(AttentionMask(causal=True, dtype=dtype, name="attention_mask")),
         final_norm=final_norm,

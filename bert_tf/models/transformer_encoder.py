@@ -1,10 +1,15 @@
 """The encoder of a transformer: a `Stack`, called on the inputs of an encoder, and a pooler."""
 
+from typing import Any
+
+import keras
+
 from bert_tf.backend import Dense, initializer
 from bert_tf.layers import AttentionMask, Pooler
 from bert_tf.layers.internals import is_recording
 from bert_tf.models.encoder import Encoder, encoder_inputs
 from bert_tf.models.stack import ContextLayers, Stack, StackModel, block_settings, token_embeddings, transformer_blocks
+from bert_tf.types import Config, Function, Options, Policy, Tensor, Tensors
 
 
 class TransformerEncoder(StackModel, Encoder):
@@ -42,50 +47,46 @@ class TransformerEncoder(StackModel, Encoder):
     """
 
     @staticmethod
-    def make_pooler(config, dtype):
+    def make_pooler(config: Config, dtype: Policy) -> Function:
         """A function from the sequence output and the inputs to the pooled output: by default BERT's tanh layer."""
         pooler = Pooler(config.hidden_size, "tanh", config.initializer_range, dtype=dtype, name="pooler")
         return lambda x, inputs: pooler(x)
 
     @staticmethod
-    def make_inputs(config, dtype):
+    def make_inputs(config: Config, dtype: Policy, **arguments: Options) -> Tensors:
         return encoder_inputs()
 
     @property
-    def shared_embeddings(self):
+    def shared_embeddings(self) -> keras.Layer | None:
         embeddings = self._stack.embeddings
         return None if embeddings.max_positions is None else embeddings
 
-    def outputs_at(self, inputs, positions, training=False):
+    def outputs_at(self, inputs: Tensors, positions: Tensor, training: bool = False) -> Tensors:
         if is_recording():  # of all positions
             return Encoder.outputs_at(self, inputs, positions, training)
         return super().outputs_at(inputs, positions, training)
 
 
 def encoder_stack(
-    config, dtype, num_segments=0, padding_id=None, embedding_size=None, projection_range=None, blocks=None
-):
+    config: Config, dtype: Policy, projection_range: Any = None, blocks: Any = None, **embeddings: Options
+) -> Stack:
     """The `Stack` of BERT or of a family that differs from it in these arguments.
 
     Args:
         config: the configuration.
         dtype: the dtype policy.
-        num_segments: rows of the segment table; 0 for no table.
-        padding_id: positions are counted from the row after it, as RoBERTa does; None for counting from 0.
-        embedding_size: E, the width of the tables; None for H.
         projection_range: None, or the `initializer_range` of the kernel of a linear layer "embedding_projection" from E to H
             (Lan et al. 2019, section 3.1).
         blocks: list of blocks; None for one of BERT's a layer.
+        embeddings: of `Embeddings`, such as `num_segments`, `padding_id` (RoBERTa), and `size` where it is not H.
     """
     return Stack(
         embeddings=token_embeddings(
             config,
             dtype,
-            size=embedding_size or config.hidden_size,
             max_positions=config.max_positions,
-            num_segments=num_segments,
             layer_norm_epsilon=config.layer_norm_epsilon,
-            padding_id=padding_id,
+            **embeddings,
         ),
         projection=projection_range
         and Dense(

@@ -1,5 +1,7 @@
 """Bidirectional language modelling: each word is predicted from those before it, and from those after it."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -10,6 +12,7 @@ from bert_tf.objectives.causal_lm import next_tokens
 from bert_tf.objectives.losses import cross_entropy_sums
 from bert_tf.objectives.pretraining_model import PretrainingModel
 from bert_tf.objectives.sampled_softmax import log_uniform_candidates, sampled_softmax_sum
+from bert_tf.types import Model, Options, Tensors
 from tfrecords.corruption.word_characters_config import WordsConfig
 
 _DIRECTIONS = ("forward_lm", "backward_lm")
@@ -54,7 +57,9 @@ class BidirectionalLM(PretrainingModel):
 
     settings_class, kept_settings = BidirectionalLMConfig, ("words", "sampled_softmax")
 
-    def __init__(self, backbone, words=WordsConfig(), sampled_softmax=None, **kwargs):
+    def __init__(
+        self, backbone: Model, words: WordsConfig = WordsConfig(), sampled_softmax: int | None = None, **kwargs: Options
+    ) -> None:
         super().__init__(backbone, **kwargs)
         check_directions(backbone.config)
         check_words(words, backbone.config.reads_characters)
@@ -66,9 +71,9 @@ class BidirectionalLM(PretrainingModel):
             self.word_output = OutputLayer(  # begins as allenai/bilm-tf's
                 *sizes, True, initializer_range=half**-0.5, dtype=self.dtype_policy, name="word_output"
             )
-        self.uniform = UniformNumbers(name="candidates") if sampled_softmax else None
+        self.uniform: Any = UniformNumbers(name="candidates") if sampled_softmax else None
 
-    def call(self, features, training=False):
+    def call(self, features: Tensors, training: bool = False) -> Tensors:
         return {f"{name}_logits": self._logits(x) for name, x in zip(_DIRECTIONS, self._halves(features, training))}
 
     @property
@@ -89,10 +94,10 @@ class BidirectionalLM(PretrainingModel):
         hidden_states, _ = self.backbone.outputs_of_layers(inputs, training=training)
         return ops.split(hidden_states[-1], 2, axis=-1)
 
-    def loss_weights(self, features):
+    def loss_weights(self, features: Tensors) -> Tensors:
         return {name: ops.sum(weights) for name, (_, weights) in zip(_DIRECTIONS, _targets(features))}
 
-    def loss_sums(self, features, training):
+    def loss_sums(self, features: Tensors, training: bool) -> tuple[Tensors, Tensors]:
         losses, metrics, candidates = {}, {}, None
         table, bias = self._output
         if self.sampled_softmax and training:
@@ -115,7 +120,7 @@ def _targets(features):
     return next_tokens(rows), tuple(backward)
 
 
-def reading_characters(tokenizer, settings):
+def reading_characters(tokenizer: Any, settings: BidirectionalLMConfig) -> Any:
     """The tokenizer of the pretrained model: a `CharacterTokenizer`, for texts of any words; that of the shards for tokens.
 
     It lowercases text and drops accents where the tokenizer of the shards does: the model has seen no others.

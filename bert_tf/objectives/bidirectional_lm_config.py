@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from bert_tf.types import Config
 from tfrecords.corruption.word_characters_config import WordsConfig
 
 
@@ -31,10 +32,10 @@ class BidirectionalLMConfig(ObjectiveConfig):
     sampled_softmax: Annotated[int | None, Range(at_least=1)] = None
 
     @property
-    def corrupts(self):
+    def corrupts(self) -> bool:
         return self.words.size is not None
 
-    def check_model(self, model_config):
+    def check_model(self, model_config: Config) -> None:
         check_directions(model_config)
         check_words(self.words, model_config.reads_characters)
         longest = getattr(model_config, "max_characters", self.words.max_characters)
@@ -44,7 +45,7 @@ class BidirectionalLMConfig(ObjectiveConfig):
             )
 
 
-def check_directions(model_config):
+def check_directions(model_config: Config) -> None:
     """Refuses a model whose vectors do not have a half for each direction.
 
     Raises:
@@ -57,7 +58,7 @@ def check_directions(model_config):
         )
 
 
-def check_words(words, reads_characters):
+def check_words(words: WordsConfig, reads_characters: bool) -> None:
     """Refuses settings of words for a model that reads tokens, and none for one that reads characters.
 
     Raises:

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from bert_tf.types import Config
 from tfrecords.corruption.documents_config import DocumentsConfig
 
 
@@ -34,15 +35,15 @@ class CausalLMConfig(ObjectiveConfig):
     loss_block: Annotated[int | None, Range(at_least=1)] = None
     sampled_softmax: Annotated[int | None, Range(at_least=1)] = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.sampled_softmax and self.loss_block:
             raise ConfigError("objective.sampled_softmax computes few logits already; remove objective.loss_block")
 
     @property
-    def corrupts(self):
+    def corrupts(self) -> bool:
         return self.documents.separate
 
-    def check_model(self, model_config):
+    def check_model(self, model_config: Config) -> None:
         if getattr(model_config, "prefix", False):
             raise ConfigError(
                 "model.prefix lets the tokens of a source see each other, and causal_lm has no sources; set "

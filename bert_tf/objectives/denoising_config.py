@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from bert_tf.types import Config
 from tfrecords.corruption.denoising_config import DenoisingConfig
 
 
@@ -35,7 +36,7 @@ class DenoisingObjectiveConfig(ObjectiveConfig):
     z_loss: Annotated[float, Range(at_least=0)] = 0.0
     loss_block: Annotated[int | None, Range(at_least=1)] = None
 
-    def check_model(self, model_config):
+    def check_model(self, model_config: Config) -> None:
         if self.denoising.method == "lm" and getattr(model_config, "prefix", False):
             raise ConfigError(
                 "model.prefix lets the tokens of a source see each other, and objective.denoising.method=lm has no "

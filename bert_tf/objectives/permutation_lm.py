@@ -1,5 +1,7 @@
 """Permutation language modelling: every token predicted from those before it in a random order."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -8,6 +10,7 @@ from bert_tf.layers import LMHead, SegmentMemory
 from bert_tf.objectives.losses import cross_entropy_sums, feature
 from bert_tf.objectives.permutation_lm_config import PermutationLMConfig, check_query_stream
 from bert_tf.objectives.pretraining_model import PretrainingModel
+from bert_tf.types import Model, Options, Tensor, Tensors
 from tfrecords.corruption.permutation_config import PermutationConfig
 
 
@@ -53,7 +56,14 @@ class PermutationLM(PretrainingModel):
 
     settings_class = PermutationLMConfig
 
-    def __init__(self, encoder, segments=2, memory_length=384, reuse_length=None, **kwargs):
+    def __init__(
+        self,
+        encoder: Model,
+        segments: int = 2,
+        memory_length: int = 384,
+        reuse_length: int | None = None,
+        **kwargs: Options,
+    ) -> None:
         super().__init__(encoder, **kwargs)
         check_query_stream(encoder.config)
         if segments < 1 or memory_length < 1:
@@ -66,7 +76,7 @@ class PermutationLM(PretrainingModel):
         self.lm_head = LMHead(vocabulary_size, dtype=self.dtype_policy, name="lm_head")
         self.lm_head.build((None, None, size))
 
-    def call(self, features, training=False):
+    def call(self, features: Tensors, training: bool = False) -> Tensors:
         self._check_widths(features)
         length = ops.shape(features["token_ids"])[1] // self.segments
         predictions = ops.shape(feature(features, "mask_positions"))[1] // self.segments
@@ -89,16 +99,16 @@ class PermutationLM(PretrainingModel):
         x = outputs[0] if self.segments == 1 else ops.concatenate(outputs, axis=1)
         return {"permutation_lm_logits": self.lm_head(x, self.backbone.embedding_table)}
 
-    def masked_token_logits(self, inputs, hidden, positions, mask_id):
+    def masked_token_logits(self, inputs: Tensors, hidden: Tensor, positions: Tensor, mask_id: int) -> Tensor:
         """By the query stream, with all hidden tokens after the others in the order; nothing is masked."""
         order = ops.cast(hidden, "int32")
         encoded = self.backbone.encode(inputs, permutation_order=order, mask_positions=positions)
         return self.lm_head(encoded["query_output"], self.backbone.embedding_table)
 
-    def loss_weights(self, features):
+    def loss_weights(self, features: Tensors) -> Tensors:
         return {"permutation_lm": ops.sum(ops.cast(feature(features, "mask_weights"), "float32"))}
 
-    def loss_sums(self, features, training):
+    def loss_sums(self, features: Tensors, training: bool) -> tuple[Tensors, Tensors]:
         logits = self(features, training=training)["permutation_lm_logits"]
         weights = ops.cast(feature(features, "mask_weights"), "float32")
         loss, correct = cross_entropy_sums(logits, feature(features, "mask_ids"), weights)
@@ -111,11 +121,11 @@ class PermutationLM(PretrainingModel):
                 raise DataError(f"'{name}' has {width} columns, which is not a multiple of segments={self.segments}")
 
     @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone: Model, settings: Any, **kwargs: Options) -> "PermutationLM":
         return cls(backbone, settings.permutation.segments, settings.memory_length, settings.reuse_length, **kwargs)
 
     @property
-    def settings(self):
+    def settings(self) -> PermutationLMConfig:
         return PermutationLMConfig(
             memory_length=self.memory_length,
             reuse_length=self.reuse_length,

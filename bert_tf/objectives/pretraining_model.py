@@ -1,11 +1,14 @@
 """The base of every objective's model."""
 
+from typing import Any
+
 import keras
 
 from bert_tf.backend import TrainableModel
 from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import ObjectiveConfig
+from bert_tf.types import Model, Options, Settings, Tensor, Tensors
 
 
 class PretrainingModel(TrainableModel):
@@ -30,22 +33,22 @@ class PretrainingModel(TrainableModel):
     """
 
     #: The class of its settings.
-    settings_class = ObjectiveConfig
+    settings_class: Any = ObjectiveConfig
     #: The names of the settings that the constructor takes and keeps as attributes.
-    kept_settings = ()
+    kept_settings: tuple[str, ...] = ()
 
-    def __init__(self, backbone, name=None, **kwargs):
+    def __init__(self, backbone: Model, name: str | None = None, **kwargs: Options) -> None:
         super().__init__(name=name or self.objective, dtype=backbone.dtype_policy, **kwargs)
         self.backbone = backbone
         self.built = True
 
     @property
-    def objective(self):
+    def objective(self) -> str:
         """The name of the objective."""
         return self.settings_class.name
 
     @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone: Model, settings: ObjectiveConfig, **kwargs: Options) -> "PretrainingModel":
         """Makes the model of these settings on a backbone.
 
         Args:
@@ -55,7 +58,7 @@ class PretrainingModel(TrainableModel):
         """
         return cls(backbone, **{name: getattr(settings, name) for name in cls.kept_settings}, **kwargs)
 
-    def masked_token_logits(self, inputs, masked, positions, mask_id):
+    def masked_token_logits(self, inputs: Tensors, masked: Tensor, positions: Tensor, mask_id: int) -> Tensor:
         """What the model predicts for masked tokens from the tokens before and after them.
 
         Args:
@@ -75,7 +78,7 @@ class PretrainingModel(TrainableModel):
             "masked_lm, replaced_token_detection or permutation_lm"
         )
 
-    def next_sentence_logits(self, inputs):
+    def next_sentence_logits(self, inputs: Tensors) -> Tensor:
         """Whether the second segment of each row follows the first one in its document.
 
         Args:
@@ -86,7 +89,7 @@ class PretrainingModel(TrainableModel):
         """
         return None
 
-    def frame(self, tokenizer):
+    def frame(self, tokenizer: Any) -> Any:
         """The `Frame` in which the model was trained to read prompts, if it writes text; None for the usual one.
 
         The usual one is what `PromptTokenizer` takes: that of the tokenizer's layout for this kind of backbone.
@@ -97,11 +100,11 @@ class PretrainingModel(TrainableModel):
         return None
 
     @property
-    def settings(self):
+    def settings(self) -> Any:
         """The `ObjectiveConfig` from which `from_settings` makes this model again."""
         return self.settings_class(**{name: getattr(self, name) for name in self.kept_settings})
 
-    def get_config(self):
+    def get_config(self) -> Settings:
         return {
             "backbone": keras.saving.serialize_keras_object(self.backbone),
             "settings": to_dict(self.settings),
@@ -110,7 +113,7 @@ class PretrainingModel(TrainableModel):
         }
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
+    def from_config(cls, config: Settings, custom_objects: Options = None) -> Any:
         backbone = keras.saving.deserialize_keras_object(config["backbone"], custom_objects=custom_objects)
         settings = build(ObjectiveConfig, config["settings"])
         return cls.from_settings(backbone, settings, name=config["name"], trainable=config["trainable"])

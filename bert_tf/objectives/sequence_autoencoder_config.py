@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from bert_tf.types import Config
 from tfrecords.corruption.documents_config import DocumentsConfig
 
 
@@ -30,10 +31,10 @@ class SequenceAutoencoderConfig(ObjectiveConfig):
     loss_block: Annotated[int | None, Range(at_least=1)] = None
 
     @property
-    def corrupts(self):
+    def corrupts(self) -> bool:
         return self.documents.separate
 
-    def check_model(self, model_config):
+    def check_model(self, model_config: Config) -> None:
         if getattr(model_config, "prefix", False):
             raise ConfigError("sequence_autoencoder reads and writes in one direction; set model.prefix=false")
 

@@ -41,7 +41,7 @@ class AlbertConfig(EncoderConfig):
     max_positions: Positions = 512
     num_segments: Segments = 2
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.num_groups > self.num_layers:
             raise ConfigError(f"num_groups={self.num_groups} is more than num_layers={self.num_layers}")

@@ -106,7 +106,7 @@ HF = Maps(HF_CONFIG, HF_WEIGHTS, heads=classes("Bert"))
 TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)
 
 
-def encoder_names(names, prefix, pooler=True):
+def encoder_names(names: dict[str, str], prefix: str, pooler: bool = True) -> dict[str, str]:
     """The names of the encoder in a part of BERT's weight maps, with `prefix` in place of "bert." or "bert/"."""
     own = {name: path for name, path in names.items() if name.startswith(("bert.", "bert/"))}
     return {prefix + name[len("bert.") :]: path for name, path in own.items() if pooler or "pooler" not in name}

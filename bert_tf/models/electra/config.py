@@ -7,6 +7,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, Segments, Width, published_sizes
 from bert_tf.models.family import Family, Preset
 from bert_tf.models.task_heads import TaskHead
+from bert_tf.types import Config
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +36,7 @@ class ElectraConfig(EncoderConfig):
     num_segments: Segments = 2
 
 
-def check_position_table(config):
+def check_position_table(config: Config) -> None:
     """Refuses the configuration of a discriminator whose embeddings a generator cannot share.
 
     Raises:
@@ -48,7 +49,7 @@ def check_position_table(config):
         )
 
 
-def generator_config(config, size=0.25):
+def generator_config(config: Config, size: float = 0.25) -> ElectraConfig:
     """The settings of the generator that belongs to a discriminator.
 
     `get_generator_config` of google-research/electra `run_pretraining.py`: narrower, with as many layers, one head

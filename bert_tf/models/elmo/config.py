@@ -78,7 +78,7 @@ class ElmoConfig(ModelConfig):
     layer_norm_epsilon: Positive = 1e-12
     initializer_range: Positive = 0.02
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.hidden_size % 2:
             raise ConfigError(
@@ -94,7 +94,7 @@ class ElmoConfig(ModelConfig):
             raise ConfigError("filters is empty; give a pair of a width and a number of filters at least")
 
     @property
-    def intermediate_size(self):
+    def intermediate_size(self) -> int:
         """The width of the gates of one direction, by which a precision is chosen."""
         return 4 * self.units
 
@@ -159,7 +159,7 @@ class TransformerBiLMConfig(EncoderConfig):
     max_positions: Positions = 512
     layer_norm_epsilon: Positive = 1e-5
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.hidden_size % (2 * self.num_heads):
             raise ConfigError(
@@ -168,7 +168,7 @@ class TransformerBiLMConfig(EncoderConfig):
             )
 
     @property
-    def direction_size(self):
+    def direction_size(self) -> int:
         """H / 2, the width of one direction."""
         return self.hidden_size // 2
 

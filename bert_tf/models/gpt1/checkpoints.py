@@ -1,11 +1,14 @@
 """How the published checkpoints of GPT-1 name settings and weights. No Keras is imported."""
 
+from typing import Any
+
 from bert_tf.models.config_map import HF_TIED, ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.gpt1.config import GPT1Config
 from bert_tf.models.gpt2.checkpoints import HF_FIELDS, HF_SUMMARY, read_dropout, read_skipped_id, weights, write_width
 from bert_tf.models.task_heads import PublishedHead, TaskHead
 from bert_tf.models.weights import norm_arrays
+from bert_tf.types import Shapes
 
 _BLOCK = "transformer_layer_{layer}"
 _NORMS = {"ln_1": f"{_BLOCK}/attention_layer_norm", "ln_2": f"{_BLOCK}/output_layer_norm"}
@@ -67,7 +70,7 @@ NUMPY_LAYER = ("attn/c_attn/w", "attn/c_attn/b", "attn/c_proj/w", "attn/c_proj/b
                "mlp/c_fc/w", "mlp/c_fc/b", "mlp/c_proj/w", "mlp/c_proj/b", "ln_2/g", "ln_2/b")  # fmt: skip
 
 
-def config_of_shapes(shapes, scope="model"):
+def config_of_shapes(shapes: Shapes, scope: str = "model") -> Any:
     """The `GPT1Config` that the arrays show, with heads of 64; None where they are of no GPT-1.
 
     Args:

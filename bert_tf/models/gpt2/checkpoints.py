@@ -5,12 +5,13 @@ from bert_tf.models.config_map import HF_TIED, REQUIRED, ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import classes
 from bert_tf.models.weights import TF1_IGNORED, WeightMap, norm_arrays
+from bert_tf.types import Config, Options, Settings
 
 _BLOCK = "transformer_layer_{layer}"
 QUERY_KEY_VALUE = [f"{_BLOCK}/attention/{name}" for name in ("query", "key", "value")]
 
 
-def weights(layer, separator, kernel, bias, arrays, **others):
+def weights(layer: str, separator: str, kernel: str, bias: str, arrays: dict[str, str], **others: Options) -> WeightMap:
     """The `WeightMap` of a GPT.
 
     Args:
@@ -49,7 +50,7 @@ HF_WEIGHTS = weights(
 )
 
 
-def read_dropout(keys):
+def read_dropout(keys: Settings) -> Settings:
     """The rate of embeddings and residual branches in a Hugging Face configuration, a dict of our setting.
 
     Raises:
@@ -62,7 +63,7 @@ def read_dropout(keys):
     return {"dropout": float(rates["resid_pdrop"])}
 
 
-def read_skipped_id(keys):
+def read_skipped_id(keys: Settings) -> Settings:
     """What a classifier skips at the end of a text, a dict of our setting: its `pad_token_id`."""
     names = keys.get("architectures")
     classifies = isinstance(names, list) and any(str(name).endswith("ForSequenceClassification") for name in names)
@@ -143,7 +144,7 @@ def _read_width(keys):
     return {"intermediate_size": 4 * number(keys, "n_embd", 0)}
 
 
-def write_width(config):
+def write_width(config: Config) -> Settings:
     """No key: the feed-forward network is four times as wide in the original code.
 
     Raises:

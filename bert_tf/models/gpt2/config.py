@@ -31,7 +31,7 @@ class GPT2Config(EncoderConfig):
     skipped_id: TokenId | None = None
 
     @property
-    def output_initializer_range(self):
+    def output_initializer_range(self) -> float:
         """Of the kernels that write to the residual stream (Radford et al. 2019, section 2.3)."""
         return self.initializer_range / (2 * self.num_layers) ** 0.5
 

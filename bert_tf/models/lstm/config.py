@@ -55,7 +55,7 @@ class LstmLMConfig(ModelConfig):
     layer_norm_epsilon: Positive = 1e-12
     initializer_range: Positive = 0.02
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.tied and self.embedding_size != self.hidden_size:
             raise ConfigError(
@@ -64,7 +64,7 @@ class LstmLMConfig(ModelConfig):
             )
 
     @property
-    def intermediate_size(self):
+    def intermediate_size(self) -> int:
         """The width of the gates, by which a precision is chosen."""
         return 4 * self.hidden_size
 
@@ -126,7 +126,7 @@ class BiLstmConfig(ModelConfig):
     layer_norm_epsilon: Positive = 1e-12
     initializer_range: Positive = 0.02
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.hidden_size % 2:
             raise ConfigError(
@@ -134,7 +134,7 @@ class BiLstmConfig(ModelConfig):
             )
 
     @property
-    def intermediate_size(self):
+    def intermediate_size(self) -> int:
         """The width of the gates of one direction, by which a precision is chosen."""
         return 2 * self.hidden_size
 

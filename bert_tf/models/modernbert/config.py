@@ -1,7 +1,7 @@
 """ModernBERT's settings, sizes and record. No Keras is imported."""
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
@@ -47,14 +47,14 @@ class ModernBertConfig(EncoderConfig):
     local_theta: Positive = 10_000.0
     classifier_pooling: Literal["cls", "mean"] = "mean"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         head_size = self.hidden_size // self.num_heads
         if head_size % 2:
             raise ConfigError(f"rotary positions need an even head size, got {head_size} = hidden_size / num_heads")
 
     @property
-    def output_initializer_range(self):
+    def output_initializer_range(self) -> float:
         """Of the kernels that write to the residual stream."""
         return self.initializer_range / (2 * self.num_layers) ** 0.5
 
@@ -69,7 +69,7 @@ def _heads(config):
         "dropout": 0.0,
         "pretrained": pretrained,
     }
-    pooling = {"cls": "first", "mean": "mean"}[config.classifier_pooling]
+    pooling: Any = {"cls": "first", "mean": "mean"}[config.classifier_pooling]
     return {"classification": TaskHead(pooling, **layers), "tagging": TaskHead("tokens", **layers)}
 
 

@@ -11,6 +11,7 @@ from bert_tf.layers import AttentionMask, RotaryPositions, TransformerBlock
 from bert_tf.models.modernbert.config import ModernBertConfig
 from bert_tf.models.stack import ContextLayers, Stack, block_settings, token_embeddings
 from bert_tf.models.transformer_encoder import TransformerEncoder
+from bert_tf.types import Options, Policy
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -34,7 +35,7 @@ class ModernBertEncoder(TransformerEncoder):
     published_pooler = False
 
     @staticmethod
-    def make_stack(config, dtype):
+    def make_stack(config: ModernBertConfig, dtype: Policy) -> Stack:
         def contexts(name, theta, window=None):
             return ContextLayers(
                 AttentionMask(window=window, dtype=dtype, name=f"{name}_attention_mask"),
@@ -58,7 +59,7 @@ class ModernBertEncoder(TransformerEncoder):
             ),
         )
 
-    def make_masked_lm_head(self, name="masked_lm_head"):
+    def make_masked_lm_head(self, name: str = "masked_lm_head", **settings: Options) -> keras.Layer:
         """Without biases but the decoder's."""
         return super().make_masked_lm_head(name, use_bias=False, initializer_range=self.config.output_initializer_range)
 

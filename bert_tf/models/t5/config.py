@@ -8,6 +8,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width
 from bert_tf.models.family import Family, Preset
 from bert_tf.models.task_heads import TaskHead
+from bert_tf.types import Config, Settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +43,7 @@ class T5StackConfig(ModelConfig):
     max_distance: Annotated[int, Range(at_least=4, at_most=1 << 24)] = 128
 
     @property
-    def initializer_range(self):
+    def initializer_range(self) -> float:
         """Of keys, values and the first kernels of the feed-forward networks; heads of tasks read it, too."""
         return self.hidden_size**-0.5
 
@@ -55,7 +56,7 @@ class T5EncoderConfig(T5StackConfig):
         T5EncoderConfig(100, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=32)
     """
 
-    def check_masked_lm(self):
+    def check_masked_lm(self) -> None:
         # Logits with a token table of unit variance would begin far from even, at 38 nats for 1,000 tokens.
         raise ConfigError(
             "model.family=t5_encoder has no masked LM: pretrain model.family=t5 with objective.name=denoising, and fine-tune "
@@ -63,7 +64,7 @@ class T5EncoderConfig(T5StackConfig):
         )
 
 
-def encoder_alone(config):
+def encoder_alone(config: Config) -> T5EncoderConfig:
     """The `T5EncoderConfig` of the encoder of a `T5Config`."""
     names = (field.name for field in dataclasses.fields(T5EncoderConfig))
     return T5EncoderConfig(**{name: getattr(config, name) for name in names})
@@ -128,7 +129,7 @@ class T5Config(T5StackConfig):
     scale_outputs: bool | None = None
     share_layers: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.num_decoder_layers is None:
             object.__setattr__(self, "num_decoder_layers", self.num_layers)
@@ -141,7 +142,7 @@ class T5Config(T5StackConfig):
 
 
 def _size(vocabulary_size, hidden, inner, heads, head_size, layers, parameters, newer=True, decoder_layers=None):
-    others = {"activation": "gelu_tanh", "gated": True, "tied": False} if newer else {}
+    others: Settings = {"activation": "gelu_tanh", "gated": True, "tied": False} if newer else {}
     others["num_decoder_layers"] = decoder_layers
     config = T5Config(vocabulary_size, hidden, layers, heads, head_size, inner, **others)
     return Preset(config, parameters, parameters)

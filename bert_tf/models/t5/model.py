@@ -14,11 +14,13 @@ import keras
 
 from bert_tf.backend import Dropout, RMSNormalization
 from bert_tf.layers import AttentionMask, OutputLayer, RelativePositionBias, range_of
+from bert_tf.layers.block_settings import BlockSettings
 from bert_tf.models.decoder import Decoder
 from bert_tf.models.encoder_decoder import EncoderDecoder
 from bert_tf.models.stack import ContextLayers, Stack, block_settings, token_embeddings, transformer_blocks
 from bert_tf.models.t5.config import T5Config, T5DecoderConfig, T5EncoderConfig
 from bert_tf.models.transformer_encoder import TransformerEncoder
+from bert_tf.types import Config, Policy
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -41,13 +43,16 @@ class T5(EncoderDecoder):
     config_class = T5Config
 
     @staticmethod
-    def make_stacks(config, dtype):
+    def make_stacks(config: T5Config, dtype: Policy) -> tuple[Stack, Stack]:
         embeddings = token_embeddings(config, dtype, initializer_range=range_of(1.0))
         encoder = t5_encoder_stack(config, dtype, embeddings)
         decoder = Stack(
             embeddings=embeddings,
             blocks=transformer_blocks(
-                t5_block(config, cross_attention=True), config.num_decoder_layers, dtype, "decoder_layer"
+                t5_block(config, cross_attention=True),
+                config.num_decoder_layers or config.num_layers,
+                dtype,
+                "decoder_layer",
             ),
             contexts=ContextLayers(
                 AttentionMask(causal=True, dtype=dtype, name="decoder_mask"),
@@ -65,18 +70,18 @@ class T5(EncoderDecoder):
         return encoder, decoder
 
     @staticmethod
-    def make_output(config, dtype):
+    def make_output(config: T5Config, dtype: Policy) -> OutputLayer | None:
         if config.tied:
             return None
         sizes, deviation = (config.vocabulary_size, config.hidden_size), config.initializer_range
         return OutputLayer(*sizes, use_bias=False, initializer_range=deviation, dtype=dtype, name="output")
 
     @property
-    def output_scale(self):
+    def output_scale(self) -> float:
         return self.config.hidden_size**-0.5 if self.config.scale_outputs else 1.0
 
 
-def t5_encoder_stack(config, dtype, embeddings):
+def t5_encoder_stack(config: Config, dtype: Policy, embeddings: keras.Layer) -> Stack:
     """The `Stack` of a T5's encoder."""
     return Stack(
         embeddings=embeddings,
@@ -90,7 +95,7 @@ def t5_encoder_stack(config, dtype, embeddings):
     )
 
 
-def t5_block(config, cross_attention=False):
+def t5_block(config: Config, cross_attention: bool = False) -> BlockSettings:
     """The settings of one layer; a decoder's also attends to the encoder's output."""
     heads = config.num_heads * config.head_size
     common = {"use_bias": False, "initializer_range": range_of(config.initializer_range)}
@@ -110,7 +115,7 @@ def t5_block(config, cross_attention=False):
     return block_settings(config, norm, common | attention, common | feed_forward, cross_attention)
 
 
-def relative_positions(config, dtype, name, bidirectional):
+def relative_positions(config: Config, dtype: Policy, name: str, bidirectional: bool) -> RelativePositionBias:
     """The relative positions of all layers of a stack."""
     return RelativePositionBias(
         config.num_heads,
@@ -148,7 +153,7 @@ class T5Encoder(TransformerEncoder):
     published_pooler = False
 
     @staticmethod
-    def make_stack(config, dtype):
+    def make_stack(config: T5EncoderConfig, dtype: Policy) -> Stack:
         return t5_encoder_stack(config, dtype, token_embeddings(config, dtype, initializer_range=range_of(1.0)))
 
 
@@ -170,7 +175,7 @@ class T5Decoder(Decoder):
     config_class = T5DecoderConfig
 
     @staticmethod
-    def make_stack(config, dtype):
+    def make_stack(config: T5DecoderConfig, dtype: Policy) -> Stack:
         return Stack(
             embeddings=token_embeddings(config, dtype, initializer_range=range_of(1.0)),
             blocks=transformer_blocks(t5_block(config), config.num_layers, dtype),
@@ -183,5 +188,5 @@ class T5Decoder(Decoder):
         )
 
     @property
-    def output_scale(self):
+    def output_scale(self) -> float:
         return self.config.hidden_size**-0.5

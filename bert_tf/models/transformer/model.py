@@ -7,6 +7,7 @@ from bert_tf.layers import AttentionMask, range_of
 from bert_tf.models.encoder_decoder import EncoderDecoder
 from bert_tf.models.stack import ContextLayers, Stack, block_settings, token_embeddings, transformer_blocks
 from bert_tf.models.transformer.config import TransformerConfig
+from bert_tf.types import Policy
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -29,7 +30,7 @@ class Transformer(EncoderDecoder):
     config_class = TransformerConfig
 
     @staticmethod
-    def make_stacks(config, dtype):
+    def make_stacks(config: TransformerConfig, dtype: Policy) -> tuple[Stack, Stack]:
         embeddings = token_embeddings(
             config,
             dtype,
@@ -46,7 +47,10 @@ class Transformer(EncoderDecoder):
         decoder = Stack(
             embeddings=embeddings,
             blocks=transformer_blocks(
-                _block(config, cross_attention=True), config.num_decoder_layers, dtype, "decoder_layer"
+                _block(config, cross_attention=True),
+                config.num_decoder_layers or config.num_layers,
+                dtype,
+                "decoder_layer",
             ),
             contexts=ContextLayers(
                 AttentionMask(causal=True, dtype=dtype, name="decoder_mask"),

@@ -12,6 +12,7 @@ from bert_tf.models.backbone import policy
 from bert_tf.models.encoder import Encoder, encoder_inputs
 from bert_tf.models.stack import token_embeddings
 from bert_tf.models.word_vectors.config import WordVectorsConfig
+from bert_tf.types import Options, Policy, Tensor
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -36,7 +37,9 @@ class WordVectorsEncoder(Encoder):
 
     config_class = WordVectorsConfig
 
-    def __init__(self, config, pooler=False, dtype=None, name=None, **options):
+    def __init__(
+        self, config: WordVectorsConfig, pooler: bool = False, dtype: Policy = None, **options: Options
+    ) -> None:
         # === Layers ===
         dtype = policy(dtype)
         embeddings = token_embeddings(config, dtype)
@@ -47,7 +50,7 @@ class WordVectorsEncoder(Encoder):
             mean = MeanOfTokens(dtype=dtype, name="pooler")
             outputs["pooled_output"] = mean(outputs["sequence_output"], inputs["padding_mask"])
         # === Configuration ===
-        super().__init__(config, inputs, outputs, dtype, name, pooler=pooler, **options)
+        super().__init__(config, inputs, outputs, dtype, pooler=pooler, **options)
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -65,7 +68,7 @@ class MeanOfTokens(Layer):
         MeanOfTokens()(np.ones((2, 3, 4), "float32"))  # [2, 4]
     """
 
-    def call(self, x, padding_mask=None):
+    def call(self, x: Tensor, padding_mask: Tensor = None) -> Tensor:
         if padding_mask is None:
             return ops.mean(x, 1)
         real = ops.cast(padding_mask, "float32")

@@ -41,7 +41,7 @@ class XLNetConfig(EncoderConfig):
 
     clamp_length: Annotated[int | None, Range(at_least=1)] = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.hidden_size % 2:
             raise ConfigError(f"hidden_size={self.hidden_size} must be even: half sines, half cosines")

@@ -1,6 +1,7 @@
 """XLNet (Yang et al. 2019, arXiv:1906.08237), as zihangdai/xlnet `modeling.py` has it."""
 
 import dataclasses
+from typing import Any
 
 import keras
 
@@ -17,8 +18,9 @@ from bert_tf.layers import (
     StreamMask,
 )
 from bert_tf.models.encoder import Encoder, encoder_inputs
-from bert_tf.models.stack import Stack, StackModel
+from bert_tf.models.stack import Stack, StackModel, StackOutputs
 from bert_tf.models.xlnet.config import XLNetConfig
+from bert_tf.types import Function, Options, Policy, Settings, Tensor, Tensors
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -55,33 +57,36 @@ class XLNetEncoder(StackModel, Encoder):
 
     config_class = XLNetConfig
 
-    def __init__(self, config, *, memory_length=0, reuse_length=None, **options):
+    def __init__(
+        self, config: XLNetConfig, *, memory_length: int = 0, reuse_length: int | None = None, **options: Options
+    ) -> None:
         super().__init__(config, memory_length=memory_length, reuse_length=reuse_length, **options)
 
     @staticmethod
-    def make_pooler(config, dtype):
+    def make_pooler(config: XLNetConfig, dtype: Policy) -> Function:
         pooler = LastTokenPooler(config.hidden_size, "tanh", config.initializer_range, dtype=dtype, name="pooler")
         return lambda x, inputs: pooler(x, padding_mask=inputs["padding_mask"])
 
     @staticmethod
-    def make_inputs(config, dtype, memory_length, reuse_length):
+    def make_inputs(config: XLNetConfig, dtype: Policy, **arguments: Options) -> Tensors:
         inputs = encoder_inputs()
-        if memory_length:
+        if arguments["memory_length"]:
             shape = (config.num_layers, None, config.hidden_size)
             inputs["memory"] = keras.Input(shape, dtype=dtype.compute_dtype, optional=True, name="memory")
         return inputs
 
     @staticmethod
-    def more_outputs(found, inputs, dtype, memory_length, reuse_length):
-        if not memory_length:
+    def more_outputs(found: StackOutputs, inputs: Tensors, dtype: Policy, **arguments: Options) -> Tensors:
+        if "memory" not in inputs:
             return {}
-        update = SegmentMemory(memory_length, reuse_length, dtype=dtype, name="memory_update")
+        length, reuse_length = arguments["memory_length"], arguments["reuse_length"]
+        update = SegmentMemory(length, reuse_length, dtype=dtype, name="memory_update")
         return {"memory": update(found.hidden_states[:-1], memory=inputs["memory"])}
 
     outputs_at = Encoder.outputs_at  # the last block computes all positions
 
     @staticmethod
-    def make_stack(config, dtype):
+    def make_stack(config: XLNetConfig, dtype: Policy) -> Stack:
         dropouts = {
             "content": Dropout(config.dropout, dtype=dtype, name="output_dropout"),
             "query": Dropout(config.dropout, dtype=dtype, name="query_output_dropout"),
@@ -130,12 +135,20 @@ class XLNetEncoder(StackModel, Encoder):
             output_dropout=output_dropout,
         )
 
-    def __call__(self, inputs, *args, **kwargs):
+    def __call__(self, inputs: Any, *args: Options, **kwargs: Options) -> Any:
         if isinstance(inputs, dict):
             _check_memory(inputs, inputs.get("memory"))
         return super().__call__(inputs, *args, **kwargs)
 
-    def encode(self, inputs, memory=None, permutation_order=None, mask_positions=None, backward=None, training=None):
+    def encode(
+        self,
+        inputs: Tensors,
+        memory: Tensor = None,
+        permutation_order: Tensor = None,
+        mask_positions: Tensor = None,
+        backward: Tensor = None,
+        training: bool | None = None,
+    ) -> Tensors:
         """Both streams, in a factorization order, with memory: what pretraining runs.
 
         Args:
@@ -177,7 +190,7 @@ class XLNetStack(Stack):
     Its inputs are those of an encoder and of `XLNetEncoder.encode`.
     """
 
-    def embed(self, inputs, training=None):
+    def embed(self, inputs: Tensors, training: bool | None = None) -> Any:
         content = self.embeddings(inputs["token_ids"], training=training)
         if inputs.get("mask_positions") is None:
             return content
@@ -192,7 +205,7 @@ class RelativeContextLayers:
     mask: StreamMask
     differs: SegmentsDiffer
 
-    def __call__(self, inputs, place, memory, training):
+    def __call__(self, inputs: Tensors, place: Settings, memory: Tensor, training: bool | None) -> RelativeContext:
         token_ids, memory = inputs["token_ids"], inputs.get("memory")
         seen = {name: inputs.get(name) for name in ("padding_mask", "sequence_ids", "permutation_order")}
         seen, segments = seen | {"memory": memory}, {"segment_ids": inputs.get("segment_ids"), "memory": memory}
