@@ -42,7 +42,7 @@ class Source:
         bert_tf.save(encoder, tokenizer, "published")
         source = open_checkpoint("published")
         source.config, source.tokenizer()
-        source.fill(build_encoder(source.config)).unused  # ()
+        source.fill(build_backbone(source.config)).unused  # ()
     """
 
     path: Path

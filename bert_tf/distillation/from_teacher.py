@@ -11,8 +11,8 @@ from bert_tf.distillation.teacher_outputs import TeacherOutputs
 from bert_tf.distillation.terms import read_internals, read_terms, reads_predictions, trains_head
 from bert_tf.distillation.views import TaskView
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models.encoder_config import DROPOUT_RATES
-from bert_tf.models.families import build_encoder
+from bert_tf.models.families import build_backbone
+from bert_tf.models.model_config import DROPOUT_RATES
 from bert_tf.tasks import build_task
 from bert_tf.training.learning import FromLabels
 from bert_tf.training.loading import load_encoder, load_finetuned
@@ -98,7 +98,7 @@ class FromTeacher(FromLabels):
         if train.dropout is not None:
             rates = set(DROPOUT_RATES) & {field.name for field in dataclasses.fields(config)}
             config = dataclasses.replace(config, **dict.fromkeys(rates, train.dropout))
-        encoder = build_encoder(config, pooler=task.needs_pooler(config))
+        encoder = build_backbone(config, pooler=task.needs_pooler(config))
         if self.layers is not None:
             path = self.config.init_from
             origin = load_encoder(path, pooler="pooler" in self.origin.parts)[0] if path else self.teacher

@@ -1,4 +1,4 @@
-"""The list of families; from settings to a configuration, and from that to an encoder.
+"""The list of families; from settings to a configuration, and from that to a backbone.
 
 No Keras is imported before a model is built.
 """
@@ -90,7 +90,7 @@ def preset(name: Any, **overrides: Options) -> Any:
             wrong type.
 
     Example:
-        encoder = build_encoder(preset("bert_tiny", vocabulary_size=8000))
+        encoder = build_backbone(preset("bert_tiny", vocabulary_size=8000))
     """
     config = _preset(name, "there is no preset").config
     return build(type(config), overrides, where=name, base=config)
@@ -166,11 +166,11 @@ def describe(config: Config) -> Settings:
     return {"family": family_of(config).name} | to_dict(config)
 
 
-def build_encoder(config: Config, **arguments: Options) -> Model:
-    """The encoder of a configuration; `arguments` are the encoder's own, such as `pooler`.
+def build_backbone(config: Config, **arguments: Options) -> Model:
+    """The backbone of a configuration; `arguments` are those of its class, such as `pooler`.
 
     Example:
-        encoder = build_encoder(preset("bert_tiny"), pooler=False)
+        encoder = build_backbone(preset("bert_tiny"), pooler=False)
     """
     return family_of(config).model_class()(config, **arguments)
 
@@ -186,7 +186,7 @@ def encoder_alone(config: Config) -> Any:
 
 
 def arguments_of(config: Config) -> list[str]:
-    """The names of what `build_encoder` takes for this configuration, such as `output_hidden_states`; sorted."""
+    """The names of what `build_backbone` takes for this configuration, such as `output_hidden_states`; sorted."""
     classes = [c for c in family_of(config).model_class().__mro__ if c.__module__.partition(".")[0] != "keras"]
     taken = {
         name for c in classes if "__init__" in vars(c) for name in inspect.signature(vars(c)["__init__"]).parameters

@@ -85,7 +85,7 @@ class Family:
 
         register_family(Family(name="small", config=SmallConfig, model=BertEncoder))
         sizes = {"vocabulary_size": 100, "hidden_size": 32, "num_heads": 2, "intermediate_size": 64}
-        encoder = build_encoder(build_config({"family": "small"} | sizes))
+        encoder = build_backbone(build_config({"family": "small"} | sizes))
     """
 
     name: str

@@ -217,7 +217,7 @@ def block_settings(
     """BERT's `BlockSettings`, or those of a family that differs from it in some of them.
 
     Args:
-        config: an `EncoderConfig`.
+        config: an `StackConfig`.
         norm, attention, feed_forward: dicts of the settings that differ.
         cross_attention: whether there is an attention to a second text.
     """

@@ -38,15 +38,15 @@ from bert_tf import config as configuration
 from bert_tf.backend import TrainableModel
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import is_there
-from bert_tf.models.encoder_config import DROPOUT_RATES
 from bert_tf.models.families import (
     FAMILIES,
     arguments_of,
-    build_encoder,
+    build_backbone,
     config_for_token_table,
     describe,
     encoder_alone,
 )
+from bert_tf.models.model_config import DROPOUT_RATES
 from bert_tf.models.weights import LoadReport, by_path, part_of
 from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.objectives.registry import OBJECTIVES
@@ -124,7 +124,7 @@ def load_from(source, settings, pooler=None, fresh=(), dtype=None, trained=True,
     """
     if pooler is None:
         pooler = "pooler" in source.parts or (settings is not None and settings.needs_pooler)
-    encoder = build_encoder(source.config, pooler=pooler, dtype=dtype, **outputs)
+    encoder = build_backbone(source.config, pooler=pooler, dtype=dtype, **outputs)
     objective = None
     if settings is not None:
         objective = OBJECTIVES[settings.name].model_class.from_settings(encoder, settings)
@@ -217,7 +217,7 @@ def load_encoder(path, trained=True, pooler=True, dropout=None, whole=False, **o
     if dropout is not None:
         rates = set(DROPOUT_RATES) & {field.name for field in dataclasses.fields(config)}
         config = dataclasses.replace(config, **dict.fromkeys(rates, dropout))
-    encoder = build_encoder(config, pooler=pooler, **outputs)
+    encoder = build_backbone(config, pooler=pooler, **outputs)
     if trained:
         _warn(source, source.fill(encoder, partly=True, fresh=("pooler",)))
     return encoder, source.tokenizer()
@@ -246,7 +246,7 @@ def new_config(source, section, whole=False):
     """
     if not section:
         return trained_config(source, whole)
-    width = int(build_encoder(source.config).embedding_table.shape[-1])
+    width = int(build_backbone(source.config).embedding_table.shape[-1])
     return config_for_token_table(section, source.config.vocabulary_size, width, source.tokenizer().pad_id)
 
 
@@ -267,7 +267,7 @@ def load_new_encoder(path, section, trained=True, pooler=True):
         ConfigError: as `new_config`.
     """
     source = open_source(path)
-    encoder = build_encoder(new_config(source, section), pooler=pooler)
+    encoder = build_backbone(new_config(source, section), pooler=pooler)
     if trained:
         copy_token_table(encoder, source, "encoder")
     return encoder, source.tokenizer()
@@ -455,7 +455,7 @@ def load_finetuned_from(source, precision="float32"):
     run = source.run if source.format == "run" else None
     task = load_task(run.path, run.tokenizer()) if run else task_of(source)
     with precision_scope(precision):
-        model = task.model(build_encoder(source.config, pooler=task.needs_pooler(source.config)))
+        model = task.model(build_backbone(source.config, pooler=task.needs_pooler(source.config)))
     if run:
         run.assign(model.variables)
     report = LoadReport() if run else source.fill_task(model)

@@ -10,7 +10,7 @@ from absl import logging
 
 from bert_tf import files, interrupts
 from bert_tf.errors import ConfigError
-from bert_tf.models.families import build_config, build_encoder, describe
+from bert_tf.models.families import build_backbone, build_config, describe
 from bert_tf.objectives.registry import OBJECTIVES
 from bert_tf.remote import writes_to
 from bert_tf.reporting import guarded, keep_findings, write_report
@@ -119,7 +119,7 @@ def _objective(config, model_config, tokenizer, run, strategy, teaching):
     train = config.train
     with strategy.scope(), precision(train.precision):
         keras.utils.set_random_seed(train.seed)  # initial weights
-        backbone = build_encoder(model_config, pooler=config.objective.needs_pooler)
+        backbone = build_backbone(model_config, pooler=config.objective.needs_pooler)
         objective = OBJECTIVES[config.objective.name].model_class.from_settings(backbone, config.objective)
         trained = teaching.wrap(objective) if teaching else objective
         trained.compile(

@@ -3,12 +3,12 @@
 import dataclasses
 from typing import ClassVar
 
-from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, Segments, published_sizes
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import Activation, Positions, Segments, StackConfig, published_sizes
 
 
 @dataclasses.dataclass(frozen=True)
-class BertConfig(EncoderConfig):
+class BertConfig(StackConfig):
     """The settings of a BERT.
 
     Args:
@@ -16,7 +16,7 @@ class BertConfig(EncoderConfig):
         num_segments: rows of the segment table.
         activation: Google trained with the tanh approximation of GELU; Hugging Face configurations that say
             "gelu" mean "gelu_erf".
-        others: as `EncoderConfig`.
+        others: as `StackConfig`.
 
     Example:
         BertConfig(vocabulary_size=8000, hidden_size=256, num_layers=4, num_heads=4, intermediate_size=1024)

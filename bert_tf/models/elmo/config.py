@@ -5,18 +5,18 @@ from typing import Annotated, ClassVar
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import (
+from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import (
     Activation,
-    EncoderConfig,
     Layers,
     ModelConfig,
     Positions,
     Positive,
     Rate,
+    StackConfig,
     Vocabulary,
     Width,
 )
-from bert_tf.models.family import Family, Preset
 from bert_tf.models.task_heads import TaskHead
 
 #: bilm-tf's characters, 256 bytes and five marks, and padding words.
@@ -136,7 +136,7 @@ ELMO = Family(
 
 
 @dataclasses.dataclass(frozen=True)
-class TransformerBiLMConfig(EncoderConfig):
+class TransformerBiLMConfig(StackConfig):
     """The settings of two one-directional transformers whose outputs are concatenated.
 
     Args:
@@ -145,10 +145,10 @@ class TransformerBiLMConfig(EncoderConfig):
         num_heads: of each direction.
         intermediate_size: I, of each direction.
         max_positions: rows of the position table: the longest text.
-        others: as `EncoderConfig`.
+        others: as `StackConfig`.
 
     Raises:
-        ConfigError: as `EncoderConfig`; half of `hidden_size` cannot be divided among the heads.
+        ConfigError: as `StackConfig`; half of `hidden_size` cannot be divided among the heads.
 
     Example:
         TransformerBiLMConfig(100, hidden_size=32, num_layers=1, num_heads=2, intermediate_size=64, max_positions=64)

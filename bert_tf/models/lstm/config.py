@@ -5,8 +5,8 @@ from typing import Annotated
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import Activation, Layers, ModelConfig, Positive, Rate, Width
 from bert_tf.models.task_heads import TaskHead
 
 #: The words of IMDB's reviews, split at `\W+`, that adversarial_text keeps.

@@ -5,13 +5,13 @@ from typing import Annotated, Any, Literal
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, Positive, Rate, published_sizes
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import Activation, Positions, Positive, Rate, StackConfig, published_sizes
 from bert_tf.models.task_heads import TaskHead
 
 
 @dataclasses.dataclass(frozen=True)
-class ModernBertConfig(EncoderConfig):
+class ModernBertConfig(StackConfig):
     """The settings of a ModernBERT.
 
     Args:
@@ -30,7 +30,7 @@ class ModernBertConfig(EncoderConfig):
             say, or the first token, "cls".
         initializer_range: of the kernels whose results are added to the residual stream, and of the masked
             LM head, it is divided by sqrt(2 * num_layers).
-        others: as `EncoderConfig`.
+        others: as `StackConfig`.
 
     Example:
         ModernBertConfig(100, 16, num_layers=3, num_heads=2, intermediate_size=32, local_attention=4)

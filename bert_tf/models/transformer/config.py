@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width, check_heads
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import Activation, Layers, ModelConfig, Positive, Rate, Width, check_heads
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from bert_tf.models.encoder_config import Activation, ModelConfig, Positive, Rate
 from bert_tf.models.family import Family
+from bert_tf.models.model_config import Activation, ModelConfig, Positive, Rate
 
 
 @dataclasses.dataclass(frozen=True)

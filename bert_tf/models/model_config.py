@@ -89,7 +89,7 @@ class ModelConfig:
 
 
 @dataclasses.dataclass(frozen=True)
-class EncoderConfig(ModelConfig):
+class StackConfig(ModelConfig):
     """The settings that BERT, the families like it and the GPTs have in common.
 
     Args:
@@ -111,7 +111,7 @@ class EncoderConfig(ModelConfig):
         ConfigError: a value that no model can have.
 
     Example:
-        EncoderConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
+        StackConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
     """
 
     num_layers: Layers
