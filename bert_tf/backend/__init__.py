@@ -3,8 +3,8 @@
 All other layers and models are pure Keras. `tensorflow/` has what only TensorFlow can do (tf.distribute, CPU kernels,
 randomness without state in a train step), `plain.py` the same names for every other backend; `active` is one of them.
 Dropout masks are made in `tensorflow/randomness.py` and `plain.py`. The rest is pure Keras: `model.py`, the base class
-of everything that is `fit`; `layer.py`, that of the layers; `initial_weights.py`; the optimizers in `optimizers.py`,
-`lamb.py` and `adafactor.py`, with `schedules.py` and `variable_rates.py`; the hash of `hashing.py`.
+of everything that is `fit`; `layer.py`, that of the layers; `initial_weights.py`; the optimizers in `optimizers.py`
+and `adafactor.py`, with `schedules.py` and `variable_rates.py`; the hash of `hashing.py`.
 """
 
 from typing import TYPE_CHECKING
@@ -19,10 +19,9 @@ else:
 from bert_tf.backend.adafactor import Adafactor
 from bert_tf.backend.hashing import uniform_of
 from bert_tf.backend.initial_weights import RandomNormal, RandomUniform, SeededByName, TruncatedNormal, initializer
-from bert_tf.backend.lamb import Lamb
 from bert_tf.backend.layer import Layer
 from bert_tf.backend.model import TrainableModel
-from bert_tf.backend.optimizers import Adagrad, AdamW
+from bert_tf.backend.optimizers import Adagrad, AdamW, Lamb
 from bert_tf.backend.schedules import WarmupDecay
 from bert_tf.backend.variable_rates import ScaledUpdates, scale_updates
 

@@ -168,25 +168,6 @@ class Attention(Layer):
         groups = (batch, self.num_key_value_heads, self.num_heads // self.num_key_value_heads, length, keys)
         return ops.einsum(f"bhgqk,{values}->bqhgd", ops.reshape(weights, groups), value)
 
-    def compute_output_spec(
-        self,
-        x: Tensor,
-        attention_mask: Tensor = None,
-        source: Tensor = None,
-        *,
-        cache: Tensor = None,
-        cache_position: Tensor = None,
-        return_attention_scores: bool = False,
-        **others: Options,
-    ) -> Any:
-        length = (x if source is None else source).shape[1] if cache is None else cache[0].shape[2]
-        scores = keras.KerasTensor((x.shape[0], self.num_heads, x.shape[1], length), dtype="float32")
-        return results(
-            keras.KerasTensor(x.shape, dtype=self.compute_dtype),
-            scores if return_attention_scores else None,
-            None if cache_position is None else tuple(keras.KerasTensor(c.shape, dtype=c.dtype) for c in cache),
-        )
-
     def get_config(self) -> Settings:
         return {**super().get_config(), "settings": dataclasses.asdict(self.settings)}
 

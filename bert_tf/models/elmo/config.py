@@ -104,10 +104,10 @@ def _size(units, half, highways, parameters):
     return Preset(config, parameters, parameters)
 
 
-def _elmo():
-    from bert_tf.models.elmo.model import Elmo
+def _model():
+    from bert_tf.models.elmo import model
 
-    return Elmo
+    return model
 
 
 def _checkpoints():
@@ -119,7 +119,7 @@ def _checkpoints():
 ELMO = Family(
     name="elmo",
     config=ElmoConfig,
-    model=_elmo,
+    model=lambda: _model().Elmo,
     # The biLM without its softmax, as published (13.6M, 28.0M, 93.6M), and the four weights of the mix. 5.5B, named
     # after its corpus, has the shape of the original.
     sizes={
@@ -173,12 +173,9 @@ class TransformerBiLMConfig(StackConfig):
         return self.hidden_size // 2
 
 
-def _transformer_bi_lm():
-    from bert_tf.models.elmo.model import TransformerBiLM
-
-    return TransformerBiLM
-
-
 TRANSFORMER_BILM = Family(
-    name="transformer_bilm", config=TransformerBiLMConfig, model=_transformer_bi_lm, objective="bidirectional_lm"
+    name="transformer_bilm",
+    config=TransformerBiLMConfig,
+    model=lambda: _model().TransformerBiLM,
+    objective="bidirectional_lm",
 )

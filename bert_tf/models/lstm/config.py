@@ -77,16 +77,16 @@ def _size(embedding_size):
     return Preset(config, parameters, parameters)
 
 
-def _lstm_lm():
-    from bert_tf.models.lstm.model import LstmLM
+def _model():
+    from bert_tf.models.lstm import model
 
-    return LstmLM
+    return model
 
 
 LSTM_LM = Family(
     name="lstm_lm",
     config=LstmLMConfig,
-    model=_lstm_lm,
+    model=lambda: _model().LstmLM,
     # Dai and Le 2015, and the smaller table of adversarial_text, with the vocabulary of the latter. No
     # counts of parameters are published; these are the sums of the formulas.
     sizes={"lm_lstm": _size(512), "lm_lstm_adversarial_text": _size(256)},
@@ -139,10 +139,4 @@ class BiLstmConfig(ModelConfig):
         return 2 * self.hidden_size
 
 
-def _bi_lstm_encoder():
-    from bert_tf.models.lstm.model import BiLstmEncoder
-
-    return BiLstmEncoder
-
-
-BILSTM = Family(name="bilstm", config=BiLstmConfig, model=_bi_lstm_encoder)
+BILSTM = Family(name="bilstm", config=BiLstmConfig, model=lambda: _model().BiLstmEncoder)

@@ -75,20 +75,24 @@ def _heads(config):
     return {"classification": TaskHead("mean")}
 
 
-def _t5_encoder():
-    from bert_tf.models.t5.model import T5Encoder
+def _model():
+    from bert_tf.models.t5 import model
 
-    return T5Encoder
+    return model
 
 
-def _checkpoints_of_t5_encoder():
+def _checkpoints():
     from bert_tf.models.t5 import checkpoints
 
-    return {"hf": checkpoints.ENCODER_HF}
+    return checkpoints
 
 
 T5_ENCODER = Family(
-    name="t5_encoder", config=T5EncoderConfig, model=_t5_encoder, checkpoints=_checkpoints_of_t5_encoder, heads=_heads
+    name="t5_encoder",
+    config=T5EncoderConfig,
+    model=lambda: _model().T5Encoder,
+    checkpoints=lambda: {"hf": _checkpoints().ENCODER_HF},
+    heads=_heads,
 )
 
 
@@ -159,22 +163,10 @@ _T5_1_1_PARAMETERS = (76_961_152, 247_577_856, 783_150_080, 2_849_757_184, 11_13
 _MT5_PARAMETERS = (300_176_768, 582_401_280, 1_229_581_312, 3_742_619_648, 12_921_057_280)
 
 
-def _t5():
-    from bert_tf.models.t5.model import T5
-
-    return T5
-
-
-def _checkpoints():
-    from bert_tf.models.t5 import checkpoints
-
-    return {"hf": checkpoints.HF, "tf1": checkpoints.TF1}
-
-
 T5_FAMILY = Family(
     name="t5",
     config=T5Config,
-    model=_t5,
+    model=lambda: _model().T5,
     sizes={
         # google-research/text-to-text-transfer-transformer.
         "t5_small": _size(32_128, 512, 2048, 8, 64, 6, 60_506_624, newer=False),
@@ -191,7 +183,7 @@ T5_FAMILY = Family(
         "byt5_xl": _size(384, 2560, 6720, 32, 64, 36, 3_737_801_728, decoder_layers=12),
         "byt5_xxl": _size(384, 4672, 12_352, 64, 64, 36, 12_906_899_328, decoder_layers=12),
     },
-    checkpoints=_checkpoints,
+    checkpoints=lambda: {"hf": _checkpoints().HF, "tf1": _checkpoints().TF1},
     objective="denoising",
     structure="encoder_decoder",
     encoder_alone=encoder_alone,
@@ -216,12 +208,10 @@ class T5DecoderConfig(T5StackConfig):
     prefix: bool = False
 
 
-def _t5_decoder():
-    from bert_tf.models.t5.model import T5Decoder
-
-    return T5Decoder
-
-
 T5_DECODER = Family(
-    name="t5_decoder", config=T5DecoderConfig, model=_t5_decoder, objective="denoising", structure="decoder"
+    name="t5_decoder",
+    config=T5DecoderConfig,
+    model=lambda: _model().T5Decoder,
+    objective="denoising",
+    structure="decoder",
 )
