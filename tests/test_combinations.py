@@ -12,7 +12,7 @@ import tensorflow as tf
 from bert_tf import samples
 from bert_tf.config import build
 from bert_tf.errors import UserError
-from bert_tf.models import build_config, build_encoder
+from bert_tf.models import build_backbone, build_config
 from bert_tf.models.families import FAMILIES
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.tokenizers.kinds import trainers
@@ -222,7 +222,7 @@ def test_one_batch_of_a_set_that_holds_every_pair(shards, possible):
         except UserError as error:
             assert "set model.num_segments=3" in str(error)
             config = dataclasses.replace(config, num_segments=3)
-        trained = record.model_class.from_settings(build_encoder(config, pooler=objective.needs_pooler), objective)
+        trained = record.model_class.from_settings(build_backbone(config, pooler=objective.needs_pooler), objective)
         with tf.GradientTape() as tape:
             losses, _ = trained.loss_sums(features, training=False)
             total = tf.add_n(list(losses.values()))

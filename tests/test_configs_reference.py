@@ -74,7 +74,7 @@ def allowed(hint):
     if typing.get_origin(hint) in (list, tuple):
         return f"list of {allowed(arguments[0])}"
     if typing.get_origin(hint) is dict:
-        return f"mapping of {' to '.join(allowed(a) for a in arguments)}"
+        return "mapping" if typing.Any in arguments else f"mapping of {' to '.join(allowed(a) for a in arguments)}"
     if arguments:
         return " or ".join(allowed(a) for a in arguments)
     return {int: "whole number", float: "number", str: "text", bool: "true or false", dict: "mapping"}[hint]

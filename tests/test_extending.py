@@ -64,20 +64,13 @@ class LengthBucketConfig(ObjectiveConfig):
 
 @keras.saving.register_keras_serializable("extending")
 class LengthBucket(PretrainingModel):
+    settings_class, kept_settings = LengthBucketConfig, ("buckets",)
+
     def __init__(self, backbone, buckets=4, **kwargs):
-        super().__init__(dtype=backbone.dtype_policy, **kwargs)
-        self.backbone, self.buckets = backbone, buckets
+        super().__init__(backbone, **kwargs)
+        self.buckets = buckets
         self.length_head = ClassificationHead(buckets, 0.0, 0.02, dtype=self.dtype_policy, name="length_head")
         self.length_head.build((None, backbone.config.hidden_size))
-        self.built = True
-
-    @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
-        return cls(backbone, settings.buckets, **kwargs)
-
-    @property
-    def settings(self):
-        return LengthBucketConfig(buckets=self.buckets)
 
     def call(self, features, training=False):
         inputs = {name: features[name] for name in ("token_ids", "padding_mask")}

@@ -12,7 +12,7 @@ from bert_tf.distillation import DistillConfig, DistillPretrainConfig, read_term
 from bert_tf.distillation.distill_config import check_distillation, check_distilled_pretraining
 from bert_tf.models import preset
 from bert_tf.models.electra.config import generator_config
-from bert_tf.models.families import FAMILIES, build_config, build_encoder
+from bert_tf.models.families import FAMILIES, build_backbone, build_config
 from bert_tf.prompting import PromptingConfig, make_prompts
 from bert_tf.tasks import check_task
 from bert_tf.training.benchmark_config import BenchmarkConfig
@@ -496,5 +496,5 @@ def test_models_that_differ_in_direction_have_the_same_layers():
     study = config.load(StudyConfig, "ablations/directions")
     for row in study.rows.values():
         model = merge(study.pretrain["model"], row.get("pretrain", {}).get("model", {}))
-        encoder = build_encoder(build_config(model, 8000), pooler=False)
+        encoder = build_backbone(build_config(model, 8000), pooler=False)
         assert sum(block.count_params() for block in encoder.blocks()) == 793_088 == 4 * (12 * 128**2 + 13 * 128)

@@ -3,8 +3,8 @@
 All other layers and models are pure Keras. `tensorflow/` has what only TensorFlow can do (tf.distribute, CPU kernels,
 randomness without state in a train step), `plain.py` the same names for every other backend; `active` is one of them.
 Dropout masks are made in `tensorflow/randomness.py` and `plain.py`. The rest is pure Keras: `model.py`, the base class
-of everything that is `fit`; `layer.py`, that of the layers; `initial_weights.py`; the optimizers in `optimizers.py`,
-`lamb.py` and `adafactor.py`, with `schedules.py` and `variable_rates.py`; the hash of `hashing.py`.
+of everything that is `fit`; `layer.py`, that of the layers; `initial_weights.py`; the optimizers in `optimizers.py`
+and `adafactor.py`, with `schedules.py` and `variable_rates.py`; the hash of `hashing.py`.
 """
 
 from typing import TYPE_CHECKING
@@ -13,43 +13,27 @@ import keras
 
 if TYPE_CHECKING or keras.backend.backend() == "tensorflow":  # a type checker reads one of the two
     from bert_tf.backend import tensorflow as active
-    from bert_tf.backend.tensorflow import (
-        Dense,
-        Dropout,
-        LayerNormalization,
-        RMSNormalization,
-        UniformNumbers,
-        as_graph,
-        attention_weights,
-        compiled_loop,
-        cross_entropy,
-        largest,
-        product_with_transposed,
-        recomputed,
-    )
 else:
     from bert_tf.backend import plain as active
-    from bert_tf.backend.plain import (
-        Dense,
-        Dropout,
-        LayerNormalization,
-        RMSNormalization,
-        UniformNumbers,
-        as_graph,
-        attention_weights,
-        compiled_loop,
-        cross_entropy,
-        largest,
-        product_with_transposed,
-        recomputed,
-    )
 
 from bert_tf.backend.adafactor import Adafactor
 from bert_tf.backend.hashing import uniform_of
 from bert_tf.backend.initial_weights import RandomNormal, RandomUniform, SeededByName, TruncatedNormal, initializer
-from bert_tf.backend.lamb import Lamb
 from bert_tf.backend.layer import Layer
 from bert_tf.backend.model import TrainableModel
-from bert_tf.backend.optimizers import Adagrad, AdamW
+from bert_tf.backend.optimizers import Adagrad, AdamW, Lamb
 from bert_tf.backend.schedules import WarmupDecay
 from bert_tf.backend.variable_rates import ScaledUpdates, scale_updates
+
+Dense = active.Dense
+Dropout = active.Dropout
+LayerNormalization = active.LayerNormalization
+RMSNormalization = active.RMSNormalization
+UniformNumbers = active.UniformNumbers
+as_graph = active.as_graph
+attention_weights = active.attention_weights
+compiled_loop = active.compiled_loop
+cross_entropy = active.cross_entropy
+largest = active.largest
+product_with_transposed = active.product_with_transposed
+recomputed = active.recomputed

@@ -21,7 +21,7 @@ def dtype_policy(name: str | None) -> Iterator[None]:
 
     Example:
         with dtype_policy("mixed_bfloat16"):
-            encoder = build_encoder(preset("bert_tiny"))
+            encoder = build_backbone(preset("bert_tiny"))
     """
     before = keras.config.dtype_policy()
     try:

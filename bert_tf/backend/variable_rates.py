@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
+from keras import ops
 from keras.optimizers.schedules import LearningRateSchedule
 
 from bert_tf.errors import ConfigError
@@ -63,31 +64,23 @@ class ScaledUpdates(keras.optimizers.Optimizer):
         self.gradient_factors = types.MappingProxyType(_by_number(self.gradient_factors, variables))
 
     def scaled(self, gradient: Any, variable: Any, learning_rate: Any) -> tuple[Any, Any, Any]:
-        """The arguments of `update_step`, with the factors of `variable` applied."""
+        """Decays `variable`; the arguments of `update_step` with its factors."""
         number = self._get_variable_index(variable)
         factor = self.gradient_factors.get(number, 1.0)
         if factor != 1.0:
             gradient = gradient * factor
-        return gradient, variable, self._with_factor(learning_rate, self.rate_factors.get(number, 1.0))
-
-    def _with_factor(self, rate, factor):
-        if isinstance(factor, LearningRateSchedule):
-            return rate * factor(self.iterations)
-        return rate if factor == 1.0 else rate * factor
+        factor = self.rate_factors.get(number, 1.0)
+        if factor != 1.0:
+            learning_rate *= factor(self.iterations) if isinstance(factor, LearningRateSchedule) else factor
+        self._decay(variable, learning_rate)
+        return gradient, variable, learning_rate
 
     def _apply_weight_decay(self, variables):
-        decay = self.weight_decay
-        if decay is None or not self.rate_factors:
-            super()._apply_weight_decay(variables)
-            return
-        by_factor: dict[Any, list[Any]] = {}
-        for variable in variables:
-            factor = self.rate_factors.get(self._get_variable_index(variable), 1.0)
-            by_factor.setdefault(factor, []).append(variable)
-        for factor, group in by_factor.items():
-            self.weight_decay = self._with_factor(decay, factor)  # Keras multiplies it by the learning rate
-            super()._apply_weight_decay(group)
-        self.weight_decay = decay
+        """Left to `scaled`, which has the learning rate: Keras computes the schedule again for each variable."""
+
+    def _decay(self, variable, learning_rate):
+        if self.weight_decay is not None and self._use_weight_decay(variable):
+            self.assign_sub(variable, variable * self.weight_decay * ops.cast(learning_rate, variable.dtype))
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()

@@ -40,7 +40,7 @@ def open_model(path: Path, family: str | None = None) -> Source:
     options_file, weights_file = (next(path.glob(f"*{name}")) for name in (OPTIONS, WEIGHTS))
     record = FAMILIES["elmo"]
     options, maps = read_options(options_file), record.maps("bilm")
-    config = build(record.config, maps.config.read(options, options_file), str(options_file))
+    config: Any = build(record.config, maps.config.read(options, options_file), str(options_file))
     arrays = BilmArrays(weights_file, options)
     check_sizes(config, arrays.shapes, path)
     return Source(path, "bilm", record.name, config, arrays, maps.weights)

@@ -13,7 +13,7 @@ from bert_tf.checkpoints.published_tasks import longest_sequence
 from bert_tf.checkpoints.source import Source
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import TextGenerator, TextScorer
-from bert_tf.models.families import FAMILIES, arguments_of, build_encoder, describe, encoder_alone
+from bert_tf.models.families import FAMILIES, arguments_of, build_backbone, describe, encoder_alone
 from bert_tf.models.weights import LoadReport, by_path
 from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.objectives.registry import OBJECTIVES
@@ -115,7 +115,7 @@ class LanguageModel:
         if config is self.config:
             return self.backbone
         with dtype_policy(self.dtype):
-            encoder = build_encoder(config, **{"pooler": bool(self._pooler)} | self._arguments)
+            encoder = build_backbone(config, **{"pooler": bool(self._pooler)} | self._arguments)
         self._fill(encoder, partly=True)
         return encoder
 
@@ -157,7 +157,8 @@ class LanguageModel:
         known = by_path(self.backbone) if "backbone" in vars(self) else {}
         with dtype_policy(self.dtype):
             backbone = self.backbone if known else self._new_backbone(settings.needs_pooler)
-            objective = OBJECTIVES[settings.name].model_class.from_settings(backbone, settings)
+            model_class: Any = OBJECTIVES[settings.name].model_class
+            objective = model_class.from_settings(backbone, settings)
         if not known:
             self._fill(objective)
         else:  # which may have been trained meanwhile
@@ -185,7 +186,7 @@ class LanguageModel:
         if self.source.task is None:
             return self.backbone if self.objective_settings is None else self.objective
         with dtype_policy(self.dtype):
-            encoder = build_encoder(self.config, pooler=self.task.needs_pooler(self.config), **self._arguments)
+            encoder = build_backbone(self.config, pooler=self.task.needs_pooler(self.config), **self._arguments)
             model = self.task.model(encoder)
         if self._trained:
             self._report = self.source.fill_task(model)
@@ -226,7 +227,7 @@ class LanguageModel:
         if pooler is None:
             pooler = needs_pooler or "pooler" in {*self.source.parts, *self._fresh}
         with dtype_policy(self.dtype):
-            return build_encoder(self.config, pooler=pooler, **self._arguments)
+            return build_backbone(self.config, pooler=pooler, **self._arguments)
 
     def _fill(self, model, partly=False):
         if self._trained:

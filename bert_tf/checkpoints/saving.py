@@ -10,9 +10,9 @@ from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.files import atomic_folder
 from bert_tf.models.electra.checkpoints import split_pair
-from bert_tf.models.encoder_config import DROPOUT_RATES
 from bert_tf.models.families import family_of, maps_of
 from bert_tf.models.lora import merged_weights
+from bert_tf.models.model_config import DROPOUT_RATES
 from bert_tf.models.weights import export_weights, part_of
 from bert_tf.types import Arrays, StrPath
 

@@ -10,7 +10,7 @@ from absl import logging
 
 from bert_tf.checkpoints.arrays import NamedArrays
 from bert_tf.errors import DataError
-from bert_tf.models.families import build_encoder
+from bert_tf.models.families import build_backbone
 from bert_tf.models.weights import LoadReport, WeightMap, load_weights, part_of
 from bert_tf.tasks.task import Task
 from bert_tf.tokenizers import load_tokenizer
@@ -58,7 +58,7 @@ class Source:
         bert_tf.save(encoder, tokenizer, "published")
         source = open_source("published")
         source.config, source.tokenizer
-        source.fill(build_encoder(source.config)).unused  # ()
+        source.fill(build_backbone(source.config)).unused  # ()
     """
 
     path: Path
@@ -138,7 +138,7 @@ class Source:
             DataError: the weights do not fit.
         """
         pooler = "pooler" in self.parts if pooler is None else pooler
-        encoder = build_encoder(config or self.config, pooler=pooler, **arguments)
+        encoder = build_backbone(config or self.config, pooler=pooler, **arguments)
         if trained:
             self.fill(encoder, partly=True, fresh=("pooler", *fresh))
         return encoder

@@ -12,7 +12,7 @@ from bert_tf.distillation.teacher_outputs import TeacherOutputs
 from bert_tf.distillation.terms import read_internals, read_terms, reads_predictions, trains_head
 from bert_tf.distillation.views import TaskView
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models.families import build_encoder
+from bert_tf.models.families import build_backbone
 from bert_tf.tasks import build_task
 from bert_tf.training.learning import FromLabels
 from bert_tf.training.starting import with_dropout
@@ -94,7 +94,7 @@ class FromTeacher(FromLabels):
         if self.source is self.origin:
             return super().make_model(task, train)
         config = with_dropout(self.source.config, train.dropout)
-        encoder = build_encoder(config, pooler=task.needs_pooler(config))
+        encoder = build_backbone(config, pooler=task.needs_pooler(config))
         if self.layers is not None:
             copy_layers(encoder, self.layers, self.origin.make_encoder() if self.config.init_from else self.teacher)
         return task.model(encoder)

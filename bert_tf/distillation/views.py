@@ -6,7 +6,7 @@ A view is of a task's model or of a masked LM; the student and the teacher have 
 from keras import ops
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers.gather import gather_positions
+from bert_tf.layers.parts import gather_positions
 
 
 class TaskView:

@@ -5,6 +5,7 @@ RoBERTa and ELECTRA used the error function, and other libraries silently take o
 """
 
 import math
+from typing import Any
 
 import keras
 from keras import ops
@@ -12,14 +13,15 @@ from keras import ops
 from bert_tf.backend import compiled_loop
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
+from bert_tf.types import Function, Tensor
 
 
-def gelu_tanh(x):
+def gelu_tanh(x: Tensor) -> Tensor:
     """0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): `modeling.py` of google-research/bert."""
     return _compiled_gelu_tanh(x)
 
 
-def gelu_erf(x):
+def gelu_erf(x: Tensor) -> Tensor:
     """x Phi(x), with the exact normal distribution function (Hendrycks and Gimpel 2016)."""
     return _compiled_gelu_erf(x)
 
@@ -52,7 +54,7 @@ ACTIVATIONS = {
 }
 
 
-def activation(name):
+def activation(name: Any) -> Function:
     """The function of that name.
 
     Raises:

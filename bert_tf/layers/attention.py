@@ -1,6 +1,7 @@
 """Multi-head attention."""
 
 import dataclasses
+from typing import Any
 
 import keras
 from keras import ops
@@ -8,9 +9,10 @@ from keras import ops
 from bert_tf.backend import Dropout, Layer, attention_weights
 from bert_tf.errors import ConfigError
 from bert_tf.layers.block_settings import AttentionSettings
-from bert_tf.layers.dense import dense
 from bert_tf.layers.internals import is_recording, note
-from bert_tf.layers.rotary import check_even, rotate
+from bert_tf.layers.parts import dense
+from bert_tf.layers.positions import check_even, rotate
+from bert_tf.types import Options, Settings, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -57,7 +59,7 @@ class Attention(Layer):
         output, cache = attention(np.ones((1, 1, 8), "float32"), cache=(empty, empty), cache_position=0)
     """
 
-    def __init__(self, settings, **kwargs):
+    def __init__(self, settings: AttentionSettings, **kwargs: Options) -> None:
         super().__init__(**kwargs)
         self.settings, self.num_heads = settings, settings.num_heads
         self.num_key_value_heads = settings.num_key_value_heads or settings.num_heads
@@ -67,7 +69,7 @@ class Attention(Layer):
             )
         self.dropout = Dropout(settings.dropout, dtype=self.dtype_policy, name="dropout")
 
-    def build(self, x_shape):
+    def build(self, x_shape: Shape) -> None:
         hidden_size, settings = x_shape[-1], self.settings
         if settings.head_size is None:
             check_heads(hidden_size, self.num_heads)
@@ -89,16 +91,16 @@ class Attention(Layer):
 
     def call(
         self,
-        x,
-        attention_mask=None,
-        source=None,
-        bias=None,
-        rotation=None,
-        cache=None,
-        cache_position=None,
-        return_attention_scores=False,
-        training=False,
-    ):
+        x: Tensor,
+        attention_mask: Tensor = None,
+        source: Tensor = None,
+        bias: Tensor = None,
+        rotation: Tensor = None,
+        cache: Tensor = None,
+        cache_position: Tensor = None,
+        return_attention_scores: bool = False,
+        training: bool = False,
+    ) -> Any:
         if source is not None and (self.settings.packed or rotation is not None):
             raise ConfigError("packed projections and rotary positions are for self-attention; leave source out")
         if cache is not None and cache_position is None:
@@ -126,11 +128,11 @@ class Attention(Layer):
             output, probabilities if return_attention_scores else None, None if cache_position is None else tuple(cache)
         )
 
-    def keys_and_values(self, source):
+    def keys_and_values(self, source: Tensor) -> tuple[Tensor, ...]:
         """The cache of cross-attention: float [B, S, H] -> a pair of float [B, h, S, d]."""
         return tuple(ops.transpose(self._heads(layer(source)), (0, 2, 1, 3)) for layer in (self.key, self.value))
 
-    def empty_cache(self, batch, length):
+    def empty_cache(self, batch: Tensor, length: int) -> tuple[Tensor, Tensor]:
         """A cache without keys and values: a pair of zeros [batch, h, length, d]."""
         zeros = ops.zeros((batch, self.num_key_value_heads, length, self.head_size), dtype=self.compute_dtype)
         return zeros, zeros
@@ -166,34 +168,15 @@ class Attention(Layer):
         groups = (batch, self.num_key_value_heads, self.num_heads // self.num_key_value_heads, length, keys)
         return ops.einsum(f"bhgqk,{values}->bqhgd", ops.reshape(weights, groups), value)
 
-    def compute_output_spec(
-        self,
-        x,
-        attention_mask=None,
-        source=None,
-        *,
-        cache=None,
-        cache_position=None,
-        return_attention_scores=False,
-        **others,
-    ):
-        length = (x if source is None else source).shape[1] if cache is None else cache[0].shape[2]
-        scores = keras.KerasTensor((x.shape[0], self.num_heads, x.shape[1], length), dtype="float32")
-        return results(
-            keras.KerasTensor(x.shape, dtype=self.compute_dtype),
-            scores if return_attention_scores else None,
-            None if cache_position is None else tuple(keras.KerasTensor(c.shape, dtype=c.dtype) for c in cache),
-        )
-
-    def get_config(self):
+    def get_config(self) -> Settings:
         return {**super().get_config(), "settings": dataclasses.asdict(self.settings)}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: Settings) -> Any:
         return cls(**config | {"settings": AttentionSettings(**config["settings"])})
 
 
-def results(output, scores, cache):
+def results(output: Tensor, scores: Tensor, cache: Tensor) -> Tensor:
     """`output` alone, or a tuple of those that are not None."""
     found = [output, *(x for x in (scores, cache) if x is not None)]
     return output if len(found) == 1 else tuple(found)
@@ -223,7 +206,7 @@ def _sum(attention_mask, bias):
     return mask if bias is None else ops.maximum(ops.cast(mask, "float32"), -1e9) + ops.cast(bias, "float32")
 
 
-def check_heads(hidden_size, num_heads):
+def check_heads(hidden_size: int, num_heads: int) -> None:
     """Refuses a width that cannot be divided among the heads.
 
     Raises:

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from bert_tf.backend import Layer
+from bert_tf.types import Options, Tensor
 
 # Added to scores of order ten, in float32: exp() of the sum is exactly zero.
 _BLOCKED = -1e9
@@ -49,20 +50,22 @@ class AttentionMask(Layer):
         AttentionMask(causal=True)(tokens[:, :1], cache_position=1, cache_length=3)[0, 0]  # [[0, 0, -1e9]]
     """
 
-    def __init__(self, window=None, causal=False, backwards=False, **kwargs):
+    def __init__(
+        self, window: int | None = None, causal: bool = False, backwards: bool = False, **kwargs: Options
+    ) -> None:
         super().__init__(**kwargs)
         self.window, self.causal, self.backwards = window, causal, backwards
 
     def call(
         self,
-        token_ids,
-        padding_mask=None,
-        sequence_ids=None,
-        prefix_mask=None,
-        cache_position=None,
-        cache_length=None,
-        key_sequence_ids=None,
-    ):
+        token_ids: Tensor,
+        padding_mask: Tensor = None,
+        sequence_ids: Tensor = None,
+        prefix_mask: Tensor = None,
+        cache_position: Tensor = None,
+        cache_length: Tensor = None,
+        key_sequence_ids: Tensor = None,
+    ) -> Tensor:
         parts = []  # each bool, broadcast to [B, Q, S]
         if sequence_ids is not None:
             keys = sequence_ids if key_sequence_ids is None else key_sequence_ids
@@ -86,7 +89,3 @@ class AttentionMask(Layer):
             return ops.zeros((1, 1, 1, 1), dtype="float32")
         allowed = functools.reduce(ops.logical_and, parts)
         return ops.where(allowed[:, None], ops.zeros((), "float32"), ops.full((), _BLOCKED, "float32"))
-
-    def compute_output_spec(self, token_ids, *args, cache_length=None, **kwargs):
-        batch, length = token_ids.shape
-        return keras.KerasTensor((batch, 1, None, cache_length or length), dtype="float32")

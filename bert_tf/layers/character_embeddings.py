@@ -1,11 +1,14 @@
 """Vectors of words from their characters, by convolutions and highway layers (Kim et al. 2016, Jozefowicz et al. 2016)."""
 
+from collections.abc import Iterable, Sequence
+
 import keras
 from keras import ops
 
 from bert_tf.backend import Layer, RandomUniform
 from bert_tf.layers.activations import activation as activation_function
-from bert_tf.layers.dense import dense, range_of
+from bert_tf.layers.parts import dense, range_of
+from bert_tf.types import Options, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -43,31 +46,33 @@ class CharacterEmbeddings(Layer):
 
     def __init__(
         self,
-        vocabulary_size,
-        character_size,
-        filters,
-        highways,
-        size,
-        activation="relu",
-        initializer_range=1.0,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        character_size: int,
+        filters: Iterable[Sequence[int]],
+        highways: int,
+        size: int,
+        activation: str = "relu",
+        initializer_range: float = 1.0,
+        **kwargs: Options,
+    ) -> None:
         super().__init__(**kwargs)
         self.vocabulary_size, self.character_size = vocabulary_size, character_size
         self.filters = [tuple(pair) for pair in filters]
         self.activation, self.initializer_range = activation_function(activation), initializer_range
         self.highway_count, self.size = highways, size
 
-    def build(self, token_ids_shape=None):
+    def build(self, token_ids_shape: Shape | None = None) -> None:
         shape = (self.vocabulary_size, self.character_size)
         initializer = _zero_row(RandomUniform(-self.initializer_range, self.initializer_range))
         self.token_table = self.add_weight(shape=shape, initializer=initializer, name="character_embeddings")
         self.kernels, self.biases = [], []
         for i, (width, count) in enumerate(self.filters):
             # bilm-tf: for ReLU uniform in [-0.05, 0.05], for tanh a normal of sqrt(1 / (width * size)).
-            shape = (width, self.character_size, count)
+            kernel_shape = (width, self.character_size, count)
             self.kernels.append(
-                self.add_weight(shape=shape, initializer=RandomUniform(-0.05, 0.05), name=f"convolution_{i}_kernel")
+                self.add_weight(
+                    shape=kernel_shape, initializer=RandomUniform(-0.05, 0.05), name=f"convolution_{i}_kernel"
+                )
             )
             self.biases.append(self.add_weight(shape=(count,), initializer="zeros", name=f"convolution_{i}_bias"))
         width = sum(count for _, count in self.filters)
@@ -85,7 +90,7 @@ class CharacterEmbeddings(Layer):
             carry.build((None, width))
             transform.build((None, width))
 
-    def call(self, token_ids):
+    def call(self, token_ids: Tensor) -> Tensor:
         batch, length, characters = ops.shape(token_ids)
         table = ops.cast(self.token_table, self.compute_dtype)
         x = ops.take(table, ops.reshape(token_ids, (-1, characters)), axis=0)  # [B S, C, character_size]
@@ -98,9 +103,6 @@ class CharacterEmbeddings(Layer):
             gate = ops.sigmoid(carry(x))
             x = gate * transform(x) + (1 - gate) * x
         return ops.reshape(self.projection(x), (batch, length, self.size))
-
-    def compute_output_spec(self, token_ids):
-        return keras.KerasTensor((*token_ids.shape[:2], self.size), dtype=self.compute_dtype)
 
 
 def _zero_row(initializer):

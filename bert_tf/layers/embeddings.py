@@ -1,11 +1,14 @@
 """Token, position and segment embeddings."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from bert_tf.backend import Dropout, Layer, LayerNormalization, TruncatedNormal
 from bert_tf.errors import ConfigError
-from bert_tf.layers.sinusoidal_positions import SinusoidalPositions
+from bert_tf.layers.positions import SinusoidalPositions
+from bert_tf.types import Options, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -56,20 +59,20 @@ class Embeddings(Layer):
 
     def __init__(
         self,
-        vocabulary_size,
-        size,
-        max_positions=None,
-        num_segments=0,
-        dropout=0.0,
-        layer_norm_epsilon=None,
-        initializer_range=0.02,
-        padding_id=None,
-        layer_norm_offset=True,
-        position_initializer_range=None,
-        scale=1.0,
-        sinusoids=None,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        size: int,
+        max_positions: int | None = None,
+        num_segments: int = 0,
+        dropout: float = 0.0,
+        layer_norm_epsilon: float | None = None,
+        initializer_range: float = 0.02,
+        padding_id: int | None = None,
+        layer_norm_offset: bool = True,
+        position_initializer_range: float | None = None,
+        scale: float = 1.0,
+        sinusoids: str | None = None,
+        **kwargs: Options,
+    ) -> None:
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
         self.size = size
@@ -89,7 +92,7 @@ class Embeddings(Layer):
             )
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
-    def build(self, token_ids_shape):
+    def build(self, token_ids_shape: Shape) -> None:
         def table(name, rows, zero_row=None, stddev=self.initializer_range):
             # Under mixed precision only the rows that were looked up are cast: thousands of times less work
             # than casting the table.
@@ -111,7 +114,9 @@ class Embeddings(Layer):
     def _first_position(self):
         return 0 if self.padding_id is None else self.padding_id + 1
 
-    def call(self, token_ids, segment_ids=None, position_ids=None, training=False):
+    def call(
+        self, token_ids: Tensor, segment_ids: Tensor = None, position_ids: Tensor = None, training: bool = False
+    ) -> Tensor:
         x = ops.take(self.token_table, token_ids, axis=0)  # [B, S, E]
         if self.scale != 1.0:
             x = x * self.scale
@@ -137,9 +142,6 @@ class Embeddings(Layer):
         real = ops.cast(ops.not_equal(token_ids, self.padding_id), "int32")
         return ops.take(self.position_table, ops.cumsum(real, axis=1) * real + self.padding_id, axis=0)
 
-    def compute_output_spec(self, token_ids, segment_ids=None, position_ids=None, training=False):
-        return keras.KerasTensor((*token_ids.shape, self.size), dtype=self.compute_dtype)
-
 
 def _table_initializer(initializer_range, zero_row):
     normal = TruncatedNormal(stddev=initializer_range)
@@ -153,7 +155,7 @@ def _table_initializer(initializer_range, zero_row):
     return initialize
 
 
-def check_length(length, max_positions):
+def check_length(length: int | None, max_positions: Any) -> None:
     """Refuses a sequence for whose last tokens there is no position embedding.
 
     Args:

@@ -1,12 +1,15 @@
 """Layers on top of an encoder: poolers, and a linear classifier."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Dropout, Layer, LayerNormalization, RandomNormal, TruncatedNormal
+from bert_tf.backend import Dropout, Layer, LayerNormalization, RandomNormal, TruncatedNormal
 from bert_tf.layers.activations import activation as activation_function
-from bert_tf.layers.dense import dense
-from bert_tf.layers.gather import gather_positions
+from bert_tf.layers.block_settings import Initializer
+from bert_tf.layers.parts import dense, gather_positions
+from bert_tf.types import Options, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -35,21 +38,15 @@ class Pooler(Layer):
 
     initializer = TruncatedNormal
 
-    def __init__(self, size, activation, initializer_range, **kwargs):
+    def __init__(self, size: int, activation: str, initializer_range: Initializer, **kwargs: Options) -> None:
         super().__init__(**kwargs)
-        self.dense = Dense(
-            size,
-            activation=activation_function(activation),
-            kernel_initializer=self.initializer(stddev=initializer_range),
-            bias_initializer="zeros",
-            dtype=self.dtype_policy,
-            name="dense",
-        )
+        kernels = self.initializer(stddev=initializer_range)
+        self.dense = dense(self, size, activation_function(activation), kernels, "dense")
 
-    def build(self, sequence_shape):
+    def build(self, sequence_shape: Shape) -> None:
         self.dense.build((None, sequence_shape[-1]))
 
-    def call(self, sequence_output):
+    def call(self, sequence_output: Tensor) -> Tensor:
         return self.dense(sequence_output[:, 0])
 
 
@@ -79,13 +76,10 @@ class LastTokenPooler(Pooler):
 
     initializer = RandomNormal
 
-    def call(self, sequence_output, padding_mask=None):
+    def call(self, sequence_output: Tensor, padding_mask: Tensor = None) -> Tensor:
         if padding_mask is None:
             return self.dense(sequence_output[:, -1])
         return self.dense(gather_positions(sequence_output, last_positions(padding_mask))[:, 0])
-
-    def compute_output_spec(self, sequence_output, padding_mask=None):
-        return keras.KerasTensor((sequence_output.shape[0], self.dense.units), dtype=self.compute_dtype)
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -110,24 +104,20 @@ class LastToken(Layer):
         LastToken()(np.ones((2, 5, 8), "float32"))  # [2, 8]
     """
 
-    def __init__(self, skipped_id=None, **kwargs):
+    def __init__(self, skipped_id: int | None = None, **kwargs: Options) -> None:
         super().__init__(**kwargs)
         self.skipped_id = skipped_id
 
-    def call(self, sequence_output, padding_mask=None, token_ids=None):
+    def call(self, sequence_output: Tensor, padding_mask: Tensor = None, token_ids: Tensor = None) -> Tensor:
         mask = self.mask(padding_mask, token_ids)
         return sequence_output[:, -1] if mask is None else gather_positions(sequence_output, last_positions(mask))[:, 0]
 
-    def mask(self, padding_mask, token_ids):
+    def mask(self, padding_mask: Tensor, token_ids: Tensor) -> Tensor:
         """bool [B, S], True at the tokens that count; None where all do."""
         if self.skipped_id is None:
             return padding_mask
         other = ops.not_equal(token_ids, self.skipped_id)
         return other if padding_mask is None else ops.logical_and(other, ops.cast(padding_mask, "bool"))
-
-    def compute_output_spec(self, sequence_output, padding_mask=None, token_ids=None):
-        batch, _, size = sequence_output.shape
-        return keras.KerasTensor((batch, size), dtype=self.compute_dtype)
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -161,23 +151,24 @@ class ClassificationHead(Layer):
 
     def __init__(
         self,
-        num_outputs,
-        dropout,
-        initializer_range,
-        activation=None,
-        hidden_bias=True,
-        norm_epsilon=None,
-        input_dropout=False,
-        use_bias=True,
-        initializer=None,
-        hidden_size=None,
-        **kwargs,
-    ):
+        num_outputs: int,
+        dropout: float,
+        initializer_range: Initializer,
+        activation: str | None = None,
+        hidden_bias: bool = True,
+        norm_epsilon: float | None = None,
+        input_dropout: bool = False,
+        use_bias: bool = True,
+        initializer: str | None = None,
+        hidden_size: int | None = None,
+        **kwargs: Options,
+    ) -> None:
         super().__init__(**kwargs)
         self.hidden_size = hidden_size
         self.activation = activation and activation_function(activation)
         self.hidden_bias, self.initializer_range = hidden_bias, initializer_range
-        self.hidden = self.norm = self.input_dropout = None
+        self.hidden: Any = None
+        self.norm = self.input_dropout = None
         if activation and norm_epsilon is not None:
             self.norm = LayerNormalization(
                 epsilon=norm_epsilon, center=False, dtype=self.dtype_policy, name="layer_norm"
@@ -187,7 +178,7 @@ class ClassificationHead(Layer):
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.dense = dense(self, num_outputs, None, initializer or initializer_range, "dense", use_bias=use_bias)
 
-    def build(self, x_shape):
+    def build(self, x_shape: Shape) -> None:
         if self.activation:
             size = self.hidden_size or x_shape[-1]
             self.hidden = dense(
@@ -199,14 +190,14 @@ class ClassificationHead(Layer):
             self.norm.build(x_shape)
         self.dense.build(x_shape)
 
-    def call(self, x, training=False):
+    def call(self, x: Tensor, training: bool = False) -> Tensor:
         if self.hidden:
             x = self.hidden(self.input_dropout(x, training=training) if self.input_dropout else x)
             x = self.norm(x) if self.norm else x
         return ops.cast(self.dense(self.dropout(x, training=training)), "float32")
 
 
-def last_positions(padding_mask):
+def last_positions(padding_mask: Tensor) -> Tensor:
     """The position of the last real token: bool [B, S] -> int32 [B, 1]; 0 where there is none."""
     positions = ops.arange(ops.shape(padding_mask)[1], dtype="int32")
     return ops.max(ops.where(ops.cast(padding_mask, "bool"), positions, 0), axis=1, keepdims=True)

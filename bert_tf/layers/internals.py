@@ -7,6 +7,9 @@ Distillation compares them between a teacher and a student. Layers call `note` w
 import contextlib
 import dataclasses
 import threading
+from collections.abc import Iterator
+
+from bert_tf.types import Options, Tensor
 
 _active = threading.local()  # MirroredStrategy traces each replica in a thread of its own
 
@@ -27,21 +30,21 @@ class Internals:
         internals.hidden_states[0].shape  # [1, 3, 16], the embeddings
     """
 
-    block_inputs: list = dataclasses.field(default_factory=list)
-    block_outputs: list = dataclasses.field(default_factory=list)
-    queries: list = dataclasses.field(default_factory=list)
-    keys: list = dataclasses.field(default_factory=list)
-    values: list = dataclasses.field(default_factory=list)
-    scores: list = dataclasses.field(default_factory=list)
+    block_inputs: list[Tensor] = dataclasses.field(default_factory=list)
+    block_outputs: list[Tensor] = dataclasses.field(default_factory=list)
+    queries: list[Tensor] = dataclasses.field(default_factory=list)
+    keys: list[Tensor] = dataclasses.field(default_factory=list)
+    values: list[Tensor] = dataclasses.field(default_factory=list)
+    scores: list[Tensor] = dataclasses.field(default_factory=list)
 
     @property
-    def hidden_states(self):
+    def hidden_states(self) -> list[Tensor]:
         """What enters the first layer and what leaves each: list of L + 1 float [B, S, H]."""
         return self.block_inputs[:1] + self.block_outputs
 
 
 @contextlib.contextmanager
-def recording():
+def recording() -> Iterator[Internals]:
     """Keeps what the layers that are called in this block compute; yields the `Internals`.
 
     Models compute all layers at all positions in the block (`outputs_at` too). Families with layers of their own
@@ -55,12 +58,12 @@ def recording():
         _active.internals = previous
 
 
-def is_recording():
+def is_recording() -> bool:
     """Whether `recording` is active."""
     return getattr(_active, "internals", None) is not None
 
 
-def note(**tensors):
+def note(**tensors: Options) -> None:
     """Adds tensors to the lists of these names, if `recording` is active."""
     if is_recording():
         for name, tensor in tensors.items():

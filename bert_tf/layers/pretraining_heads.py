@@ -3,9 +3,11 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Dense, Layer, LayerNormalization, TruncatedNormal, initializer, product_with_transposed
+from bert_tf.backend import Layer, LayerNormalization, TruncatedNormal, product_with_transposed
 from bert_tf.layers.activations import activation as activation_function
-from bert_tf.layers.dense import dense
+from bert_tf.layers.block_settings import Initializer
+from bert_tf.layers.parts import dense
+from bert_tf.types import Options, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -28,22 +30,19 @@ class LMHead(Layer):
         LMHead(30)(np.ones((2, 4, 8), "float32"), np.ones((30, 8), "float32"))  # [2, 4, 30]
     """
 
-    def __init__(self, vocabulary_size, **kwargs):
+    def __init__(self, vocabulary_size: int, **kwargs: Options) -> None:
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
 
-    def build(self, x_shape):
+    def build(self, x_shape: Shape) -> None:
         # float32 like the logits it is added to, whatever the compute dtype.
         self.output_bias = self.add_weight(
             shape=(self.vocabulary_size,), initializer="zeros", autocast=False, name="output_bias"
         )
 
-    def call(self, x, embedding_table):
+    def call(self, x: Tensor, embedding_table: Tensor) -> Tensor:
         logits = product_with_transposed(x, ops.cast(embedding_table, self.compute_dtype))  # [B, P, V]
         return ops.cast(logits, "float32") + ops.cast(self.output_bias, "float32")
-
-    def compute_output_spec(self, x, embedding_table):
-        return keras.KerasTensor((*x.shape[:-1], self.vocabulary_size), dtype="float32")
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -80,26 +79,26 @@ class MaskedLMHead(LMHead):
 
     def __init__(
         self,
-        vocabulary_size,
-        embedding_size,
-        activation,
-        layer_norm_epsilon,
-        initializer_range,
-        use_bias=True,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        embedding_size: int,
+        activation: str,
+        layer_norm_epsilon: float,
+        initializer_range: Initializer,
+        use_bias: bool = True,
+        **kwargs: Options,
+    ) -> None:
         super().__init__(vocabulary_size, **kwargs)
         self.dense = dense(self, embedding_size, activation_function(activation), initializer_range, "dense", use_bias)
         self.layer_norm = LayerNormalization(
             epsilon=layer_norm_epsilon, center=use_bias, dtype=self.dtype_policy, name="layer_norm"
         )
 
-    def build(self, x_shape):
+    def build(self, x_shape: Shape) -> None:
         self.dense.build((None, None, x_shape[-1]))
         self.layer_norm.build((None, None, self.dense.units))
         super().build(x_shape)
 
-    def call(self, x, embedding_table):
+    def call(self, x: Tensor, embedding_table: Tensor) -> Tensor:
         return super().call(self.layer_norm(self.dense(x)), embedding_table)
 
 
@@ -138,15 +137,15 @@ class SpanBoundaryHead(Layer):
 
     def __init__(
         self,
-        vocabulary_size,
-        embedding_size,
-        activation,
-        layer_norm_epsilon,
-        initializer_range,
-        num_positions=15,
-        position_size=200,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        embedding_size: int,
+        activation: str,
+        layer_norm_epsilon: float,
+        initializer_range: Initializer,
+        num_positions: int = 15,
+        position_size: int = 200,
+        **kwargs: Options,
+    ) -> None:
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
         self.embedding_size = embedding_size
@@ -156,7 +155,7 @@ class SpanBoundaryHead(Layer):
         self.position_size = position_size
         self._activation_function = activation_function(activation)
 
-    def build(self, sequence_shape):
+    def build(self, sequence_shape: Shape) -> None:
         hidden_size = sequence_shape[-1]
         self.position_table = self.add_weight(
             shape=(self.num_positions, self.position_size),
@@ -177,19 +176,16 @@ class SpanBoundaryHead(Layer):
         layer_norm.build((None, None, units))
         return layer, layer_norm
 
-    def call(self, left, right, place, embedding_table):
+    def call(self, left: Tensor, right: Tensor, place: Tensor, embedding_table: Tensor) -> Tensor:
         rows = ops.take(self.position_table, ops.clip(place, 0, self.num_positions - 1), axis=0)
         x = ops.concatenate([left, right, ops.cast(rows, self.compute_dtype)], axis=-1)  # [B, P, 2 H + position size]
         x = self.layer_norm_1(self.dense_1(x))  # [B, P, H]
         x = self.layer_norm_2(self.dense_2(x))  # [B, P, E]
         return self.decoder(x, embedding_table)
 
-    def reaches(self, place):
+    def reaches(self, place: Tensor) -> Tensor:
         """bool [B, P]: whether the position table has a row for each prediction's place."""
         return place < self.num_positions
-
-    def compute_output_spec(self, left, right, place, embedding_table):
-        return keras.KerasTensor((*place.shape, self.vocabulary_size), dtype="float32")
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -216,18 +212,15 @@ class DiscriminatorHead(Layer):
         DiscriminatorHead("gelu_erf", 0.02)(np.ones((2, 5, 8), "float32"))  # [2, 5]
     """
 
-    def __init__(self, activation, initializer_range, **kwargs):
+    def __init__(self, activation: str, initializer_range: Initializer, **kwargs: Options) -> None:
         super().__init__(**kwargs)
         self.initializer_range = initializer_range
         self._activation_function = activation_function(activation)
 
-    def build(self, sequence_shape):
+    def build(self, sequence_shape: Shape) -> None:
         size = sequence_shape[-1]
         self.dense = dense(self, size, self._activation_function, self.initializer_range, "dense", inputs=size)
-        self.output_dense = Dense(
-            1, activation=None, kernel_initializer=initializer("glorot_uniform"), dtype=self.dtype_policy, name="output"
-        )
-        self.output_dense.build(sequence_shape)
+        self.output_dense = dense(self, 1, None, "glorot_uniform", "output", inputs=size)
 
-    def call(self, sequence_output):
+    def call(self, sequence_output: Tensor) -> Tensor:
         return ops.cast(self.output_dense(self.dense(sequence_output))[..., 0], "float32")

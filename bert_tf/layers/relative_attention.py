@@ -6,7 +6,9 @@ from keras import ops
 
 from bert_tf.backend import Dropout, Layer, RandomNormal
 from bert_tf.layers.attention import check_heads
-from bert_tf.layers.gather import gather_positions
+from bert_tf.layers.block_settings import Initializer
+from bert_tf.layers.parts import gather_positions
+from bert_tf.types import Options, Settings, Shape, Tensor, Tensors
 
 # Scores are of order ten, in float32: exp() of it less their maximum is exactly zero.
 _BLOCKED = -1e9
@@ -61,14 +63,14 @@ class RelativeAttention(Layer):
         attention(x, positions, StreamMask()(tokens), SegmentsDiffer()(tokens))["content"]  # [2, 5, 8]
     """
 
-    def __init__(self, num_heads, dropout, initializer_range, **kwargs):
+    def __init__(self, num_heads: int, dropout: float, initializer_range: Initializer, **kwargs: Options) -> None:
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.initializer_range = initializer_range
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.query_dropout = Dropout(dropout, dtype=self.dtype_policy, name="query_dropout")
 
-    def build(self, content_shape):
+    def build(self, content_shape: Shape) -> None:
         hidden_size, heads = content_shape[-1], self.num_heads
         check_heads(hidden_size, heads)
         self.head_size = hidden_size // heads
@@ -90,16 +92,16 @@ class RelativeAttention(Layer):
 
     def call(
         self,
-        content,
-        positions,
-        mask,
-        differs,
-        memory=None,
-        backward=None,
-        query=None,
-        return_attention_scores=False,
-        training=False,
-    ):
+        content: Tensor,
+        positions: Tensor,
+        mask: Tensor,
+        differs: Tensor,
+        memory: Tensor = None,
+        backward: Tensor = None,
+        query: Settings | None = None,
+        return_attention_scores: bool = False,
+        training: bool = False,
+    ) -> Tensors:
         source = content if memory is None else ops.concatenate([memory, content], axis=1)
         keys = _project(source, self.key_kernel)  # [B, M + S, n, d]
         values = _project(source, self.value_kernel)
@@ -181,13 +183,13 @@ class RelativePositions(Layer):
         RelativePositions(8, clamp_length=None, dropout=0.1)(np.zeros((2, 5), "int32"))  # [10, 8]
     """
 
-    def __init__(self, size, clamp_length, dropout, **kwargs):
+    def __init__(self, size: int, clamp_length: int | None, dropout: float, **kwargs: Options) -> None:
         super().__init__(**kwargs)
         self.size = size
         self.clamp_length = clamp_length
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
-    def call(self, token_ids, memory=None, training=False):
+    def call(self, token_ids: Tensor, memory: Tensor = None, training: bool = False) -> Tensor:
         length = ops.shape(token_ids)[1]
         keys = length if memory is None else length + ops.shape(memory)[2]
         distances = ops.cast(keys - ops.arange(keys + length, dtype="int32"), "float32")
@@ -198,9 +200,6 @@ class RelativePositions(Layer):
         angles = distances[:, None] * ops.convert_to_tensor(frequencies, "float32")
         encoding = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
         return self.dropout(ops.cast(encoding, self.compute_dtype), training=training)
-
-    def compute_output_spec(self, token_ids, memory=None, training=False):
-        return keras.KerasTensor((None, self.size), dtype=self.compute_dtype)
 
 
 def _project(x, kernel):

@@ -4,9 +4,12 @@ from typing import Any, NamedTuple
 
 import keras
 
-from bert_tf.backend import Dense, Dropout, Layer, LayerNormalization, RandomNormal, recomputed
+from bert_tf.backend import Dropout, Layer, LayerNormalization, RandomNormal, recomputed
 from bert_tf.layers.activations import activation as activation_function
+from bert_tf.layers.block_settings import Initializer
+from bert_tf.layers.parts import dense
 from bert_tf.layers.relative_attention import RelativeAttention
+from bert_tf.types import Options, Shape, Tensor
 
 
 class RelativeContext(NamedTuple):
@@ -74,16 +77,16 @@ class RelativeBlock(Layer):
 
     def __init__(
         self,
-        index,
-        num_heads,
-        intermediate_size,
-        activation,
-        dropout,
-        attention_dropout,
-        layer_norm_epsilon,
-        initializer_range,
-        **kwargs,
-    ):
+        index: int,
+        num_heads: int,
+        intermediate_size: int,
+        activation: str,
+        dropout: float,
+        attention_dropout: float,
+        layer_norm_epsilon: float,
+        initializer_range: Initializer,
+        **kwargs: Options,
+    ) -> None:
         super().__init__(**kwargs)
         self.index = index
         self.num_heads = num_heads
@@ -98,20 +101,8 @@ class RelativeBlock(Layer):
             for stream in ("content", "query")
         }
 
-    def build(self, content_shape):
+    def build(self, content_shape: Shape) -> None:
         hidden_size, policy = content_shape[-1], self.dtype_policy
-
-        def dense(units, inputs, function, name):
-            layer = Dense(
-                units,
-                activation=function,
-                kernel_initializer=RandomNormal(stddev=self.initializer_range),
-                bias_initializer="zeros",
-                dtype=policy,
-                name=name,
-            )
-            layer.build((None, None, inputs))
-            return layer
 
         def layer_norm(name):
             layer = LayerNormalization(epsilon=self.layer_norm_epsilon, dtype=policy, name=name)
@@ -127,11 +118,15 @@ class RelativeBlock(Layer):
         )
         self.attention.build(content_shape)
         self.attention_layer_norm = layer_norm("attention_layer_norm")
-        self.intermediate = dense(self.intermediate_size, hidden_size, self._activation_function, "intermediate")
-        self.output_dense = dense(hidden_size, self.intermediate_size, None, "output")
+        size, kernels = self.intermediate_size, RandomNormal(stddev=self.initializer_range)
+        function = self._activation_function
+        self.intermediate = dense(self, size, function, kernels, "intermediate", inputs=hidden_size)
+        self.output_dense = dense(self, hidden_size, None, kernels, "output", inputs=size)
         self.output_layer_norm = layer_norm("output_layer_norm")
 
-    def call(self, x, context, return_attention_scores=False, training=False):
+    def call(
+        self, x: Tensor, context: RelativeContext, return_attention_scores: bool = False, training: bool = False
+    ) -> Any:
         streams = x if isinstance(x, dict) else {"content": x}
 
         def compute(*tensors):
@@ -172,7 +167,9 @@ class RelativeBlock(Layer):
         transformed = dropouts[2](self.output_dense(transformed), training=training)
         return self.output_layer_norm(x + transformed)
 
-    def compute_output_spec(self, x, context, return_attention_scores=False, training=False):
+    def compute_output_spec(
+        self, x: Tensor, context: RelativeContext, return_attention_scores: bool = False, **options: Options
+    ) -> Any:
         outputs = keras.tree.map_structure(lambda stream: keras.KerasTensor(stream.shape, self.compute_dtype), x)
         if not return_attention_scores:
             return outputs

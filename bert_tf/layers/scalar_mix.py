@@ -1,9 +1,12 @@
 """A learned mix of the outputs of a model's layers."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from bert_tf.backend import Layer
+from bert_tf.types import Options, Tensor
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -30,24 +33,21 @@ class ScalarMix(Layer):
     Source: allenai/bilm-tf `elmo.py`, `weight_layers`.
     """
 
-    def __init__(self, num_layers, normalizes=False, **kwargs):
+    def __init__(self, num_layers: int, normalizes: bool = False, **kwargs: Options) -> None:
         super().__init__(**kwargs)
         self.num_layers, self.normalizes = num_layers, normalizes
 
-    def build(self, shapes=None):
+    def build(self, shapes: Any = None) -> None:
         self.weight = self.add_weight(shape=(self.num_layers,), initializer="zeros", name="weight")
         self.gamma = self.add_weight(shape=(), initializer="ones", name="gamma")
 
-    def call(self, hidden_states, padding_mask=None):
+    def call(self, hidden_states: list[Tensor], padding_mask: Tensor = None) -> Tensor:
         states = [ops.cast(x, self.compute_dtype) for x in hidden_states]
         if self.normalizes:
             states = [_normalized(x, padding_mask) for x in states]
         shares = ops.cast(ops.softmax(ops.cast(self.weight, "float32")), self.compute_dtype)
         mixed = sum(shares[j] * x for j, x in enumerate(states))
         return ops.cast(self.gamma, self.compute_dtype) * mixed
-
-    def compute_output_spec(self, hidden_states, padding_mask=None):
-        return keras.KerasTensor(hidden_states[0].shape, dtype=self.compute_dtype)
 
 
 def _normalized(x, padding_mask):

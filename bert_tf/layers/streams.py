@@ -6,7 +6,9 @@ import keras
 from keras import ops
 
 from bert_tf.backend import Dropout, Layer, RandomNormal
-from bert_tf.layers.gather import gather_positions
+from bert_tf.layers.block_settings import Initializer
+from bert_tf.layers.parts import gather_positions
+from bert_tf.types import Options, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -35,13 +37,15 @@ class StreamEmbeddings(Layer):
         StreamEmbeddings(30, 8, dropout=0.1, initializer_range=0.02)(np.zeros((2, 5), "int32"))  # [2, 5, 8]
     """
 
-    def __init__(self, vocabulary_size, size, dropout, initializer_range, **kwargs):
+    def __init__(
+        self, vocabulary_size: int, size: int, dropout: float, initializer_range: Initializer, **kwargs: Options
+    ) -> None:
         super().__init__(**kwargs)
         self.vocabulary_size, self.size, self.initializer_range = vocabulary_size, size, initializer_range
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.query_dropout = Dropout(dropout, dtype=self.dtype_policy, name="query_dropout")
 
-    def build(self, token_ids_shape):
+    def build(self, token_ids_shape: Shape) -> None:
         def weight(name, *shape):
             # Not cast as a whole under mixed precision, as in `Embeddings`.
             initializer = RandomNormal(stddev=self.initializer_range)
@@ -50,16 +54,13 @@ class StreamEmbeddings(Layer):
         self.token_table = weight("token_embeddings", self.vocabulary_size, self.size)
         self.query_vector = weight("query_vector", 1, 1, self.size)
 
-    def call(self, token_ids, queries=False, training=False):
+    def call(self, token_ids: Tensor, queries: bool = False, training: bool = False) -> Tensor:
         if not queries:
             x = ops.cast(ops.take(self.token_table, token_ids, axis=0), self.compute_dtype)
             return self.dropout(x, training=training)
         batch, count = ops.shape(token_ids)
         x = ops.broadcast_to(ops.cast(self.query_vector, self.compute_dtype), (batch, count, self.size))
         return self.query_dropout(x, training=training)
-
-    def compute_output_spec(self, token_ids, queries=False, training=False):
-        return keras.KerasTensor((*token_ids.shape, self.size), dtype=self.compute_dtype)
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -93,8 +94,14 @@ class StreamMask(Layer):
     """
 
     def call(
-        self, token_ids, padding_mask=None, sequence_ids=None, memory=None, permutation_order=None, query_positions=None
-    ):
+        self,
+        token_ids: Tensor,
+        padding_mask: Tensor = None,
+        sequence_ids: Tensor = None,
+        memory: Tensor = None,
+        permutation_order: Tensor = None,
+        query_positions: Tensor = None,
+    ) -> Tensor:
         parts = []
         if padding_mask is not None:
             parts.append(ops.cast(padding_mask, "bool")[:, None, :])
@@ -112,9 +119,6 @@ class StreamMask(Layer):
             remembered = ops.ones((batch, queries, ops.shape(memory)[2]), dtype="bool")
             allowed = ops.concatenate([remembered, allowed], axis=2)
         return allowed[:, None]
-
-    def compute_output_spec(self, token_ids, *args, **kwargs):
-        return keras.KerasTensor((token_ids.shape[0], 1, None, None), dtype="bool")
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -138,7 +142,9 @@ class SegmentsDiffer(Layer):
         SegmentsDiffer()(segments, segment_ids=segments)[0, 0]  # [[False, True], [True, False]]
     """
 
-    def call(self, token_ids, segment_ids=None, memory=None, query_positions=None):
+    def call(
+        self, token_ids: Tensor, segment_ids: Tensor = None, memory: Tensor = None, query_positions: Tensor = None
+    ) -> Tensor:
         if segment_ids is None:
             return ops.zeros((1, 1, 1, 1), dtype="bool")
         keys = segment_ids
@@ -147,9 +153,6 @@ class SegmentsDiffer(Layer):
             keys = ops.concatenate([ops.zeros((batch, size), dtype=keys.dtype), keys], axis=1)
         queries = _at(segment_ids, query_positions)
         return ops.not_equal(queries[:, :, None], keys[:, None, :])[:, None]
-
-    def compute_output_spec(self, token_ids, *args, **kwargs):
-        return keras.KerasTensor((token_ids.shape[0], 1, None, None), dtype="bool")
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -174,20 +177,16 @@ class SegmentMemory(Layer):
         SegmentMemory(length=4)([np.ones((2, 3, 8), "float32")] * 2)  # [2, 2, 3, 8]
     """
 
-    def __init__(self, length, reuse_length=None, **kwargs):
+    def __init__(self, length: int, reuse_length: int | None = None, **kwargs: Options) -> None:
         super().__init__(**kwargs)
         self.length, self.reuse_length = length, reuse_length
 
-    def call(self, hidden_states, memory=None):
+    def call(self, hidden_states: list[Tensor], memory: Tensor = None) -> Tensor:
         new = ops.stack([states[:, : self.reuse_length] for states in hidden_states], axis=1)
         new = ops.cast(new, self.compute_dtype)
         if memory is not None:
             new = ops.concatenate([memory, new], axis=2)
         return ops.stop_gradient(new[:, :, -self.length :])
-
-    def compute_output_spec(self, hidden_states, memory=None):
-        batch, _, size = hidden_states[0].shape
-        return keras.KerasTensor((batch, len(hidden_states), None, size), dtype=self.compute_dtype)
 
 
 def _at(values, positions):

@@ -11,9 +11,9 @@ from bert_tf.errors import ConfigError
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.attention import Attention, results
 from bert_tf.layers.block_settings import BlockSettings
-from bert_tf.layers.dense import dense
-from bert_tf.layers.gather import gather_positions
 from bert_tf.layers.internals import note
+from bert_tf.layers.parts import dense, gather_positions
+from bert_tf.types import Options, Settings, Shape, Tensor
 
 
 class BlockContext(NamedTuple):
@@ -95,7 +95,7 @@ class TransformerBlock(Layer):
         t5(np.ones((1, 5, 8), "float32"), BlockContext(memory=np.ones((1, 7, 8), "float32")))  # [1, 5, 8]
     """
 
-    def __init__(self, settings, **kwargs):
+    def __init__(self, settings: BlockSettings, **kwargs: Options) -> None:
         super().__init__(**kwargs)
         if settings.norm.position not in ("post", "pre"):
             raise ConfigError(f"the normalizations are {settings.norm.position!r}; give 'post' or 'pre'")
@@ -109,24 +109,25 @@ class TransformerBlock(Layer):
         self.cross_attention_dropout = dropout(settings.attention.output_dropout, "cross_attention_output_dropout")
         self.inner_dropout = dropout(settings.feed_forward.inner_dropout, "inner_dropout")
         self.output_dropout = dropout(settings.feed_forward.output_dropout, "output_dropout")
-        self.attention = self.attention_layer_norm = None
-        self.cross_attention = self.cross_attention_layer_norm = None
-        self.intermediate = self.gate = self.output_dense = self.output_layer_norm = None
+        missing: Any = None
+        self.attention = self.attention_layer_norm = missing
+        self.cross_attention = self.cross_attention_layer_norm = missing
+        self.intermediate = self.gate = self.output_dense = self.output_layer_norm = missing
 
-    def share_attention(self, block):
+    def share_attention(self, block: "TransformerBlock") -> None:
         """Uses the attention of another, built block, with its normalization. Call it before building."""
         self.shares = True
         self.attention = block.attention
         self.attention_layer_norm = block.attention_layer_norm
 
-    def share_feed_forward(self, block):
+    def share_feed_forward(self, block: "TransformerBlock") -> None:
         """Uses the feed-forward network of another, built block, with its normalization. As above."""
         self.shares = True
         self.intermediate, self.gate = block.intermediate, block.gate
         self.output_dense = block.output_dense
         self.output_layer_norm = block.output_layer_norm
 
-    def build(self, x_shape):
+    def build(self, x_shape: Shape) -> None:
         size, attention = x_shape[-1], self.settings.attention
         if self.attention is None:
             self.attention = self._attention(size, attention, "attention")
@@ -167,7 +168,9 @@ class TransformerBlock(Layer):
         layer.build((None, None, size))
         return layer
 
-    def call(self, x, context=None, return_attention_scores=False, training=False):
+    def call(
+        self, x: Tensor, context: Any = None, return_attention_scores: bool = False, training: bool = False
+    ) -> Any:
         context = context or BlockContext()
         # Gradient checkpointing passes gradients to the arguments of `compute` alone, not to what it reads beside them.
         read = {name: getattr(context, name) for name in ("bias", "memory")}
@@ -242,7 +245,9 @@ class TransformerBlock(Layer):
     def _after(self, layer_norm, x):
         return layer_norm(x) if self.settings.norm.position == "post" and layer_norm is not None else x
 
-    def compute_output_spec(self, x, context=None, return_attention_scores=False, training=False):
+    def compute_output_spec(
+        self, x: Tensor, context: BlockContext | None = None, return_attention_scores: bool = False, **options: Options
+    ) -> Any:
         context, attention = context or BlockContext(), self.settings.attention
         cache, positions = context.cache, context.positions
         everywhere = attention.packed or context.rotation is not None or cache is not None
@@ -255,7 +260,7 @@ class TransformerBlock(Layer):
             None if cache is None else tuple(keras.KerasTensor(c.shape, dtype=c.dtype) for c in cache),
         )
 
-    def get_config(self):
+    def get_config(self) -> Settings:
         if self.shares:
             raise ConfigError(
                 f"'{self.name}' shares weights with another layer, which a copy of it alone would not; copy the model "
@@ -264,7 +269,7 @@ class TransformerBlock(Layer):
         return {**super().get_config(), "settings": dataclasses.asdict(self.settings)}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: Settings) -> Any:
         return cls(**config | {"settings": BlockSettings.from_dict(config["settings"])})
 
 

@@ -10,10 +10,10 @@ __getattr__, __dir__, __all__ = lazy_names(__name__, {
     "config_map": ["REQUIRED", "ConfigMap"],
     "decoder": ["DECODER_INPUTS", "Decoder"],
     "encoder": ["ENCODER_INPUTS", "Encoder", "encoder_inputs"],
-    "encoder_config": ["EncoderConfig", "ModelConfig"],
+    "model_config": ["StackConfig", "ModelConfig"],
     "encoder_decoder": ["ENCODER_DECODER_INPUTS", "EncoderDecoder"],
     "families": [
-        "FAMILIES", "PRESETS", "build_config", "build_encoder", "describe", "family_of", "preset", "register_family",
+        "FAMILIES", "PRESETS", "build_config", "build_backbone", "describe", "family_of", "preset", "register_family",
     ],
     "family": ["Family", "Maps", "Preset"],
     "lora": ["enable_lora", "merge_lora"],

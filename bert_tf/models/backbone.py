@@ -1,12 +1,16 @@
 """The base of every model: named inputs and outputs, and the configuration that it is built from."""
 
+from typing import Any
+
 import keras
 import numpy as np
 
 from bert_tf.backend import SeededByName
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.layers.embeddings import check_length
 from bert_tf.models.families import FAMILIES
+from bert_tf.types import Config, Model, Names, Options, Policy, Settings, StrPath, Tensor, Tensors
 
 
 class Backbone(keras.Model, metaclass=SeededByName):
@@ -44,12 +48,21 @@ class Backbone(keras.Model, metaclass=SeededByName):
         model({"token_ids": np.array([[5, 6, 7]])})["sequence_output"]  # [1, 3, 16]
     """
 
-    config_class = None
+    config_class: Any = None
     #: "encoder" or "decoder": what objectives ask for. The same as in the family's record.
-    structure = None
+    structure: Any = None
 
-    def __init__(self, config, inputs, outputs, dtype, name, trainable=True, **arguments):
+    def __init__(
+        self,
+        config: Config,
+        inputs: Tensors,
+        outputs: Tensors,
+        dtype: Policy,
+        name: str | None = None,
+        **arguments: Options,
+    ) -> None:
         name = name or next((family.name for family in FAMILIES.values() if family.config is type(config)), None)
+        trainable = arguments.pop("trainable", True)
         super().__init__(inputs=inputs, outputs=outputs, name=name, trainable=trainable)
         self.dtype_policy = dtype
         self.config = config
@@ -61,18 +74,27 @@ class Backbone(keras.Model, metaclass=SeededByName):
             setattr(self, key, value)
 
     @property
-    def prefix(self):
+    def prefix(self) -> bool:
         """Whether it is a decoder that was trained with a prefix, whose tokens see each other in both directions."""
         return getattr(self.config, "prefix", False)
 
-    def __call__(self, inputs, *args, **kwargs):
+    @property
+    def longest(self) -> int | None:
+        """The longest sequence that it takes without `position_ids`; None for no limit."""
+        return None
+
+    def select(self, features: Tensors) -> Tensors:
+        """The features of a batch, a dict, that this model reads."""
+        return {key: features[key] for key in self._input_shapes if key in features}
+
+    def __call__(self, inputs: Any, *args: Options, **kwargs: Options) -> Any:
         return super().__call__(self.standardize_inputs(inputs), *args, **kwargs)
 
-    def call(self, inputs, training=None, mask=None):
+    def call(self, inputs: Any, training: bool | None = None, mask: Tensor = None) -> Any:
         # `stateless_call`, and with it `predict` on JAX, comes here directly.
         return super().call(self.standardize_inputs(inputs), training=training, mask=mask)
 
-    def standardize_inputs(self, inputs):
+    def standardize_inputs(self, inputs: Any) -> Tensors:
         """The inputs as tensors, each by name, with None for the absent ones: as a functional model wants them."""
         required = " and ".join(f"'{key}'" for key in self._required)
         if not isinstance(inputs, dict):
@@ -90,14 +112,18 @@ class Backbone(keras.Model, metaclass=SeededByName):
             if len(value.shape) != len(shape):
                 raise DataError(f"'{key}' must have {len(shape)} dimensions, {shape}, got {tuple(value.shape)}")
         _check_lengths(inputs)
+        if self.longest is not None and inputs.get("position_ids") is None:
+            check_length(inputs["token_ids"].shape[1], self.longest)
         return {key: inputs.get(key) for key in self._input_shapes}
 
-    def compute_output_spec(self, inputs, training=None, mask=None):
+    def compute_output_spec(self, inputs: Any, training: bool | None = None, mask: Tensor = None) -> Any:
         # In a larger functional model: stock Keras reads the shape of absent inputs too.
         given = inputs[self._required[0]]
         return super().compute_output_spec({key: given if value is None else value for key, value in inputs.items()})
 
-    def export(self, filepath, format="tf_saved_model", verbose=None, input_signature=None, **kwargs):
+    def export(
+        self, filepath: StrPath, format: str = "tf_saved_model", *, input_signature: Any = None, **kwargs: Options
+    ) -> None:
         """Keras's `export`; by default the exported model takes what tells one text from another, and no more.
 
         That are token ids, padding mask and, where the model reads them, segment ids. Each input that a signature names
@@ -124,13 +150,13 @@ class Backbone(keras.Model, metaclass=SeededByName):
             input_signature = [
                 {name: keras.InputSpec(x.dtype, x.shape, name=name) for name, x in inputs.items()}
             ]  # fmt: skip
-        return super().export(filepath, format, verbose, input_signature, **kwargs)
+        return super().export(filepath, format, input_signature=input_signature, **kwargs)
 
-    def backbones(self):
+    def backbones(self) -> dict[str, Model]:
         """The models inside by the prefix of their variables' paths, as `PretrainingModel.backbones`: itself."""
         return {"": self}
 
-    def get_config(self):
+    def get_config(self) -> Settings:
         return {
             "config": to_dict(self.config),
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
@@ -140,7 +166,7 @@ class Backbone(keras.Model, metaclass=SeededByName):
         }
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
+    def from_config(cls, config: Settings, custom_objects: Options = None) -> Any:
         return cls(**{**config, "config": build(cls.config_class, config["config"])})
 
 
@@ -175,12 +201,25 @@ def _check_lengths(inputs):
             )
 
 
-def policy(dtype):
+def policy(dtype: Policy) -> keras.DTypePolicy:
     """The dtype policy that a constructor's `dtype` names; None for the global one."""
     return keras.dtype_policies.get(dtype or keras.config.dtype_policy())
 
 
-def as_tensor(value):
+def symbolic_inputs(names: Names) -> Tensors:
+    """The symbolic inputs of these names: [B, S] each, all but token ids optional."""
+    return {
+        name: keras.Input(
+            shape=(None,),
+            dtype="bool" if name.endswith("_mask") else "int32",
+            optional=not name.endswith("token_ids"),
+            name=name,
+        )
+        for name in names
+    }
+
+
+def as_tensor(value: Any) -> Tensor:
     """A list or array as a tensor, whole numbers as int32; all else as it is."""
     if not isinstance(value, (list, tuple, np.ndarray)):
         return value

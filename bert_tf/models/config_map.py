@@ -5,10 +5,12 @@ key is an error: it may be the one that changes the numbers.
 """
 
 import dataclasses
+from typing import Any
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
+from bert_tf.types import Config, Function, Names, Settings
 
 #: Stands for the default of a key that must be there.
 REQUIRED = object()
@@ -45,7 +47,7 @@ _HF_IGNORED = {
     "use_bfloat16", "use_cache",
 }  # fmt: skip
 #: What the Hugging Face configuration of an encoder says where it says it: `ConfigMap.checked` of encoders.
-HF_ENCODER = {
+HF_ENCODER: Settings = {
     "add_cross_attention": (False,),
     "cross_attention_hidden_size": (None,),
     "is_decoder": (False,),
@@ -87,22 +89,22 @@ class ConfigMap:
         config_map.read({"dim": 768, "causal": False}, "config.json")  # {"hidden_size": 768}
     """
 
-    fields: dict
-    activations: dict = dataclasses.field(default_factory=lambda: HF_ACTIVATIONS)
-    fixed: dict = dataclasses.field(default_factory=dict)
-    checked: dict = dataclasses.field(default_factory=dict)
-    ignored: tuple = ()
-    assumed: dict = dataclasses.field(default_factory=dict)
-    derived: tuple | None = None
+    fields: dict[Any, Any]
+    activations: dict[str, str] = dataclasses.field(default_factory=lambda: HF_ACTIVATIONS)
+    fixed: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    checked: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+    assumed: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    derived: tuple[Function, Function] | None = None
     model_type: str = ""
-    other_model_types: tuple = ()
-    architectures: dict = dataclasses.field(default_factory=dict)
-    other_architectures: tuple = ()
+    other_model_types: tuple[str, ...] = ()
+    architectures: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    other_architectures: tuple[str, ...] = ()
     file: str = "config.json"
-    token_ids: dict = dataclasses.field(default_factory=lambda: {"pad_token_id": "pad_id"})
-    head_activations: dict = dataclasses.field(default_factory=dict)
+    token_ids: dict[Any, Any] = dataclasses.field(default_factory=lambda: {"pad_token_id": "pad_id"})
+    head_activations: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
-    def read(self, keys, where):
+    def read(self, keys: Settings, where: str) -> Settings:
         """Our fields, a dict, from their configuration.
 
         Args:
@@ -141,7 +143,7 @@ class ConfigMap:
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from None
 
-    def write(self, config):
+    def write(self, config: Config) -> Settings:
         """Their configuration, a dict, of a configuration.
 
         Raises:
@@ -163,7 +165,7 @@ class ConfigMap:
             keys[key] = value
         return keys | self.derived[1](config) if self.derived else keys
 
-    def check_activation(self, activation, parts):
+    def check_activation(self, activation: str | None, parts: Names) -> None:
         """Refuses our activation of a model with these parts beside the encoder, where their code has another in one.
 
         Raises:
@@ -182,12 +184,12 @@ class ConfigMap:
         names = names if isinstance(names, list) else []
         return next((parts for parts, name in self.architectures.items() if name in names), ())
 
-    def architecture(self, parts):
+    def architecture(self, parts: Names) -> str:
         """The name of their class for a model with these parts beside the encoder."""
         return next(name for needed, name in self.architectures.items() if set(needed) <= set(parts))
 
 
-def number(keys, key, default, allowed=int):
+def number(keys: Settings, key: str, default: Any, allowed: Any = int) -> Any:
     """`keys[key]` (or the default), for the functions in `ConfigMap.derived`.
 
     Raises:

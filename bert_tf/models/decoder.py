@@ -1,22 +1,22 @@
 """What every decoder has: six named inputs, a cache for generation, and what tasks and objectives ask of it."""
 
-import keras
+from typing import Any
+
 from keras import ops
 
-from bert_tf.layers import AttentionMask, Embeddings, LastToken
-from bert_tf.layers.embeddings import check_length
+from bert_tf.layers import AttentionMask, LastToken
 from bert_tf.layers.heads import last_positions
-from bert_tf.models.backbone import Backbone, as_tensor, policy
-from bert_tf.models.encoder import encoder_inputs
-from bert_tf.models.stack import ContextLayers, Stack, block_settings, transformer_blocks
+from bert_tf.models.backbone import Backbone, as_tensor, symbolic_inputs
+from bert_tf.models.stack import ContextLayers, Stack, StackModel, block_settings, token_embeddings, transformer_blocks
 from bert_tf.models.token_output import TokenOutput
+from bert_tf.types import Config, Function, Options, Policy, Tensor, Tensors
 
 #: The features a decoder reads; all but the first may be left out. Tasks hand over `segment_ids` to every backbone;
 #: decoders have no segments and do not read them.
 DECODER_INPUTS = ("token_ids", "segment_ids", "padding_mask", "sequence_ids", "position_ids", "prefix_mask")
 
 
-class Decoder(TokenOutput, Backbone):
+class Decoder(TokenOutput, StackModel, Backbone):
     """The base of a causal language model: a `Backbone` in which each token sees itself and the tokens before it.
 
     A family says with `make_stack` what it consists of, and with `make_output` whether it has an output layer of its own.
@@ -60,95 +60,26 @@ class Decoder(TokenOutput, Backbone):
     structure = "decoder"
 
     @staticmethod
-    def make_stack(config, dtype):
-        """The `Stack` of a configuration; a family defines it."""
-        raise NotImplementedError("a Decoder must define make_stack(config, dtype)")
+    def make_pooler(config: Config, dtype: Policy) -> Function:
+        last = LastToken(config.skipped_id, dtype=dtype, name="last_token")
+        return lambda x, inputs: last(x, inputs["padding_mask"], inputs["token_ids"])
 
     @staticmethod
-    def make_output(config, dtype):
-        """The `OutputLayer` of a configuration; None for the token table."""
-        return None
+    def make_inputs(config: Config, dtype: Policy, **arguments: Options) -> Tensors:
+        return symbolic_inputs(DECODER_INPUTS)
 
-    def __init__(
-        self,
-        config,
-        pooler=True,
-        output_hidden_states=False,
-        output_attention_scores=False,
-        dtype=None,
-        name=None,
-        **arguments,
-    ):
-        # === Layers ===
-        dtype = policy(dtype)
-        stack, output = self.make_stack(config, dtype), self.make_output(config, dtype)
-        last = LastToken(config.skipped_id, dtype=dtype, name="last_token")
+    def __init__(self, config: Config, **options: Options) -> None:
+        super().__init__(config, **options)
+        self.add_output()
 
-        # === Functional model ===
-        inputs = decoder_inputs()
-        found = stack(inputs, return_attention_scores=output_attention_scores)
-        outputs = {"sequence_output": found.last}
-        if pooler:
-            read = {name: inputs[name] for name in ("padding_mask", "token_ids")}
-            outputs["pooled_output"] = last(found.last, **read)
-        if output_hidden_states:
-            outputs["hidden_states"] = found.hidden_states
-        if output_attention_scores:
-            outputs["attention_scores"] = found.attention_scores
+    def pooler_positions(self, inputs: Tensors) -> Tensor:
+        mask = self.get_layer("last_token").mask(inputs["padding_mask"], inputs["token_ids"])
+        return last_positions(ops.ones_like(inputs["token_ids"]) if mask is None else mask)
 
-        # === Configuration ===
-        super().__init__(
-            config,
-            inputs,
-            outputs,
-            dtype=dtype,
-            name=name,
-            pooler=pooler,
-            output_hidden_states=output_hidden_states,
-            output_attention_scores=output_attention_scores,
-            **arguments,
-        )
-        self._stack = stack  # not a Keras layer, which would be counted a second time
-        self._is_read = last.mask
-        if output is not None:
-            self.output_layer = output
+    def _pool_first(self, x):
+        return x[:, 0]
 
-    def standardize_inputs(self, inputs):
-        inputs = super().standardize_inputs(inputs)
-        if inputs.get("position_ids") is None:
-            check_length(inputs["token_ids"].shape[1], self.config.max_positions)
-        return inputs
-
-    def blocks(self):
-        """The transformer layers, bottom first."""
-        return list(self._stack.blocks)
-
-    @property
-    def embedding_table(self):
-        """The token table, a variable [V, H], to which the output layer is tied."""
-        return self._stack.embeddings.token_table
-
-    def outputs_at(self, inputs, positions, training=False):
-        """The outputs at some positions only, as heads read them; the last layer is evaluated only there.
-
-        Args:
-            inputs: dict of the decoder's inputs.
-            positions: int32 [B, P], each in 0..S-1; P may be 0.
-            training: whether dropout is active.
-
-        Returns:
-            dict: `sequence_output` float [B, P, H], the vectors at these positions; `pooled_output` [B, H] where
-            the decoder has a pooler.
-        """
-        inputs, positions = self.standardize_inputs(inputs), as_tensor(positions)
-        if not self.pooler:
-            return {"sequence_output": self._stack(inputs, positions, training=training).last}
-        mask = self._is_read(inputs["padding_mask"], inputs["token_ids"])
-        last = last_positions(ops.ones_like(inputs["token_ids"]) if mask is None else mask)
-        x = self._stack(inputs, ops.concatenate([last, positions], axis=1), training=training).last
-        return {"sequence_output": x[:, 1:], "pooled_output": x[:, 0]}
-
-    def empty_cache(self, batch, length):
+    def empty_cache(self, batch: Tensor, length: int) -> list[Tensor]:
         """A cache for `decode`: a pair (keys, values) for each layer, each zeros [batch, h, length, d].
 
         h is the number of the heads of keys and values.
@@ -159,7 +90,14 @@ class Decoder(TokenOutput, Backbone):
         """
         return self._stack.empty_cache(batch, length)
 
-    def decode(self, token_ids, cache, cache_position, padding_mask=None, position_ids=None):
+    def decode(
+        self,
+        token_ids: Tensor,
+        cache: list[Tensor],
+        cache_position: Tensor,
+        padding_mask: Tensor = None,
+        position_ids: Tensor = None,
+    ) -> tuple[Tensor, list[Tensor]]:
         """Computes the next tokens of texts whose earlier tokens are in a cache; without dropout.
 
         The prompts of a batch end in the same column: shorter ones are padded on the left, with False in
@@ -192,7 +130,9 @@ class Decoder(TokenOutput, Backbone):
         return found.last, found.cache
 
 
-def decoder_stack(config, dtype, settings=None, final_norm=None, position_initializer_range=None):
+def decoder_stack(
+    config: Config, dtype: Policy, settings: Any = None, final_norm: Any = None, **embeddings: Options
+) -> Stack:
     """The `Stack` of GPT-1, or of a family that differs from it in these arguments.
 
     Args:
@@ -200,32 +140,11 @@ def decoder_stack(config, dtype, settings=None, final_norm=None, position_initia
         dtype: the dtype policy.
         settings: the `BlockSettings` of all blocks; None for BERT's.
         final_norm: see `Stack`.
-        position_initializer_range: see `Embeddings`.
+        embeddings: of `Embeddings`, such as `position_initializer_range`.
     """
     return Stack(
-        embeddings=decoder_embeddings(config, config.hidden_size, dtype, position_initializer_range),
+        embeddings=token_embeddings(config, dtype, max_positions=config.max_positions, **embeddings),
         blocks=transformer_blocks(settings or block_settings(config), config.num_layers, dtype),
         contexts=ContextLayers(AttentionMask(causal=True, dtype=dtype, name="attention_mask")),
         final_norm=final_norm,
     )
-
-
-def decoder_embeddings(config, size, dtype, position_initializer_range=None):
-    """GPT's embeddings of `size`: tokens and learned positions, without a normalization."""
-    return Embeddings(
-        vocabulary_size=config.vocabulary_size,
-        size=size,
-        max_positions=config.max_positions,
-        num_segments=0,
-        dropout=config.dropout,
-        initializer_range=config.initializer_range,
-        position_initializer_range=position_initializer_range,
-        dtype=dtype,
-        name="embeddings",
-    )
-
-
-def decoder_inputs():
-    """The symbolic inputs of a decoder: [B, S] each, all but `token_ids` optional."""
-    prefix_mask = keras.Input(shape=(None,), dtype="bool", optional=True, name="prefix_mask")
-    return encoder_inputs() | {"prefix_mask": prefix_mask}

@@ -3,9 +3,9 @@
 import keras
 
 from bert_tf.layers import MaskedLMHead
-from bert_tf.layers.embeddings import check_length
-from bert_tf.layers.gather import gather_positions
-from bert_tf.models.backbone import Backbone, as_tensor
+from bert_tf.layers.parts import gather_positions
+from bert_tf.models.backbone import Backbone, as_tensor, symbolic_inputs
+from bert_tf.types import Options, Tensor, Tensors
 
 #: The features an encoder reads; all but the first may be left out.
 ENCODER_INPUTS = ("token_ids", "segment_ids", "padding_mask", "sequence_ids", "position_ids")
@@ -23,10 +23,9 @@ class Encoder(Backbone):
     Args:
         config: an instance of `config_class`.
         inputs, outputs, dtype, name, arguments: see `Backbone`.
-        longest: sequences above it are refused where there are no `position_ids`; None for no limit.
 
     Raises:
-        ConfigError: when called: sequences above `longest`.
+        ConfigError: when called: sequences above `longest` without `position_ids`.
         DataError: when called: see `Backbone`.
 
     Example:
@@ -44,17 +43,7 @@ class Encoder(Backbone):
 
     structure = "encoder"
 
-    def __init__(self, config, inputs, outputs, dtype, name, longest=None, **arguments):
-        super().__init__(config, inputs, outputs, dtype, name, **arguments)
-        self._longest = longest
-
-    def standardize_inputs(self, inputs):
-        inputs = super().standardize_inputs(inputs)
-        if self._longest is not None and inputs.get("position_ids") is None:
-            check_length(inputs["token_ids"].shape[1], self._longest)
-        return inputs
-
-    def outputs_at(self, inputs, positions, training=False):
+    def outputs_at(self, inputs: Tensors, positions: Tensor, training: bool = False) -> Tensors:
         """The outputs at some positions only, as heads read them.
 
         Args:
@@ -70,7 +59,7 @@ class Encoder(Backbone):
         here = {"sequence_output": gather_positions(outputs["sequence_output"], as_tensor(positions))}
         return here | {name: outputs[name] for name in ("pooled_output",) if name in outputs}
 
-    def blocks(self):
+    def blocks(self) -> list[keras.Layer]:
         """The layers between embeddings and output, bottom first: list of Keras layers, of any length.
 
         A layer that is in the list several times shares its weights. Empty for an encoder that does not say.
@@ -78,16 +67,16 @@ class Encoder(Backbone):
         return []
 
     @property
-    def shared_embeddings(self):
+    def shared_embeddings(self) -> keras.Layer | None:
         """The `Embeddings` layer, with a position table, that a generator can share; None for no such layer."""
         return None
 
     @property
-    def embedding_table(self):
+    def embedding_table(self) -> Tensor:
         """The token table, a variable [V, E], to which an output layer is tied: of the layer "embeddings"."""
         return self.get_layer("embeddings").token_table
 
-    def make_masked_lm_head(self, name="masked_lm_head", **settings):
+    def make_masked_lm_head(self, name: str = "masked_lm_head", **settings: Options) -> keras.Layer:
         """A new `MaskedLMHead` over this encoder's vocabulary, built.
 
         It has the encoder's activation and epsilon; families with another head give `settings`.
@@ -110,11 +99,6 @@ class Encoder(Backbone):
         return head
 
 
-def encoder_inputs():
+def encoder_inputs() -> Tensors:
     """The symbolic inputs of an encoder: [B, S] each, all but `token_ids` optional."""
-    return {
-        name: keras.Input(
-            shape=(None,), dtype="bool" if name == "padding_mask" else "int32", optional=name != "token_ids", name=name
-        )
-        for name in ENCODER_INPUTS
-    }
+    return symbolic_inputs(ENCODER_INPUTS)

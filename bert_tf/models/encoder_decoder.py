@@ -1,12 +1,15 @@
 """What every encoder-decoder has: two texts by name, and a cache for generation."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models.backbone import Backbone, as_tensor, policy
-from bert_tf.models.stack import Memory
+from bert_tf.models.backbone import Backbone, as_tensor, policy, symbolic_inputs
+from bert_tf.models.stack import Memory, Stack
 from bert_tf.models.token_output import TokenOutput
+from bert_tf.types import Config, Options, Policy, Tensor, Tensors
 
 #: The features an encoder-decoder reads; the two `token_ids` are required. Tasks hand over `segment_ids` to every
 #: backbone; encoder-decoders have no segments and do not read them.
@@ -57,16 +60,18 @@ class EncoderDecoder(TokenOutput, Backbone):
     structure = "encoder_decoder"
 
     @staticmethod
-    def make_stacks(config, dtype):
+    def make_stacks(config: Config, dtype: Policy) -> tuple[Stack, Stack]:
         """The `Stack`s of encoder and decoder, which share their embeddings; a family defines it."""
         raise NotImplementedError("an EncoderDecoder must define make_stacks(config, dtype)")
 
-    @staticmethod
-    def make_output(config, dtype):
-        """The `OutputLayer` of a configuration; None for the token table."""
-        return None
-
-    def __init__(self, config, pooler=False, output_hidden_states=False, dtype=None, name=None, **arguments):
+    def __init__(
+        self,
+        config: Config,
+        pooler: bool = False,
+        output_hidden_states: bool = False,
+        dtype: Policy = None,
+        **options: Options,
+    ) -> None:
         if pooler:
             raise ConfigError(
                 f"{type(self).__name__} is an encoder-decoder, which has no pooler; set task.kind=text_to_text to "
@@ -74,10 +79,10 @@ class EncoderDecoder(TokenOutput, Backbone):
             )
         # === Layers ===
         dtype = policy(dtype)
-        (encoder, decoder), output = self.make_stacks(config, dtype), self.make_output(config, dtype)
+        encoder, decoder = self.make_stacks(config, dtype)
 
         # === Functional model ===
-        inputs = encoder_decoder_inputs()
+        inputs = symbolic_inputs(ENCODER_DECODER_INPUTS)
         encoded = encoder(inputs)
         of_decoder = {key.removeprefix("decoder_"): inputs[key] for key in inputs if key.startswith("decoder_")}
         memory = Memory(encoded.last, inputs["padding_mask"], inputs["sequence_ids"])
@@ -87,42 +92,46 @@ class EncoderDecoder(TokenOutput, Backbone):
             outputs |= {"hidden_states": decoded.hidden_states, "encoder_hidden_states": encoded.hidden_states}
 
         # === Configuration ===
-        super().__init__(
-            config, inputs, outputs, dtype=dtype, name=name, output_hidden_states=output_hidden_states, **arguments
-        )
+        super().__init__(config, inputs, outputs, dtype, output_hidden_states=output_hidden_states, **options)
         self._encoder, self._decoder = encoder, decoder  # not Keras layers, which would be counted a second time
-        if output is not None:
-            self.output_layer = output
+        self.add_output()
 
-    def standardize_inputs(self, inputs):
+    def standardize_inputs(self, inputs: Any) -> Tensors:
         inputs = super().standardize_inputs(inputs)
         given = [name for name in ("sequence_ids", "decoder_sequence_ids") if inputs[name] is not None]
         if len(given) == 1:
             raise DataError(f"there is '{given[0]}' alone; give 'sequence_ids' and 'decoder_sequence_ids', or neither")
         return inputs
 
-    def blocks(self):
+    def blocks(self) -> list[keras.Layer]:
         """The transformer layers of the encoder, bottom first, then those of the decoder."""
         return [*self._encoder.blocks, *self._decoder.blocks]
 
     @property
-    def embedding_table(self):
+    def embedding_table(self) -> Tensor:
         """The token table, a variable [V, H]."""
         return self._encoder.embeddings.token_table
 
-    def encode(self, token_ids, padding_mask=None):
+    def encode(self, token_ids: Tensor, padding_mask: Tensor = None) -> Tensor:
         """The encoder alone: int [B, S], bool [B, S] -> float [B, S, H]."""
         return self._encoder({"token_ids": as_tensor(token_ids), "padding_mask": as_tensor(padding_mask)}).last
 
-    def sources(self, encoder_output):
+    def sources(self, encoder_output: Tensor) -> list[Tensor]:
         """What every layer of the decoder needs of the encoder's output: a pair of float [B, h, S, d] each."""
         return [block.cross_attention.keys_and_values(encoder_output) for block in self._decoder.blocks]
 
-    def empty_cache(self, batch, length):
+    def empty_cache(self, batch: Tensor, length: int) -> list[Tensor]:
         """A cache for `decode`: a pair (keys, values) for each layer, each zeros [batch, h, length, d]."""
         return self._decoder.empty_cache(batch, length)
 
-    def decode(self, token_ids, cache, cache_position, sources, source_mask=None):
+    def decode(
+        self,
+        token_ids: Tensor,
+        cache: list[Tensor],
+        cache_position: Tensor,
+        sources: list[Tensor],
+        source_mask: Tensor = None,
+    ) -> tuple[Tensor, list[Tensor]]:
         """Computes the next tokens of texts whose earlier tokens are in a cache; without dropout.
 
         Args:
@@ -144,16 +153,3 @@ class EncoderDecoder(TokenOutput, Backbone):
             cache_position=cache_position,
         )
         return found.last, found.cache
-
-
-def encoder_decoder_inputs():
-    """The symbolic inputs of an encoder-decoder: [B, S] and [B, T], all but the two `token_ids` optional."""
-    return {
-        name: keras.Input(
-            shape=(None,),
-            dtype="bool" if name.endswith("padding_mask") else "int32",
-            optional=not name.endswith("token_ids"),
-            name=name,
-        )
-        for name in ENCODER_DECODER_INPUTS
-    }

@@ -1,10 +1,11 @@
-"""The list of families; from settings to a configuration, and from that to an encoder.
+"""The list of families; from settings to a configuration, and from that to a backbone.
 
 No Keras is imported before a model is built.
 """
 
 import dataclasses
 import inspect
+from typing import Any
 
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError
@@ -13,6 +14,7 @@ from bert_tf.models.bert.config import BERT, SPANBERT
 from bert_tf.models.distilbert.config import DISTILBERT
 from bert_tf.models.electra.config import ELECTRA
 from bert_tf.models.elmo.config import ELMO, TRANSFORMER_BILM
+from bert_tf.models.family import Family, Maps, Preset
 from bert_tf.models.gpt1.config import GPT1
 from bert_tf.models.gpt2.config import GPT2
 from bert_tf.models.lstm.config import BILSTM, LSTM_LM
@@ -25,15 +27,16 @@ from bert_tf.models.word_vectors.config import WORD_VECTORS
 from bert_tf.models.xlnet.config import XLNET
 from bert_tf.parsing import brief
 from bert_tf.registry import Registry
+from bert_tf.types import Config, Model, Options, Settings
 
 #: Name -> `Family`. Where Hugging Face's files have one `model_type` for several families and the caller does not
 #: say which is meant, it is the first.
-FAMILIES = Registry("family", "model.family")
+FAMILIES: Registry[Family] = Registry("family", "model.family")
 #: Published name -> `Preset`, of all families.
-PRESETS = {}
+PRESETS: dict[str, Preset] = {}
 
 
-def register_family(record):
+def register_family(record: Family) -> None:
     """Adds a family to those that configurations, checkpoints and runs may name.
 
     Args:
@@ -56,7 +59,7 @@ for _record in (
     register_family(_record)
 
 
-def family_of(config):
+def family_of(config: Config) -> Family:
     """The `Family` whose configuration this is.
 
     Raises:
@@ -70,12 +73,12 @@ def family_of(config):
     )
 
 
-def maps_of(format):
+def maps_of(format: str) -> dict[str, Maps]:
     """Name -> `Maps` of the families with published checkpoints in a format; see `Family.checkpoints`."""
     return {name: maps for name, record in FAMILIES.items() if (maps := record.maps(format))}
 
 
-def preset(name, **overrides):
+def preset(name: Any, **overrides: Options) -> Any:
     """The configuration of a published size.
 
     Args:
@@ -87,13 +90,13 @@ def preset(name, **overrides):
             wrong type.
 
     Example:
-        encoder = build_encoder(preset("bert_tiny", vocabulary_size=8000))
+        encoder = build_backbone(preset("bert_tiny", vocabulary_size=8000))
     """
     config = _preset(name, "there is no preset").config
     return build(type(config), overrides, where=name, base=config)
 
 
-def build_config(section, vocabulary_size=None, padding_id=None):
+def build_config(section: Settings, vocabulary_size: int | None = None, padding_id: int | None = None) -> Any:
     """The configuration that a `model:` section describes.
 
     Args:
@@ -130,7 +133,7 @@ def build_config(section, vocabulary_size=None, padding_id=None):
     return build(config_class, section, "model", base)
 
 
-def config_for_token_table(section, vocabulary_size, width, padding_id=None):
+def config_for_token_table(section: Settings, vocabulary_size: int, width: int, padding_id: int | None = None) -> Any:
     """The configuration of a new encoder above a token table: `build_config` with `embedding_size` from the table.
 
     Args:
@@ -151,28 +154,28 @@ def config_for_token_table(section, vocabulary_size, width, padding_id=None):
     return build_config(own | dict(section), vocabulary_size, padding_id)
 
 
-def config_class(section):
+def config_class(section: Settings) -> Any:
     """The class of the configuration that a `model:` section describes."""
     if section.get("preset") is not None:
         return type(_preset(section["preset"], "'model.preset' is").config)
-    return FAMILIES[section.get("family")].config
+    return FAMILIES[section["family"]].config
 
 
-def describe(config):
+def describe(config: Config) -> Settings:
     """The `model:` section that builds this configuration again, every value written out."""
     return {"family": family_of(config).name} | to_dict(config)
 
 
-def build_encoder(config, **arguments):
-    """The encoder of a configuration; `arguments` are the encoder's own, such as `pooler`.
+def build_backbone(config: Config, **arguments: Options) -> Model:
+    """The backbone of a configuration; `arguments` are those of its class, such as `pooler`.
 
     Example:
-        encoder = build_encoder(preset("bert_tiny"), pooler=False)
+        encoder = build_backbone(preset("bert_tiny"), pooler=False)
     """
     return family_of(config).model_class()(config, **arguments)
 
 
-def encoder_alone(config):
+def encoder_alone(config: Config) -> Any:
     """The configuration of an encoder-decoder's encoder without the decoder; any other configuration itself.
 
     Example:
@@ -182,17 +185,17 @@ def encoder_alone(config):
     return config if alone is None else alone(config)
 
 
-def arguments_of(config):
-    """The names of what `build_encoder` takes for this configuration, such as `output_hidden_states`; sorted."""
+def arguments_of(config: Config) -> list[str]:
+    """The names of what `build_backbone` takes for this configuration, such as `output_hidden_states`; sorted."""
     classes = [c for c in family_of(config).model_class().__mro__ if c.__module__.partition(".")[0] != "keras"]
-    taken = {name for c in classes if "__init__" in vars(c) for name in inspect.signature(c.__init__).parameters}
-    return sorted(
-        taken
-        - {*("self", "config", "layers", "inputs", "outputs", "longest"), *("args", "kwargs", "options", "arguments")}
-    )
+    taken = {
+        name for c in classes if "__init__" in vars(c) for name in inspect.signature(vars(c)["__init__"]).parameters
+    }
+    own = {"self", "config", "inputs", "outputs", "args", "kwargs", "options", "arguments"}
+    return sorted((taken | {"trainable"}) - own)
 
 
-def task_head(config, kind, variant=None):
+def task_head(config: Config, kind: str, variant: str | None = None) -> TaskHead:
     """The head for a task on a model of this configuration.
 
     Args:

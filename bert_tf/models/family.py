@@ -1,9 +1,11 @@
 """What a family of models is: one record. No Keras is imported."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from bert_tf.models.task_heads import PublishedHead
+from bert_tf.types import Function
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Preset:
         Preset(BertConfig(30_522, 128, 2, 2, 512), encoder_parameters=4_385_920, pretraining_parameters=4_433_468)
     """
 
-    config: object
+    config: Any
     encoder_parameters: int
     pretraining_parameters: int
 
@@ -48,10 +50,10 @@ class Maps:
         )
     """
 
-    config: object
-    weights: object
-    config_of_arrays: Callable | None = None
-    config_of_shapes: Callable | None = None
+    config: Any
+    weights: Any
+    config_of_arrays: Function | None = None
+    config_of_shapes: Function | None = None
     marker: str | None = None
     heads: Mapping[str, PublishedHead] = dataclasses.field(default_factory=dict)
 
@@ -83,28 +85,28 @@ class Family:
 
         register_family(Family(name="small", config=SmallConfig, model=BertEncoder))
         sizes = {"vocabulary_size": 100, "hidden_size": 32, "num_heads": 2, "intermediate_size": 64}
-        encoder = build_encoder(build_config({"family": "small"} | sizes))
+        encoder = build_backbone(build_config({"family": "small"} | sizes))
     """
 
     name: str
     config: type
-    model: type | Callable
+    model: type | Function
     sizes: Mapping[str, Preset] = dataclasses.field(default_factory=dict)
-    checkpoints: Mapping[str, Maps] | Callable = dataclasses.field(default_factory=dict)
+    checkpoints: Mapping[str, Maps] | Function = dataclasses.field(default_factory=dict)
     objective: str = "masked_lm"
     pair_task: str | None = None
     structure: str = "encoder"
-    heads: Callable | None = None
-    encoder_alone: Callable | None = None
+    heads: Function | None = None
+    encoder_alone: Function | None = None
 
-    def model_class(self):
+    def model_class(self) -> type:
         """The model class."""
         return self.model if isinstance(self.model, type) else self.model()
 
-    def maps(self, format):
+    def maps(self, format: str) -> Any:
         """The `Maps` of its checkpoints in `format`; None where it has none."""
         return self.formats().get(format)
 
-    def formats(self):
+    def formats(self) -> Mapping[str, Maps]:
         """Format -> `Maps` of all its checkpoints."""
         return self.checkpoints() if callable(self.checkpoints) else self.checkpoints

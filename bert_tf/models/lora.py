@@ -1,16 +1,19 @@
 """LoRA: low-rank updates beside frozen kernels (Hu et al. 2021), by Keras's own `enable_lora`."""
 
+from typing import Any
+
 import keras
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
+from bert_tf.types import Arrays, Model, Names, Settings
 
 A, B, KERNEL = "/lora_kernel_a", "/lora_kernel_b", "/kernel"
 #: Section 4.2 of the paper adapts query and value. ModernBERT has one kernel for query, key and value.
 DEFAULTS = (("query", "value"), ("query_key_value",))
 
 
-def enable_lora(backbone, rank, alpha=None, names=None):
+def enable_lora(backbone: Model, rank: int, alpha: float | None = None, names: Names | None = None) -> None:
     """Adds two factors, [in, rank] and [rank, out], beside the kernels of dense layers in a backbone.
 
     A kernel W acts as W + alpha / rank * A B. B starts as zeros, so that the model answers as before. All other weights of
@@ -31,7 +34,7 @@ def enable_lora(backbone, rank, alpha=None, names=None):
         enable_lora(encoder, rank=4)
         len(encoder.trainable_variables)  # 8: two factors, for queries and for values, in each layer
     """
-    found = {}
+    found: Settings = {}
     for block in backbone.blocks():
         for layer in block._flatten_layers():
             if isinstance(layer, (keras.layers.Dense, keras.layers.EinsumDense)):
@@ -53,7 +56,7 @@ def enable_lora(backbone, rank, alpha=None, names=None):
         variable.trainable = is_lora(variable)
 
 
-def merge_lora(backbone):
+def merge_lora(backbone: Model) -> None:
     """Adds the factors to their kernels and removes them: the model answers as before, and all its weights are trained.
 
     Example:
@@ -70,7 +73,7 @@ def merge_lora(backbone):
         variable.trainable = True
 
 
-def merged_weights(model):
+def merged_weights(model: Model) -> Settings:
     """The weights of a model by path, each kernel with its factors added to it: dict from path to variable or tensor."""
     weights = {variable.path: variable for variable in model.weights if not is_lora(variable)}
     return weights | {layer._kernel.path: layer.kernel for layer in _with_factors(model)}
@@ -86,12 +89,12 @@ def _known(found):
     return "the model has no dense layer that it could be added to; remove train.lora_rank"
 
 
-def is_lora(variable):
+def is_lora(variable: Any) -> bool:
     """Whether a variable is one of the two factors."""
     return variable.path.endswith((A, B))
 
 
-def merged(tensors, scale):
+def merged(tensors: Arrays, scale: Any) -> Settings:
     """The tensors of a checkpoint with each pair of factors added to its kernel: W + scale * A B.
 
     Args:

@@ -1,22 +1,30 @@
-"""What every transformer here consists of: embeddings, blocks one after the other, and what each block reads."""
+"""What every transformer here consists of: embeddings, blocks one after the other, and what each block reads.
+
+`StackModel` is the base of the models that are one `Stack`: encoders and decoders.
+"""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 from keras import ops
 
+from bert_tf.errors import ConfigError
 from bert_tf.layers import (
     AttentionMask,
     AttentionSettings,
     BlockContext,
     BlockSettings,
+    Embeddings,
     FeedForwardSettings,
     NormSettings,
     RelativePositionBias,
     RotaryPositions,
     TransformerBlock,
 )
+from bert_tf.models.backbone import as_tensor, policy
+from bert_tf.types import Config, Function, Mixin, Options, Policy, Settings, Tensor, Tensors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +47,7 @@ class ContextLayers:
     bias: RelativePositionBias | None = None
     memory_mask: AttentionMask | None = None
 
-    def __call__(self, inputs, place, memory, training):
+    def __call__(self, inputs: Tensors, place: Settings, memory: Any, training: bool | None) -> BlockContext:
         """The context of a forward pass, but for the parts that each block has of its own.
 
         Args:
@@ -90,12 +98,12 @@ class StackOutputs:
         cache: list of the blocks' new caches, empty without a cache.
     """
 
-    hidden_states: list
-    attention_scores: list
-    cache: list
+    hidden_states: list[Any]
+    attention_scores: list[Tensor]
+    cache: list[Any]
 
     @property
-    def last(self):
+    def last(self) -> Any:
         """The last of the hidden states."""
         return self.hidden_states[-1]
 
@@ -139,15 +147,17 @@ class Stack:
 
     embeddings: keras.Layer
     blocks: Sequence[keras.Layer]
-    contexts: ContextLayers | list
+    contexts: Any
     projection: keras.Layer | None = None
     final_norm: keras.Layer | None = None
-    output_dropout: Callable | None = None
+    output_dropout: Function | None = None
 
-    def __call__(self, inputs, positions=None, training=None, **options):
+    def __call__(
+        self, inputs: Tensors, positions: Tensor = None, training: bool | None = None, **options: Options
+    ) -> StackOutputs:
         return self.run(self.embed(inputs, training), inputs, positions, training=training, **options)
 
-    def embed(self, inputs, training=None):
+    def embed(self, inputs: Tensors, training: bool | None = None) -> Any:
         """What enters the first block: [B, S, H]."""
         numbers = {name: inputs.get(name) for name in ("segment_ids", "position_ids")}
         x = self.embeddings(inputs["token_ids"], **numbers, training=training)
@@ -155,15 +165,15 @@ class Stack:
 
     def run(
         self,
-        x,
-        inputs,
-        positions=None,
-        memory=None,
-        cache=None,
-        cache_position=None,
-        return_attention_scores=False,
-        training=None,
-    ):
+        x: Tensor,
+        inputs: Tensors,
+        positions: Tensor = None,
+        memory: Memory | None = None,
+        cache: Tensor = None,
+        cache_position: Tensor = None,
+        return_attention_scores: bool = False,
+        training: bool | None = None,
+    ) -> StackOutputs:
         """The blocks and what follows them, on the result of `embed`; see the class."""
         place = {}
         if cache is not None:
@@ -196,21 +206,23 @@ class Stack:
     def _contexts(self):
         return self.contexts if isinstance(self.contexts, list) else [self.contexts] * len(self.blocks)
 
-    def empty_cache(self, batch, length):
+    def empty_cache(self, batch: Tensor, length: int) -> list[Tensor]:
         """A cache for `length` tokens of `batch` texts: a pair (keys, values) of zeros for each block."""
         return [block.attention.empty_cache(batch, length) for block in self.blocks]
 
 
-def block_settings(config, norm=None, attention=None, feed_forward=None, cross_attention=False):
+def block_settings(
+    config: Config, norm: Any = None, attention: Any = None, feed_forward: Any = None, cross_attention: bool = False
+) -> BlockSettings:
     """BERT's `BlockSettings`, or those of a family that differs from it in some of them.
 
     Args:
-        config: an `EncoderConfig`.
+        config: an `StackConfig`.
         norm, attention, feed_forward: dicts of the settings that differ.
         cross_attention: whether there is an attention to a second text.
     """
     rates = {"output_dropout": config.dropout, "initializer_range": config.initializer_range}
-    own = {"num_heads": config.num_heads, "dropout": config.attention_dropout}
+    own = {"num_heads": config.num_heads, "dropout": getattr(config, "attention_dropout", config.dropout)}
     network = {"size": config.intermediate_size, "activation": config.activation}
     return BlockSettings(
         AttentionSettings(**rates | own | (attention or {})),
@@ -220,6 +232,149 @@ def block_settings(config, norm=None, attention=None, feed_forward=None, cross_a
     )
 
 
-def transformer_blocks(settings, count, dtype, name="transformer_layer"):
+def transformer_blocks(
+    settings: BlockSettings, count: int, dtype: Policy, name: str = "transformer_layer"
+) -> list[keras.Layer]:
     """`count` blocks of the same settings, named by their numbers."""
     return [TransformerBlock(settings, dtype=dtype, name=f"{name}_{i}") for i in range(count)]
+
+
+def token_embeddings(config: Config, dtype: Policy, **settings: Options) -> Embeddings:
+    """The `Embeddings` of a configuration, without positions and normalization; `settings` replace or add some."""
+    common = {"vocabulary_size": config.vocabulary_size, "size": config.hidden_size}
+    common |= {"dropout": config.dropout, "initializer_range": config.initializer_range}
+    return Embeddings(**common | settings, dtype=dtype, name="embeddings")
+
+
+class StackModel(Mixin):
+    """Mixed into a `Backbone` that is one `Stack` with a pooler: `TransformerEncoder`, `Decoder` and XLNet.
+
+    Args:
+        config: an instance of `config_class`.
+        pooler: whether there is a `pooled_output`; None for what the published models have.
+        output_hidden_states: whether the result holds all layers' outputs.
+        output_attention_scores: whether the result holds all layers' attention probabilities.
+        embeddings: another model's embeddings layer of the same sizes, whose variables this one shares; None
+            for new ones. Not kept when the model is saved alone.
+        dtype: a Keras dtype policy, e.g. "mixed_bfloat16"; None for the global one.
+        arguments: `name` and `trainable` of `keras.Model`, and those of a subclass, which its `make_inputs` and
+            `more_outputs` get.
+
+    Example:
+        encoder = BertEncoder(BertConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32))
+        len(encoder.blocks())  # 2
+    """
+
+    #: Whether the published models have a `pooled_output`.
+    published_pooler = True
+
+    @staticmethod
+    def make_stack(config: Config, dtype: Policy) -> Stack:
+        """The `Stack` of a configuration; a family defines it."""
+        raise NotImplementedError("define make_stack(config, dtype): it returns a Stack")
+
+    @staticmethod
+    def make_pooler(config: Config, dtype: Policy) -> Function:
+        """A function from the sequence output and the inputs, a dict, to the pooled output [B, H]."""
+        raise NotImplementedError("define make_pooler(config, dtype): it returns a function")
+
+    @staticmethod
+    def make_inputs(config: Config, dtype: Policy, **arguments: Options) -> Tensors:
+        """The symbolic inputs, a dict."""
+        raise NotImplementedError("define make_inputs(config, dtype): it returns a dict")
+
+    @staticmethod
+    def more_outputs(found: StackOutputs, inputs: Tensors, dtype: Policy, **arguments: Options) -> Tensors:
+        """Further outputs, a dict, made from `StackOutputs` and the inputs."""
+        return {}
+
+    def __init__(
+        self,
+        config: Config,
+        pooler: bool | None = None,
+        output_hidden_states: bool = False,
+        output_attention_scores: bool = False,
+        embeddings: keras.Layer | None = None,
+        dtype: Policy = None,
+        **arguments: Options,
+    ) -> None:
+        # === Layers ===
+        dtype = policy(dtype)
+        stack = self.make_stack(config, dtype)
+        if embeddings is not None:
+            _check_shared(embeddings, stack.embeddings)
+            stack = dataclasses.replace(stack, embeddings=embeddings)
+        pooler = self.published_pooler if pooler is None else pooler
+        pool: Any = self.make_pooler(config, dtype) if pooler else None
+
+        # === Functional model ===
+        own = {key: value for key, value in arguments.items() if key not in ("name", "trainable")}
+        inputs = self.make_inputs(config, dtype, **own)
+        found = stack(inputs, return_attention_scores=output_attention_scores)
+        outputs = {"sequence_output": found.last}
+        if pooler:
+            outputs["pooled_output"] = pool(found.last, inputs)
+        if output_hidden_states:
+            outputs["hidden_states"] = found.hidden_states
+        if output_attention_scores:
+            outputs["attention_scores"] = found.attention_scores
+        outputs |= self.more_outputs(found, inputs, dtype, **own)
+
+        # === Configuration ===
+        arguments |= {"pooler": pooler, "output_hidden_states": output_hidden_states}
+        arguments["output_attention_scores"] = output_attention_scores
+        super().__init__(config, inputs, outputs, dtype, **arguments)
+        # Neither is a Keras layer, which would be counted a second time.
+        self._stack, self._pool = stack, pool
+
+    @property
+    def longest(self) -> int | None:
+        return getattr(self._stack.embeddings, "max_positions", None)
+
+    def blocks(self) -> list[keras.Layer]:
+        """The layers between embeddings and output, bottom first."""
+        return list(self._stack.blocks)
+
+    @property
+    def embedding_table(self) -> Tensor:
+        """The token table, a variable [V, E], to which an output layer is tied."""
+        return self._stack.embeddings.token_table
+
+    def pooler_positions(self, inputs: Tensors) -> Tensor:
+        """int32 [B, 1]: where the pooler reads; by default the first token."""
+        return ops.zeros_like(inputs["token_ids"][:, :1], dtype="int32")
+
+    def outputs_at(self, inputs: Tensors, positions: Tensor, training: bool = False) -> Tensors:
+        """The outputs at some positions only, as heads read them; the last block is evaluated only there.
+
+        Its keys and values (ModernBERT: its whole attention) are computed at all positions. The values are the
+        same; a 4-layer model needs about one sixth less computation when P is much smaller than S. In training,
+        a position that is listed twice gets two independent dropout masks.
+
+        Args:
+            inputs: dict of the model's inputs.
+            positions: int32 [B, P], each in 0..S-1; P may be 0.
+            training: whether dropout is active.
+
+        Returns:
+            dict: `sequence_output` float [B, P, H], the vectors at these positions; `pooled_output` [B, H] where
+            the model has a pooler.
+        """
+        inputs, positions = self.standardize_inputs(inputs), as_tensor(positions)
+        if not self.pooler:
+            return {"sequence_output": self._stack(inputs, positions, training=training).last}
+        positions = ops.concatenate([self.pooler_positions(inputs), positions], axis=1)
+        x = self._stack(inputs, positions, training=training).last
+        return {"sequence_output": x[:, 1:], "pooled_output": self._pool_first(x)}
+
+    def _pool_first(self, x):
+        """The pooled output, from the vectors of which the first is at `pooler_positions`."""
+        return self._pool(x, {})
+
+
+def _check_shared(embeddings, own):
+    for name in ("vocabulary_size", "size", "max_positions", "num_segments"):
+        shared, configured = getattr(embeddings, name, None), getattr(own, name, None)
+        if shared != configured:
+            name = "embedding_size" if name == "size" else name
+            raise ConfigError(f"the shared embeddings have {name}={shared}, the configuration says {configured}")

@@ -5,7 +5,10 @@ No Keras is imported; `bert_tf.layers.ClassificationHead` computes them.
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
+
+from bert_tf.models.weights import WeightMap
+from bert_tf.types import Options
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +76,7 @@ class TaskHead:
     lstm_units: int | None = None
     features: Features | None = None
 
-    def above_bilstm(self, layers, units=None):
+    def above_bilstm(self, layers: int, units: int | None = None) -> "TaskHead":
         """This head above a BiLSTM, by whose ends it then reads a whole text; itself for no layers.
 
         Example:
@@ -81,10 +84,10 @@ class TaskHead:
         """
         if not layers:
             return self
-        reads = "tokens" if self.reads == "tokens" else "ends"
+        reads: Any = "tokens" if self.reads == "tokens" else "ends"
         return dataclasses.replace(self, reads=reads, lstm_layers=layers, lstm_units=units, pretrained={})
 
-    def on_features(self, features):
+    def on_features(self, features: Features) -> "TaskHead":
         """BERT's head, of texts or of tokens as this one, above a BiLSTM that reads `Features` of a frozen model."""
         plain = TaskHead("tokens" if self.reads == "tokens" else "pooled", features=features)
         return plain.above_bilstm(features.lstm_layers, features.lstm_units)
@@ -124,12 +127,12 @@ class PublishedHead:
     head: TaskHead | None = None
     spans: str = "bert"
 
-    def weights(self, weight_map):
+    def weights(self, weight_map: WeightMap) -> WeightMap:
         """The family's `WeightMap` with the names of the head. They replace those of pretraining heads."""
         parts = {name: getattr(weight_map, name) | getattr(self, name) for name in ("dense", "arrays", "transposed")}
         return dataclasses.replace(weight_map, **parts)
 
-    def rate(self, keys):
+    def rate(self, keys: Mapping[str, Any]) -> float:
         """The dropout rate that their configuration, a dict, sets."""
         rates = (keys.get(key) for key in self.dropout)
         return next((rate for rate in rates if rate is not None), self.default_dropout)
@@ -144,7 +147,7 @@ CLASSES = {
 }
 
 
-def classes(name, **differences):
+def classes(name: str, **differences: Options) -> dict[str, PublishedHead]:
     """The heads of most Hugging Face classes, "BertForSequenceClassification" and the like, with a layer "classifier".
 
     Args:

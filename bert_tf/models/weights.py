@@ -8,12 +8,14 @@ nothing is assigned and the error lists all problems. The caller says what may b
 import dataclasses
 import fnmatch
 import functools
-import math
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from bert_tf.errors import DataError
+from bert_tf.types import Arrays, Model, Names, Settings
 
 #: What the training of the TensorFlow 1 originals left in their checkpoints beside the weights.
 TF1_IGNORED = ("global_step", "beta1_power", "beta2_power", "*/adam_m", "*/adam_v", "*/Adam", "*/Adam_1",
@@ -62,20 +64,20 @@ class WeightMap:
         weight_map.target("bert.encoder.layer.3.output.dense.weight")  # ("transformer_layer_3/output/kernel", True)
     """
 
-    arrays: dict
-    dense: dict = dataclasses.field(default_factory=dict)
-    norms: dict = dataclasses.field(default_factory=dict)
-    kernels: dict = dataclasses.field(default_factory=dict)
-    transposed: dict = dataclasses.field(default_factory=dict)
-    stacked: dict = dataclasses.field(default_factory=dict)
-    joined: dict = dataclasses.field(default_factory=dict)
-    convolutions: tuple = ()
-    copies: dict = dataclasses.field(default_factory=dict)
-    ignored: tuple = ()
-    spellings: dict = dataclasses.field(default_factory=dict)
+    arrays: dict[str, str]
+    dense: dict[str, str] = dataclasses.field(default_factory=dict)
+    norms: dict[str, str] = dataclasses.field(default_factory=dict)
+    kernels: dict[str, str] = dataclasses.field(default_factory=dict)
+    transposed: dict[str, str] = dataclasses.field(default_factory=dict)
+    stacked: dict[str, str] = dataclasses.field(default_factory=dict)
+    joined: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    convolutions: tuple[str, ...] = ()
+    copies: dict[str, str] = dataclasses.field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+    spellings: dict[str, str] = dataclasses.field(default_factory=dict)
     prefix: str = ""
 
-    def entries(self):
+    def entries(self) -> Iterator[tuple[str, str, bool]]:
         """Every (source name, variable path, whether transposed), with `{layer}` left in.
 
         Layer 3 of a stacked array is called `<name>[3]`, the third part of a joined one `<name>[2]`.
@@ -95,26 +97,26 @@ class WeightMap:
             yield f"{source}/kernel", f"{path}/kernel", False
             yield f"{source}/bias", f"{path}/bias", False
 
-    def target(self, source):
+    def target(self, source: str) -> tuple[str, bool] | None:
         """(variable path, whether transposed) of a source name, or None if the map lacks it."""
         for pattern, path, transposed in self.entries():
             if (numbers := _match(pattern, source)) is not None:
                 return path.format_map(numbers), transposed
         return None
 
-    def source(self, path):
+    def source(self, path: str) -> tuple[str, bool] | None:
         """(source name, whether transposed) of a variable path, or None if the map lacks it."""
         for name, pattern, transposed in self.entries():
             if (numbers := _match(pattern, path)) is not None:
                 return name.format_map(numbers), transposed
         return None
 
-    def parts(self, name, shape):
+    def parts(self, name: str, shape: tuple[int, ...]) -> list[tuple[str, Any, tuple[int, ...]]]:
         """What an array of the source consists of: list of (name, index into the array, shape).
 
         That is all layers of a stacked array, all parts of a joined one, and any other itself.
         """
-        if name in self.stacked and shape and 0 < shape[0] <= MAX_LAYERS and math.prod(shape):
+        if name in self.stacked and shape and 0 < shape[0] <= MAX_LAYERS and all(shape):
             return [(f"{name}[{i}]", i, shape[1:]) for i in range(shape[0])]
         first = (0,) if shape[:1] == (1,) and self.is_convolution(name) else ()
         shape = shape[len(first) :]
@@ -126,11 +128,11 @@ class WeightMap:
                 return [(f"{name}[{i}]", (*first, ..., part), (*shape[:-1], size)) for i, part in enumerate(slices)]
         return [(name, (*first, ...), shape)]
 
-    def is_convolution(self, name):
+    def is_convolution(self, name: str) -> bool:
         """Whether the array of that name is a kernel with a first axis of 1."""
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.convolutions)
 
-    def canonical(self, name):
+    def canonical(self, name: str) -> str:
         """A source name as the map spells it: the newer spelling, with the encoder's prefix."""
         for old, new in self.spellings.items():
             name = name.replace(old, new)
@@ -139,16 +141,16 @@ class WeightMap:
                 return spelled
         return name
 
-    def knows(self, name):
+    def knows(self, name: str) -> bool:
         """Whether the map has a source name, in any of its spellings."""
         name = self.canonical(name)
         return bool(self.target(name)) or name in self.copies or self.ignores(name)
 
-    def ignores(self, name):
+    def ignores(self, name: str) -> bool:
         """Whether the array of that name holds no weight."""
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in self.ignored)
 
-    def wants(self, path, paths):
+    def wants(self, path: str, paths: Names) -> bool:
         """Whether a model with variables at `paths` has the part to which `path` belongs.
 
         `transformer_layer_9/...` belongs to a model with fewer layers: it is one layer too many,
@@ -156,6 +158,12 @@ class WeightMap:
         """
         patterns = [pattern for _, pattern, _ in self.entries() if _match(pattern, path) is not None]
         return any(_match(pattern, other) is not None for pattern in patterns for other in paths)
+
+
+def norm_arrays(norms: dict[str, str], scale: str = "gamma", offset: str = "beta") -> dict[str, str]:
+    """`arrays` of a `WeightMap` for normalizations of TensorFlow: source prefix -> layer path, as those of both arrays."""
+    arrays = {f"{name}/{scale}": f"{path}/gamma" for name, path in norms.items()}
+    return arrays | {f"{name}/{offset}": f"{path}/beta" for name, path in norms.items()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,12 +176,14 @@ class LoadReport:
         fresh: randomly initialized variables, which the source does not have and the caller allowed.
     """
 
-    ignored: tuple = ()
-    unused: tuple = ()
-    fresh: tuple = ()
+    ignored: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    fresh: tuple[str, ...] = ()
 
 
-def load_weights(model, arrays, weight_map, partly=False, other_heads=(), fresh=()):
+def load_weights(
+    model: Any, arrays: Arrays, weight_map: WeightMap, partly: bool = False, other_heads: Names = (), fresh: Names = ()
+) -> LoadReport:
     """Fills every variable of `model` from another library's arrays.
 
     Args:
@@ -252,7 +262,7 @@ def _problems_of(name, value, path, variable):
         yield f"'{name}' has shape {value.shape}, '{path}' has {tuple(variable.shape)}"
 
 
-def export_weights(model, weight_map):
+def export_weights(model: Any, weight_map: WeightMap) -> Settings:
     """The model's variables under another library's names, without tied copies: the inverse of `load_weights`.
 
     Returns:
@@ -261,7 +271,7 @@ def export_weights(model, weight_map):
     Raises:
         DataError: a variable that the map does not know.
     """
-    result = {}
+    result: Settings = {}
     for path, variable in by_path(model).items():
         name, transposed = weight_map.source(path) or (None, False)
         if name is None:
@@ -279,12 +289,12 @@ def export_weights(model, weight_map):
     return {name: value[None] if weight_map.is_convolution(name) else value for name, value in result.items()}
 
 
-def by_path(model):
+def by_path(model: Any) -> Settings:
     """The variables of a model by path; a dict of them as it is."""
     return model if isinstance(model, dict) else {v.path: v for v in model.weights}
 
 
-def with_output(encoder, option):
+def with_output(encoder: Model, option: str) -> Model:
     """The same model with a further output: `encoder` itself if it has it, else a copy with the same weights.
 
     Args:
@@ -302,7 +312,7 @@ def with_output(encoder, option):
     return whole
 
 
-def part_of(path):
+def part_of(path: str) -> str:
     """The part of a model that a variable belongs to, such as "pooler": the first word of its path."""
     return path.split("/", 1)[0]
 
@@ -312,10 +322,10 @@ def _pieces(arrays, weight_map):
     if not (weight_map.stacked or weight_map.joined or weight_map.convolutions):
         return {name: functools.partial(arrays.__getitem__, name) for name in arrays}
     whole = functools.lru_cache(maxsize=1)(arrays.__getitem__)  # its parts are asked for one after the other
-    result = {}
+    shapes = arrays.shapes if hasattr(arrays, "shapes") else {name: np.shape(arrays[name]) for name in arrays}
+    result: Settings = {}
     for name in arrays:
-        shape = arrays.shapes[name] if hasattr(arrays, "shapes") else np.shape(arrays[name])
-        for part, index, _ in weight_map.parts(name, tuple(shape)):
+        for part, index, _ in weight_map.parts(name, tuple(shapes[name])):
             result[part] = lambda name=name, index=index: np.asarray(whole(name))[index]
     return result
 

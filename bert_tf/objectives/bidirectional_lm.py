@@ -1,16 +1,18 @@
 """Bidirectional language modelling: each word is predicted from those before it, and from those after it."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from bert_tf.backend import UniformNumbers, product_with_transposed
 from bert_tf.layers import OutputLayer
-from bert_tf.models.encoder import ENCODER_INPUTS
 from bert_tf.objectives.bidirectional_lm_config import BidirectionalLMConfig, check_directions, check_words
 from bert_tf.objectives.causal_lm import next_tokens
 from bert_tf.objectives.losses import cross_entropy_sums
 from bert_tf.objectives.pretraining_model import PretrainingModel
 from bert_tf.objectives.sampled_softmax import log_uniform_candidates, sampled_softmax_sum
+from bert_tf.types import Model, Options, Tensors
 from tfrecords.corruption.word_characters_config import WordsConfig
 
 _DIRECTIONS = ("forward_lm", "backward_lm")
@@ -53,11 +55,15 @@ class BidirectionalLM(PretrainingModel):
 
     loss_coefficients = dict.fromkeys(_DIRECTIONS, 0.5)
 
-    def __init__(self, backbone, words=WordsConfig(), sampled_softmax=None, name="bidirectional_lm", **kwargs):
-        super().__init__(name=name, dtype=backbone.dtype_policy, **kwargs)
+    settings_class, kept_settings = BidirectionalLMConfig, ("words", "sampled_softmax")
+
+    def __init__(
+        self, backbone: Model, words: WordsConfig = WordsConfig(), sampled_softmax: int | None = None, **kwargs: Options
+    ) -> None:
+        super().__init__(backbone, **kwargs)
         check_directions(backbone.config)
         check_words(words, backbone.config.reads_characters)
-        self.backbone, self.words, self.sampled_softmax = backbone, words, sampled_softmax
+        self.words, self.sampled_softmax = words, sampled_softmax
         self.word_output = None
         if words.size is not None:
             half = backbone.config.hidden_size // 2
@@ -65,10 +71,9 @@ class BidirectionalLM(PretrainingModel):
             self.word_output = OutputLayer(  # begins as allenai/bilm-tf's
                 *sizes, True, initializer_range=half**-0.5, dtype=self.dtype_policy, name="word_output"
             )
-        self.uniform = UniformNumbers(name="candidates") if sampled_softmax else None
-        self.built = True
+        self.uniform: Any = UniformNumbers(name="candidates") if sampled_softmax else None
 
-    def call(self, features, training=False):
+    def call(self, features: Tensors, training: bool = False) -> Tensors:
         return {f"{name}_logits": self._logits(x) for name, x in zip(_DIRECTIONS, self._halves(features, training))}
 
     @property
@@ -85,14 +90,14 @@ class BidirectionalLM(PretrainingModel):
 
     def _halves(self, features, training):
         """float [B, S, H / 2] of each direction, from the last layer."""
-        inputs = {key: features[key] for key in ENCODER_INPUTS if key in features}
+        inputs = self.backbone.select(features)
         hidden_states, _ = self.backbone.outputs_of_layers(inputs, training=training)
         return ops.split(hidden_states[-1], 2, axis=-1)
 
-    def loss_weights(self, features):
+    def loss_weights(self, features: Tensors) -> Tensors:
         return {name: ops.sum(weights) for name, (_, weights) in zip(_DIRECTIONS, _targets(features))}
 
-    def loss_sums(self, features, training):
+    def loss_sums(self, features: Tensors, training: bool) -> tuple[Tensors, Tensors]:
         losses, metrics, candidates = {}, {}, None
         table, bias = self._output
         if self.sampled_softmax and training:
@@ -105,14 +110,6 @@ class BidirectionalLM(PretrainingModel):
             metrics[f"{name}_accuracy"] = (correct, ops.sum(weights))
         return losses, metrics
 
-    @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
-        return cls(backbone, settings.words, settings.sampled_softmax, **kwargs)
-
-    @property
-    def settings(self):
-        return BidirectionalLMConfig(words=self.words, sampled_softmax=self.sampled_softmax)
-
 
 def _targets(features):
     """(int32 [B, S], float32 [B, S]) of each direction: the words to be predicted, and 1 where there is one."""
@@ -123,7 +120,7 @@ def _targets(features):
     return next_tokens(rows), tuple(backward)
 
 
-def reading_characters(tokenizer, settings):
+def reading_characters(tokenizer: Any, settings: BidirectionalLMConfig) -> Any:
     """The tokenizer of the pretrained model: a `CharacterTokenizer`, for texts of any words; that of the shards for tokens.
 
     It lowercases text and drops accents where the tokenizer of the shards does: the model has seen no others.

@@ -1,11 +1,12 @@
 """The settings of bidirectional language modelling, and its record. No Keras is imported."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.objectives.objective import Objective, ObjectiveConfig, check_running_text
+from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from bert_tf.types import Config
 from tfrecords.corruption.word_characters_config import WordsConfig
 
 
@@ -24,15 +25,17 @@ class BidirectionalLMConfig(ObjectiveConfig):
         BidirectionalLMConfig(words=WordsConfig(size=20_000), sampled_softmax=1024)
     """
 
+    reads_running_text: ClassVar[bool] = True
+
     name: str = "bidirectional_lm"
     words: WordsConfig = WordsConfig()
     sampled_softmax: Annotated[int | None, Range(at_least=1)] = None
 
     @property
-    def corrupts(self):
+    def corrupts(self) -> bool:
         return self.words.size is not None
 
-    def check_model(self, model_config):
+    def check_model(self, model_config: Config) -> None:
         check_directions(model_config)
         check_words(self.words, model_config.reads_characters)
         longest = getattr(model_config, "max_characters", self.words.max_characters)
@@ -41,12 +44,8 @@ class BidirectionalLMConfig(ObjectiveConfig):
                 f"objective.words.max_characters={self.words.max_characters}, but the model reads {longest} characters of a word"
             )
 
-    def for_shards(self, packing, sequence_length):
-        check_running_text(self.name, packing)
-        return self
 
-
-def check_directions(model_config):
+def check_directions(model_config: Config) -> None:
     """Refuses a model whose vectors do not have a half for each direction.
 
     Raises:
@@ -59,7 +58,7 @@ def check_directions(model_config):
         )
 
 
-def check_words(words, reads_characters):
+def check_words(words: WordsConfig, reads_characters: bool) -> None:
     """Refuses settings of words for a model that reads tokens, and none for one that reads characters.
 
     Raises:

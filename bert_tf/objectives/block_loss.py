@@ -4,9 +4,19 @@ from keras import ops
 
 from bert_tf.backend import largest, product_with_transposed
 from bert_tf.objectives.losses import smoothing_entropy
+from bert_tf.types import Tensor
 
 
-def block_loss_sums(x, table, labels, weights, block, z_loss=0.0, smoothing=0.0, normalization="tensor2tensor"):
+def block_loss_sums(
+    x: Tensor,
+    table: Tensor,
+    labels: Tensor,
+    weights: Tensor,
+    block: int,
+    z_loss: float = 0.0,
+    smoothing: float = 0.0,
+    normalization: str = "tensor2tensor",
+) -> tuple[Tensor, Tensor, Tensor]:
     """The sums of a loss over tokens, with the logits of `block` tokens in memory at a time.
 
     Args:

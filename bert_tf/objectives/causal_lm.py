@@ -1,16 +1,18 @@
 """Causal language modelling: every token is predicted from those before it."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from bert_tf.backend import UniformNumbers
-from bert_tf.models.decoder import DECODER_INPUTS
 from bert_tf.objectives.block_loss import block_loss_sums
 from bert_tf.objectives.causal_lm_config import CausalLMConfig
 from bert_tf.objectives.losses import cross_entropy_sums, feature
 from bert_tf.objectives.objective import check_backbone_structure
 from bert_tf.objectives.pretraining_model import PretrainingModel
 from bert_tf.objectives.sampled_softmax import log_uniform_candidates, sampled_softmax_sum
+from bert_tf.types import Model, Options, Tensor, Tensors
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -45,25 +47,29 @@ class CausalLM(PretrainingModel):
         model.fit(dataset)  # its elements are dicts of features
     """
 
-    def __init__(self, backbone, loss_block=None, sampled_softmax=None, name="causal_lm", **kwargs):
-        super().__init__(name=name, dtype=backbone.dtype_policy, **kwargs)
-        check_backbone_structure("causal_lm", backbone.structure, type(backbone).__name__)
-        self.backbone, self.loss_block, self.sampled_softmax = backbone, loss_block, sampled_softmax
-        self.uniform = UniformNumbers(name="candidates") if sampled_softmax else None
-        self.built = True
+    settings_class = CausalLMConfig
+    kept_settings = ("loss_block", "sampled_softmax")  # how rows are read is not a part of the model
 
-    def call(self, features, training=False):
+    def __init__(
+        self, backbone: Model, loss_block: int | None = None, sampled_softmax: int | None = None, **kwargs: Options
+    ) -> None:
+        super().__init__(backbone, **kwargs)
+        check_backbone_structure(self.objective, backbone.structure, type(backbone).__name__)
+        self.loss_block, self.sampled_softmax = loss_block, sampled_softmax
+        self.uniform: Any = UniformNumbers(name="candidates") if sampled_softmax else None
+
+    def call(self, features: Tensors, training: bool = False) -> Tensors:
         return {"causal_lm_logits": self.backbone.output_logits(self._vectors(features, training))}
 
     def _vectors(self, features, training):
         """The backbone's vectors that predict the next tokens: float [B, S, H]."""
-        inputs = {key: features[key] for key in DECODER_INPUTS if key in features}
+        inputs = self.backbone.select(features)
         return self.backbone(inputs, training=training)["sequence_output"]
 
-    def loss_weights(self, features):
+    def loss_weights(self, features: Tensors) -> Tensors:
         return {"causal_lm": ops.sum(next_tokens(features)[1])}
 
-    def loss_sums(self, features, training):
+    def loss_sums(self, features: Tensors, training: bool) -> tuple[Tensors, Tensors]:
         target_ids, weights = next_tokens(features)
         if self.sampled_softmax and training:
             x, table = self._vectors(features, training), self.backbone.output_table
@@ -78,17 +84,8 @@ class CausalLM(PretrainingModel):
             loss, correct = cross_entropy_sums(logits, target_ids, weights)
         return {"causal_lm": loss}, {"causal_lm_accuracy": (correct, ops.sum(weights))}
 
-    @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
-        return cls(backbone, settings.loss_block, settings.sampled_softmax, **kwargs)
 
-    @property
-    def settings(self):
-        # How rows are read is not a part of the model.
-        return CausalLMConfig(loss_block=self.loss_block, sampled_softmax=self.sampled_softmax)
-
-
-def next_tokens(features):
+def next_tokens(features: Tensors) -> tuple[Tensor, Tensor]:
     """What a causal model predicts: (ids int32 [B, S] of the next tokens, float32 [B, S], 1 where there is one in the same text)."""
     token_ids = ops.convert_to_tensor(feature(features, "token_ids"))
     counted = ops.ones_like(token_ids[:, 1:], dtype="bool")

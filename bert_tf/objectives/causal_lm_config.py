@@ -1,11 +1,12 @@
 """The settings of causal language modelling, and its record. No Keras is imported."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.objectives.objective import Objective, ObjectiveConfig, check_running_text
+from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from bert_tf.types import Config
 from tfrecords.corruption.documents_config import DocumentsConfig
 
 
@@ -27,29 +28,27 @@ class CausalLMConfig(ObjectiveConfig):
         CausalLMConfig(documents=DocumentsConfig(separate=True))
     """
 
+    reads_running_text: ClassVar[bool] = True
+
     name: str = "causal_lm"
     documents: DocumentsConfig = dataclasses.field(default_factory=DocumentsConfig)
     loss_block: Annotated[int | None, Range(at_least=1)] = None
     sampled_softmax: Annotated[int | None, Range(at_least=1)] = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.sampled_softmax and self.loss_block:
             raise ConfigError("objective.sampled_softmax computes few logits already; remove objective.loss_block")
 
     @property
-    def corrupts(self):
+    def corrupts(self) -> bool:
         return self.documents.separate
 
-    def check_model(self, model_config):
+    def check_model(self, model_config: Config) -> None:
         if getattr(model_config, "prefix", False):
             raise ConfigError(
                 "model.prefix lets the tokens of a source see each other, and causal_lm has no sources; set "
                 "model.prefix=false, or objective.name=denoising with objective.denoising.method=prefix_lm"
             )
-
-    def for_shards(self, packing, sequence_length):
-        check_running_text(self.name, packing)
-        return self
 
 
 CAUSAL_LM = Objective(

@@ -3,9 +3,10 @@
 from keras import ops
 
 from bert_tf.objectives.losses import feature
+from bert_tf.types import Tensor, Tensors
 
 
-def source_then_target(features, prefix):
+def source_then_target(features: Tensors, prefix: bool) -> tuple[Tensors, Tensor]:
     """Joins each source and its target in one row, which a decoder reads: source, target, padding.
 
     Several texts of a row stay together: source 1, target 1, source 2, target 2, ...

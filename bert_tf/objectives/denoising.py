@@ -1,10 +1,13 @@
 """Denoising: a model writes what is missing in the text that it reads, or the whole text."""
 
+from typing import Any
+
 import keras
 
 from bert_tf.objectives.denoising_config import DenoisingObjectiveConfig
 from bert_tf.objectives.sequence_to_sequence import SequenceToSequence
 from bert_tf.tokenizers.frame import Frame
+from bert_tf.types import Model, Options
 from tfrecords.corruption.denoising_config import DenoisingConfig
 
 
@@ -39,23 +42,14 @@ class Denoising(SequenceToSequence):
         model(features)["denoising_logits"]  # [1, 2, 100]
     """
 
-    objective = "denoising"
+    settings_class, kept_settings = DenoisingObjectiveConfig, ("z_loss", "loss_block", "denoising")
 
-    def __init__(self, backbone, z_loss=0.0, loss_block=None, denoising=DenoisingConfig(), **kwargs):
-        super().__init__(backbone, z_loss=z_loss, loss_block=loss_block, **kwargs)
+    def __init__(self, backbone: Model, denoising: DenoisingConfig = DenoisingConfig(), **options: Options) -> None:
+        super().__init__(backbone, **options)
         self.denoising = denoising
 
-    def frame(self, tokenizer):
+    def frame(self, tokenizer: Any) -> Any:
         if self.denoising.method == "lm" and self.backbone.structure == "decoder":
-            return Frame.for_continuation(
-                tokenizer, before=(tokenizer.sep_id,)
-            )  # the source was empty: the separator alone
+            # The source was empty: the separator alone.
+            return Frame.for_continuation(tokenizer, before=(tokenizer.sep_id,))
         return super().frame(tokenizer)
-
-    @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
-        return cls(backbone, settings.z_loss, settings.loss_block, settings.denoising, **kwargs)
-
-    @property
-    def settings(self):
-        return DenoisingObjectiveConfig(denoising=self.denoising, z_loss=self.z_loss, loss_block=self.loss_block)

@@ -1,11 +1,12 @@
 """The settings of denoising and text-to-text pretraining, and its record. No Keras is imported."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.objectives.objective import Objective, ObjectiveConfig, check_running_text
+from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from bert_tf.types import Config
 from tfrecords.corruption.denoising_config import DenoisingConfig
 
 
@@ -28,21 +29,19 @@ class DenoisingObjectiveConfig(ObjectiveConfig):
         bert_tf.config.build(ObjectiveConfig, {"name": "denoising", "denoising": {"mean_span": 5.0}, "z_loss": 1e-4})
     """
 
+    reads_running_text: ClassVar[bool] = True
+
     name: str = "denoising"
     denoising: DenoisingConfig = dataclasses.field(default_factory=DenoisingConfig)
     z_loss: Annotated[float, Range(at_least=0)] = 0.0
     loss_block: Annotated[int | None, Range(at_least=1)] = None
 
-    def check_model(self, model_config):
+    def check_model(self, model_config: Config) -> None:
         if self.denoising.method == "lm" and getattr(model_config, "prefix", False):
             raise ConfigError(
                 "model.prefix lets the tokens of a source see each other, and objective.denoising.method=lm has no "
                 "sources; set model.prefix=false or objective.denoising.method=prefix_lm"
             )
-
-    def for_shards(self, packing, sequence_length):
-        check_running_text(self.name, packing)
-        return self
 
 
 DENOISING = Objective(

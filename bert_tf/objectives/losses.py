@@ -6,9 +6,10 @@ from keras import ops
 
 from bert_tf.backend import cross_entropy, largest
 from bert_tf.errors import DataError
+from bert_tf.types import Tensor, Tensors
 
 
-def cross_entropy_sums(logits, labels, weights):
+def cross_entropy_sums(logits: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """(weighted sum of cross-entropies in nats, weighted number of correct predictions), float32.
 
     Args: float32 [..., K], int [...], float32 [...].
@@ -19,7 +20,7 @@ def cross_entropy_sums(logits, labels, weights):
     return ops.sum(cross_entropy(logits, labels, guesses) * weights), ops.sum(correct * weights)
 
 
-def smoothing_sum(logits, labels, weights, smoothing, normalization):
+def smoothing_sum(logits: Tensor, labels: Tensor, weights: Tensor, smoothing: float, normalization: str) -> Tensor:
     """What label smoothing adds to the loss of `cross_entropy_sums`, float32.
 
     With it, the loss is the cross-entropy of a distribution that gives `smoothing` to other tokens:
@@ -38,14 +39,14 @@ def smoothing_sum(logits, labels, weights, smoothing, normalization):
     return ops.sum((smoothing * (right - others) - smoothing_entropy(smoothing, count, normalization)) * weights)
 
 
-def smoothing_entropy(smoothing, count, normalization):
+def smoothing_entropy(smoothing: float, count: int, normalization: str) -> float:
     """What `smoothing_sum` subtracts for each of `count` labels, a float."""
     if normalization == "uniform":
         return 0.0
     return -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / (count - 1))
 
 
-def binary_cross_entropy_sum(logits, labels, weights):
+def binary_cross_entropy_sum(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
     """The weighted sum of the cross-entropies of binary predictions in nats, float32.
 
     Args: float32 logits of label 1, float32 labels 0 or 1, float32 weights; all of one shape.
@@ -55,7 +56,7 @@ def binary_cross_entropy_sum(logits, labels, weights):
     return ops.sum(loss * weights)
 
 
-def feature(features, name):
+def feature(features: Tensors, name: str) -> Tensor:
     """The feature of that name.
 
     Raises:

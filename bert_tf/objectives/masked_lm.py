@@ -1,15 +1,17 @@
 """Masked language modelling, with or without span boundaries and a task on two segments."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import ClassificationHead, SpanBoundaryHead
-from bert_tf.models import ENCODER_INPUTS
 from bert_tf.objectives.losses import cross_entropy_sums, feature
 from bert_tf.objectives.masked_lm_config import PAIR_TASKS, MaskedLMConfig
 from bert_tf.objectives.pretraining_model import PretrainingModel
+from bert_tf.types import Model, Options, Tensor, Tensors
 from tfrecords.corruption.masking_config import MaskingConfig
 
 
@@ -55,19 +57,20 @@ class MaskedLM(PretrainingModel):
         model.fit(dataset)  # its elements are dicts of features
     """
 
-    def __init__(self, encoder, pair_task=None, span_boundary=False, name="masked_lm", **kwargs):
-        super().__init__(name=name, dtype=encoder.dtype_policy, **kwargs)
+    settings_class = MaskedLMConfig
+
+    def __init__(self, encoder: Model, pair_task: Any = None, span_boundary: bool = False, **kwargs: Options) -> None:
+        super().__init__(encoder, **kwargs)
         if pair_task is not None and pair_task not in PAIR_TASKS:
             raise ConfigError(f"unknown pair_task {pair_task!r}{nearest(str(pair_task), PAIR_TASKS)}")
         if pair_task is not None and not encoder.pooler:
             raise ConfigError(f"pair_task='{pair_task}' reads the pooled output: build the encoder with pooler=True")
         config = encoder.config
         config.check_masked_lm()
-        self.backbone = encoder
         self.pair_task = pair_task
         self.span_boundary = span_boundary
         self.masked_lm_head = encoder.make_masked_lm_head()
-        self.span_boundary_head = None
+        self.span_boundary_head: Any = None
         if span_boundary:
             vocabulary_size, embedding_size = encoder.embedding_table.shape
             self.span_boundary_head = SpanBoundaryHead(
@@ -80,7 +83,7 @@ class MaskedLM(PretrainingModel):
                 name="span_boundary_head",
             )
             self.span_boundary_head.build((None, None, config.hidden_size))
-        self.pair_head = None
+        self.pair_head: Any = None
         if pair_task is not None:
             self.pair_head = ClassificationHead(
                 num_outputs=2,
@@ -90,10 +93,9 @@ class MaskedLM(PretrainingModel):
                 name="pair_head",
             )
             self.pair_head.build((None, config.hidden_size))
-        self.built = True
 
-    def call(self, features, training=False):
-        inputs = {key: features[key] for key in ENCODER_INPUTS if key in features}
+    def call(self, features: Tensors, training: bool = False) -> Tensors:
+        inputs = self.backbone.select(features)
         names = ["mask_positions"] if self.span_boundary_head is None else ["mask_positions", "span_left", "span_right"]
         positions = ops.concatenate([feature(features, name) for name in names], axis=1)
         encoded = self.backbone.outputs_at(inputs, positions, training=training)
@@ -106,21 +108,21 @@ class MaskedLM(PretrainingModel):
             outputs["pair_logits"] = self.pair_head(encoded["pooled_output"], training=training)
         return outputs
 
-    def masked_token_logits(self, inputs, hidden, positions, mask_id):
+    def masked_token_logits(self, inputs: Tensors, hidden: Tensor, positions: Tensor, mask_id: int) -> Tensor:
         return masked_logits(self.backbone, self.masked_lm_head, inputs, hidden, positions, mask_id)
 
-    def next_sentence_logits(self, inputs):
+    def next_sentence_logits(self, inputs: Tensors) -> Tensor:
         if self.pair_task != "nsp":
             return None
         return self.pair_head(self.backbone(inputs, training=False)["pooled_output"], training=False)
 
-    def loss_weights(self, features):
+    def loss_weights(self, features: Tensors) -> Tensors:
         return {name: ops.sum(weights) for name, (_, weights) in self._targets(features).items()}
 
-    def loss_sums(self, features, training):
+    def loss_sums(self, features: Tensors, training: bool) -> tuple[Tensors, Tensors]:
         return self.label_sums(self(features, training=training), features)
 
-    def label_sums(self, outputs, features):
+    def label_sums(self, outputs: Tensors, features: Tensors) -> tuple[Tensors, Tensors]:
         """What `loss_sums` returns, of outputs that are computed already.
 
         Args:
@@ -153,17 +155,19 @@ class MaskedLM(PretrainingModel):
         return targets
 
     @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone: Model, settings: Any, **kwargs: Options) -> "MaskedLM":
         pair_task = settings.pair_task if settings.needs_pooler else None
         return cls(backbone, pair_task=pair_task, span_boundary=settings.span_boundary, **kwargs)
 
     @property
-    def settings(self):
+    def settings(self) -> MaskedLMConfig:
         masking = MaskingConfig(strategy="span") if self.span_boundary else MaskingConfig()
         return MaskedLMConfig(pair_task=self.pair_task or "none", span_boundary=self.span_boundary, masking=masking)
 
 
-def masked_logits(encoder, head, inputs, hidden, positions, mask_id):
+def masked_logits(
+    encoder: Model, head: keras.Layer, inputs: Tensors, hidden: Tensor, positions: Tensor, mask_id: int
+) -> Tensor:
     """float32 [B, P, V] of an encoder with a masked LM head; see `PretrainingModel.masked_token_logits`."""
     masked = ops.where(hidden, mask_id, inputs["token_ids"])
     encoded = encoder.outputs_at(inputs | {"token_ids": masked}, positions)

@@ -1,10 +1,11 @@
 """The settings of masked language modelling, and its record. No Keras is imported."""
 
 import dataclasses
-from typing import Literal
+from typing import Any, Literal
 
 from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from bert_tf.types import Config, Names, Settings
 from tfrecords.corruption.masking_config import MaskingConfig
 from tfrecords.shards.schema import packed_pair_task
 
@@ -36,7 +37,7 @@ class MaskedLMConfig(ObjectiveConfig):
     span_boundary: bool = False
     masking: MaskingConfig = dataclasses.field(default_factory=MaskingConfig)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.span_boundary and self.masking.strategy != "span":
             raise ConfigError(
                 "'span_boundary' predicts from the borders of spans, but objective.masking.strategy is "
@@ -44,13 +45,13 @@ class MaskedLMConfig(ObjectiveConfig):
             )
 
     @property
-    def needs_pooler(self):
+    def needs_pooler(self) -> bool:
         return self.pair_task in PAIR_TASKS
 
-    def check_model(self, model_config):
+    def check_model(self, model_config: Config) -> None:
         model_config.check_masked_lm()
 
-    def for_shards(self, packing, sequence_length):
+    def for_shards(self, packing: Settings, sequence_length: int) -> "MaskedLMConfig":
         refuse_other_formats(self.name, packing)
         packed = packed_pair_task(packing)
         if self.pair_task not in ("auto", "none", packed):
@@ -60,7 +61,7 @@ class MaskedLMConfig(ObjectiveConfig):
             )
         return dataclasses.replace(self, pair_task=packed if self.pair_task == "auto" else self.pair_task)
 
-    def for_parts(self, parts, pair_task=None, generator=None):
+    def for_parts(self, parts: Names, pair_task: Any = None, generator: Settings | None = None) -> "MaskedLMConfig":
         known = self.pair_task if self.pair_task in PAIR_TASKS else pair_task
         settings = dataclasses.replace(self, pair_task=(known or "none") if "pair_head" in parts else "none")
         if "span_boundary_head" not in parts:
@@ -68,11 +69,11 @@ class MaskedLMConfig(ObjectiveConfig):
         masking = self.masking if self.masking.strategy == "span" else MaskingConfig(strategy="span")
         return dataclasses.replace(settings, span_boundary=True, masking=masking)
 
-    def publishable(self):
+    def publishable(self) -> "MaskedLMConfig":
         return dataclasses.replace(self, span_boundary=False)
 
 
-def refuse_other_formats(objective, packing):
+def refuse_other_formats(objective: str, packing: Settings) -> None:
     """Raises ConfigError for shards of the formats xlnet and text_pairs, from which an encoder cannot learn."""
     if packing["format"] == "text_pairs":
         raise ConfigError(

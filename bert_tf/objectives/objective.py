@@ -1,11 +1,12 @@
 """The record of an objective and the base of its settings. No Keras is imported."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from bert_tf.errors import ConfigError
 from bert_tf.registry import resolve
+from bert_tf.types import Config, Function, Names, Settings
 from tfrecords.shards.config import SINGLE_FORMATS
 
 
@@ -21,30 +22,32 @@ class ObjectiveConfig:
     """
 
     CHOSEN_BY: ClassVar[str] = "name"
+    #: Whether it learns from shards of running text alone.
+    reads_running_text: ClassVar[bool] = False
 
     name: str = "masked_lm"
 
     @classmethod
-    def choices(cls):
+    def choices(cls) -> dict[str, type]:
         """Name -> settings of every objective, for `bert_tf.config.build`."""
         from bert_tf.objectives.registry import OBJECTIVES
 
         return {name: objective.config for name, objective in OBJECTIVES.items()}
 
     @property
-    def needs_pooler(self):
+    def needs_pooler(self) -> bool:
         """Whether the model reads the backbone's `pooled_output`."""
         return False
 
     @property
-    def corrupts(self):
+    def corrupts(self) -> bool:
         """Whether these settings change the batches of an objective that has a corruption."""
         return True
 
-    def check_model(self, model_config):
+    def check_model(self, model_config: Config) -> None:
         """Raises ConfigError for the configuration of a backbone that the objective cannot train."""
 
-    def for_shards(self, packing, sequence_length):
+    def for_shards(self, packing: Settings, sequence_length: int) -> "ObjectiveConfig":
         """The settings for these shards, with each "auto" replaced by a value.
 
         Args:
@@ -52,11 +55,17 @@ class ObjectiveConfig:
             sequence_length: the sequence length of the shards.
 
         Raises:
-            ConfigError: the objective cannot learn from such shards; names the key.
+            ConfigError: the objective cannot learn from such shards; names the key, or the formats that it reads.
         """
+        if self.reads_running_text and packing["format"] not in SINGLE_FORMATS:
+            formats = f"{', '.join(SINGLE_FORMATS[:-1])} or {SINGLE_FORMATS[-1]}"
+            raise ConfigError(
+                f"objective.name={self.name} reads running text, but the shards have the format {packing['format']}; "
+                f"write them with --format {formats}"
+            )
         return self
 
-    def for_parts(self, parts, pair_task=None, generator=None):
+    def for_parts(self, parts: Names, pair_task: Any = None, generator: Settings | None = None) -> "ObjectiveConfig":
         """The settings of a model with these parts, as far as they can be inferred from its weights.
 
         Args:
@@ -66,7 +75,7 @@ class ObjectiveConfig:
         """
         return self
 
-    def publishable(self):
+    def publishable(self) -> "ObjectiveConfig":
         """The settings without the parts that no published format can hold."""
         return self
 
@@ -109,32 +118,32 @@ class Objective:
     model: type | str
     head: str | None = None
     corruption: type | str | None = None
-    corruption_section: str | None = None
+    corruption_section: str = ""
     served: type | str | None = None
-    unigram: Mapping = dataclasses.field(default_factory=dict)
-    backbone: str | tuple = "encoder"
-    tokenizer: Callable | str | None = None
+    unigram: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    backbone: str | tuple[str, ...] = "encoder"
+    tokenizer: Function | str | None = None
 
-    def model_tokenizer(self, tokenizer, settings):
+    def model_tokenizer(self, tokenizer: Any, settings: ObjectiveConfig) -> Any:
         """The tokenizer of the model that is trained on shards of `tokenizer`."""
         return tokenizer if self.tokenizer is None else resolve(self.tokenizer)(tokenizer, settings)
 
     @property
-    def backbones(self):
+    def backbones(self) -> tuple[str, ...]:
         """The kinds of `backbone`, a tuple."""
         return (self.backbone,) if isinstance(self.backbone, str) else self.backbone
 
     @property
-    def model_class(self):
+    def model_class(self) -> type:
         """`model`, imported."""
         return resolve(self.model)
 
     @property
-    def corruption_class(self):
+    def corruption_class(self) -> Any:
         """`corruption`, imported; None for none."""
         return resolve(self.corruption)
 
-    def make_corruption(self, settings, tokenizer, reader):
+    def make_corruption(self, settings: ObjectiveConfig, tokenizer: Any, reader: Any) -> Any:
         """The corruption of an experiment's batches, made from its settings, and tokenizer and `ShardReader` of the shards.
 
         None if the objective has none, or if its settings change nothing (`ObjectiveConfig.corrupts`).
@@ -144,25 +153,7 @@ class Objective:
         return self.corruption_class.of_shards(reader, tokenizer, getattr(settings, self.corruption_section))
 
 
-def check_running_text(name, packing):
-    """Refuses shards whose examples are not running text.
-
-    Args:
-        name: the name of the objective.
-        packing: the packing settings of the shards, a dict.
-
-    Raises:
-        ConfigError: names the formats that are.
-    """
-    if packing["format"] not in SINGLE_FORMATS:
-        formats = f"{', '.join(SINGLE_FORMATS[:-1])} or {SINGLE_FORMATS[-1]}"
-        raise ConfigError(
-            f"objective.name={name} reads running text, but the shards have the format {packing['format']}; "
-            f"write them with --format {formats}"
-        )
-
-
-def check_backbone_structure(name, structure, given):
+def check_backbone_structure(name: str, structure: str, given: str) -> None:
     """Refuses a backbone of another structure than the objective trains.
 
     Args:

@@ -1,14 +1,16 @@
 """Permutation language modelling: every token predicted from those before it in a random order."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import LMHead, SegmentMemory
-from bert_tf.models import ENCODER_INPUTS
 from bert_tf.objectives.losses import cross_entropy_sums, feature
 from bert_tf.objectives.permutation_lm_config import PermutationLMConfig, check_query_stream
 from bert_tf.objectives.pretraining_model import PretrainingModel
+from bert_tf.types import Model, Options, Tensor, Tensors
 from tfrecords.corruption.permutation_config import PermutationConfig
 
 
@@ -52,12 +54,20 @@ class PermutationLM(PretrainingModel):
         model.compile(optimizer=AdamW(4e-4))
     """
 
-    def __init__(self, encoder, segments=2, memory_length=384, reuse_length=None, name="permutation_lm", **kwargs):
-        super().__init__(name=name, dtype=encoder.dtype_policy, **kwargs)
+    settings_class = PermutationLMConfig
+
+    def __init__(
+        self,
+        encoder: Model,
+        segments: int = 2,
+        memory_length: int = 384,
+        reuse_length: int | None = None,
+        **kwargs: Options,
+    ) -> None:
+        super().__init__(encoder, **kwargs)
         check_query_stream(encoder.config)
         if segments < 1 or memory_length < 1:
             raise ConfigError(f"segments={segments} and memory_length={memory_length} must be at least 1")
-        self.backbone = encoder
         self.segments = segments
         self.memory_length = memory_length
         self.reuse_length = reuse_length
@@ -65,9 +75,8 @@ class PermutationLM(PretrainingModel):
         vocabulary_size, size = encoder.embedding_table.shape
         self.lm_head = LMHead(vocabulary_size, dtype=self.dtype_policy, name="lm_head")
         self.lm_head.build((None, None, size))
-        self.built = True
 
-    def call(self, features, training=False):
+    def call(self, features: Tensors, training: bool = False) -> Tensors:
         self._check_widths(features)
         length = ops.shape(features["token_ids"])[1] // self.segments
         predictions = ops.shape(feature(features, "mask_positions"))[1] // self.segments
@@ -76,7 +85,7 @@ class PermutationLM(PretrainingModel):
             here = slice(i * length, (i + 1) * length)
             positions = features["mask_positions"][:, i * predictions : (i + 1) * predictions]
             encoded = self.backbone.encode(
-                {key: features[key][:, here] for key in ENCODER_INPUTS if key in features},
+                {key: value[:, here] for key, value in self.backbone.select(features).items()},
                 memory=memory,
                 permutation_order=feature(features, "permutation_order")[:, here],
                 # Padded predictions have position 0, which may be before the segment.
@@ -90,16 +99,16 @@ class PermutationLM(PretrainingModel):
         x = outputs[0] if self.segments == 1 else ops.concatenate(outputs, axis=1)
         return {"permutation_lm_logits": self.lm_head(x, self.backbone.embedding_table)}
 
-    def masked_token_logits(self, inputs, hidden, positions, mask_id):
+    def masked_token_logits(self, inputs: Tensors, hidden: Tensor, positions: Tensor, mask_id: int) -> Tensor:
         """By the query stream, with all hidden tokens after the others in the order; nothing is masked."""
         order = ops.cast(hidden, "int32")
         encoded = self.backbone.encode(inputs, permutation_order=order, mask_positions=positions)
         return self.lm_head(encoded["query_output"], self.backbone.embedding_table)
 
-    def loss_weights(self, features):
+    def loss_weights(self, features: Tensors) -> Tensors:
         return {"permutation_lm": ops.sum(ops.cast(feature(features, "mask_weights"), "float32"))}
 
-    def loss_sums(self, features, training):
+    def loss_sums(self, features: Tensors, training: bool) -> tuple[Tensors, Tensors]:
         logits = self(features, training=training)["permutation_lm_logits"]
         weights = ops.cast(feature(features, "mask_weights"), "float32")
         loss, correct = cross_entropy_sums(logits, feature(features, "mask_ids"), weights)
@@ -112,11 +121,11 @@ class PermutationLM(PretrainingModel):
                 raise DataError(f"'{name}' has {width} columns, which is not a multiple of segments={self.segments}")
 
     @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone: Model, settings: Any, **kwargs: Options) -> "PermutationLM":
         return cls(backbone, settings.permutation.segments, settings.memory_length, settings.reuse_length, **kwargs)
 
     @property
-    def settings(self):
+    def settings(self) -> PermutationLMConfig:
         return PermutationLMConfig(
             memory_length=self.memory_length,
             reuse_length=self.reuse_length,

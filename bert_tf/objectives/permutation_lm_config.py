@@ -7,6 +7,7 @@ from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.objectives.masked_lm_config import refuse_other_formats
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from bert_tf.types import Config, Settings
 from tfrecords.corruption.permutation_config import PermutationConfig
 from tfrecords.packing.xlnet import check_permutation, reuse_length
 
@@ -35,10 +36,10 @@ class PermutationLMConfig(ObjectiveConfig):
     reuse_length: Annotated[int | None, Range(at_least=1)] = None
     permutation: PermutationConfig = dataclasses.field(default_factory=PermutationConfig)
 
-    def check_model(self, model_config):
+    def check_model(self, model_config: Config) -> None:
         check_query_stream(model_config)
 
-    def for_shards(self, packing, sequence_length):
+    def for_shards(self, packing: Settings, sequence_length: int) -> "PermutationLMConfig":
         needed = None
         if packing["format"] == "text_pairs":
             refuse_other_formats(self.name, packing)
@@ -50,7 +51,7 @@ class PermutationLMConfig(ObjectiveConfig):
         return dataclasses.replace(self, reuse_length=needed)
 
 
-def check_query_stream(model_config):
+def check_query_stream(model_config: Config) -> None:
     """Refuses a model without XLNet's second attention stream.
 
     Raises:

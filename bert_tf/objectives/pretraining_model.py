@@ -1,32 +1,54 @@
 """The base of every objective's model."""
 
+from typing import Any
+
 import keras
 
 from bert_tf.backend import TrainableModel
 from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import ObjectiveConfig
+from bert_tf.types import Model, Options, Settings, Tensor, Tensors
 
 
 class PretrainingModel(TrainableModel):
     """A backbone with the heads and the loss of one objective.
 
-    A subclass sets `backbone` in its constructor and defines `from_settings` and `settings`, and the methods that
-    `TrainableModel` needs: `call`, `loss_weights` and `loss_sums`. The variables of the backbone keep their paths, so
-    that the backbone can be loaded alone from a checkpoint.
+    A subclass sets `settings_class`, and defines the methods that `TrainableModel` needs: `call`, `loss_weights` and
+    `loss_sums`. The variables of the backbone keep their paths, so that the backbone can be loaded alone from a
+    checkpoint.
 
-    Attributes:
+    Args:
         backbone: the model that is pretrained, and later fine-tuned.
+        name: of the model; None for that of the objective.
+        kwargs: of `keras.Model`.
 
     Example:
-        class SentenceLength(PretrainingModel):
-            def __init__(self, backbone, **kwargs):
-                super().__init__(dtype=backbone.dtype_policy, **kwargs)
-                self.backbone = backbone
+        class NextToken(PretrainingModel):
+            settings_class, kept_settings = CausalLMConfig, ("loss_block",)
+
+            def __init__(self, backbone, loss_block=None, **kwargs):
+                super().__init__(backbone, **kwargs)
+                self.loss_block = loss_block
     """
 
+    #: The class of its settings.
+    settings_class: Any = ObjectiveConfig
+    #: The names of the settings that the constructor takes and keeps as attributes.
+    kept_settings: tuple[str, ...] = ()
+
+    def __init__(self, backbone: Model, name: str | None = None, **kwargs: Options) -> None:
+        super().__init__(name=name or self.objective, dtype=backbone.dtype_policy, **kwargs)
+        self.backbone = backbone
+        self.built = True
+
+    @property
+    def objective(self) -> str:
+        """The name of the objective."""
+        return self.settings_class.name
+
     @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone: Model, settings: ObjectiveConfig, **kwargs: Options) -> "PretrainingModel":
         """Makes the model of these settings on a backbone.
 
         Args:
@@ -34,9 +56,9 @@ class PretrainingModel(TrainableModel):
             settings: an `ObjectiveConfig`, resolved by `for_shards`.
             kwargs: of `keras.Model`, such as `name`.
         """
-        raise NotImplementedError(f"{cls.__name__} must define from_settings")
+        return cls(backbone, **{name: getattr(settings, name) for name in cls.kept_settings}, **kwargs)
 
-    def masked_token_logits(self, inputs, masked, positions, mask_id):
+    def masked_token_logits(self, inputs: Tensors, masked: Tensor, positions: Tensor, mask_id: int) -> Tensor:
         """What the model predicts for masked tokens from the tokens before and after them.
 
         Args:
@@ -52,11 +74,11 @@ class PretrainingModel(TrainableModel):
             ConfigError: an objective that trains no such predictions.
         """
         raise ConfigError(
-            f"a model pretrained with {self.settings.name} does not predict masked tokens from both sides; give one of "
+            f"a model pretrained with {self.objective} does not predict masked tokens from both sides; give one of "
             "masked_lm, replaced_token_detection or permutation_lm"
         )
 
-    def next_sentence_logits(self, inputs):
+    def next_sentence_logits(self, inputs: Tensors) -> Tensor:
         """Whether the second segment of each row follows the first one in its document.
 
         Args:
@@ -67,7 +89,7 @@ class PretrainingModel(TrainableModel):
         """
         return None
 
-    def frame(self, tokenizer):
+    def frame(self, tokenizer: Any) -> Any:
         """The `Frame` in which the model was trained to read prompts, if it writes text; None for the usual one.
 
         The usual one is what `PromptTokenizer` takes: that of the tokenizer's layout for this kind of backbone.
@@ -78,11 +100,11 @@ class PretrainingModel(TrainableModel):
         return None
 
     @property
-    def settings(self):
+    def settings(self) -> Any:
         """The `ObjectiveConfig` from which `from_settings` makes this model again."""
-        raise NotImplementedError(f"{type(self).__name__} must define settings")
+        return self.settings_class(**{name: getattr(self, name) for name in self.kept_settings})
 
-    def get_config(self):
+    def get_config(self) -> Settings:
         return {
             "backbone": keras.saving.serialize_keras_object(self.backbone),
             "settings": to_dict(self.settings),
@@ -91,7 +113,7 @@ class PretrainingModel(TrainableModel):
         }
 
     @classmethod
-    def from_config(cls, config, custom_objects=None):
+    def from_config(cls, config: Settings, custom_objects: Options = None) -> Any:
         backbone = keras.saving.deserialize_keras_object(config["backbone"], custom_objects=custom_objects)
         settings = build(ObjectiveConfig, config["settings"])
         return cls.from_settings(backbone, settings, name=config["name"], trainable=config["trainable"])

@@ -4,6 +4,7 @@ from bert_tf.objectives.bidirectional_lm_config import BIDIRECTIONAL_LM
 from bert_tf.objectives.causal_lm_config import CAUSAL_LM
 from bert_tf.objectives.denoising_config import DENOISING
 from bert_tf.objectives.masked_lm_config import MASKED_LM
+from bert_tf.objectives.objective import Objective
 from bert_tf.objectives.permutation_lm_config import PERMUTATION_LM
 from bert_tf.objectives.replaced_token_detection_config import REPLACED_TOKEN_DETECTION
 from bert_tf.objectives.sequence_autoencoder_config import SEQUENCE_AUTOENCODER
@@ -27,7 +28,7 @@ OBJECTIVES = Registry(
 )
 
 
-def register_objective(objective):
+def register_objective(objective: Objective) -> Objective:
     """Adds an `Objective` to the list, from outside of the library too.
 
     Returns:

@@ -1,11 +1,12 @@
 """Replaced token detection: ELECTRA's generator and discriminator, trained together."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers import DiscriminatorHead
-from bert_tf.models import ENCODER_INPUTS
 from bert_tf.models.electra.checkpoints import GENERATOR
 from bert_tf.models.electra.model import make_generator
 from bert_tf.models.families import describe
@@ -14,6 +15,7 @@ from bert_tf.objectives.masked_lm import masked_logits
 from bert_tf.objectives.pretraining_model import PretrainingModel
 from bert_tf.objectives.replaced_token_detection_config import ReplacedTokenDetectionConfig
 from bert_tf.objectives.sampling import draw_from_logits
+from bert_tf.types import Model, Options, Tensor, Tensors
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -60,16 +62,21 @@ class ReplacedTokenDetection(PretrainingModel):
         model = ReplacedTokenDetection(discriminator, generator)
     """
 
+    settings_class = ReplacedTokenDetectionConfig
+
     def __init__(
-        self, discriminator, generator=None, discriminator_weight=50.0, name="replaced_token_detection", **kwargs
-    ):
-        super().__init__(name=name, dtype=discriminator.dtype_policy, **kwargs)
+        self,
+        discriminator: Model,
+        generator: Model | None = None,
+        discriminator_weight: float = 50.0,
+        **kwargs: Options,
+    ) -> None:
+        super().__init__(discriminator, **kwargs)
         config = discriminator.config
-        self.backbone = discriminator
         self.generator = generator
         self.discriminator_weight = discriminator_weight
         self.loss_coefficients = {"discriminator": discriminator_weight}
-        self.masked_lm_head = None
+        self.masked_lm_head: Any = None
         if generator is not None:
             with keras.name_scope("generator"):
                 self.masked_lm_head = generator.make_masked_lm_head()
@@ -80,10 +87,9 @@ class ReplacedTokenDetection(PretrainingModel):
             name="discriminator_head",
         )
         self.discriminator_head.build((None, None, config.hidden_size))
-        self.built = True
 
-    def call(self, features, training=False):
-        inputs = {key: features[key] for key in ENCODER_INPUTS if key in features}
+    def call(self, features: Tensors, training: bool = False) -> Tensors:
+        inputs = self.backbone.select(features)
         outputs = {}
         if self.generator is not None:
             positions = feature(features, "mask_positions")
@@ -97,20 +103,20 @@ class ReplacedTokenDetection(PretrainingModel):
         encoded = self.backbone(inputs, training=training)
         return outputs | {"replaced_logits": self.discriminator_head(encoded["sequence_output"])}
 
-    def masked_token_logits(self, inputs, hidden, positions, mask_id):
+    def masked_token_logits(self, inputs: Tensors, hidden: Tensor, positions: Tensor, mask_id: int) -> Tensor:
         """Those of the generator: the discriminator predicts no tokens."""
         if self.generator is None:
             raise ConfigError("the checkpoint has no generator, and ELECTRA's discriminator predicts no tokens")
         return masked_logits(self.generator, self.masked_lm_head, inputs, hidden, positions, mask_id)
 
-    def loss_weights(self, features):
+    def loss_weights(self, features: Tensors) -> Tensors:
         self._check_trainable()
         return {
             "masked_lm": ops.sum(ops.cast(feature(features, "mask_weights"), "float32")),
             "discriminator": ops.sum(_token_weights(features)),
         }
 
-    def loss_sums(self, features, training):
+    def loss_sums(self, features: Tensors, training: bool) -> tuple[Tensors, Tensors]:
         self._check_trainable()
         outputs = self(features, training=training)
         mask_ids = feature(features, "mask_ids")
@@ -148,19 +154,19 @@ class ReplacedTokenDetection(PretrainingModel):
             )
 
     @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
+    def from_settings(cls, backbone: Model, settings: Any, **kwargs: Options) -> "ReplacedTokenDetection":
         config = settings.generator_config(backbone.config)
         generator = None if config is None else make_generator(backbone, config)
         return cls(backbone, generator, settings.discriminator_weight, **kwargs)
 
     @property
-    def settings(self):
+    def settings(self) -> ReplacedTokenDetectionConfig:
         generator = None if self.generator is None else describe(self.generator.config)
         return ReplacedTokenDetectionConfig(
             generator_size=None, generator=generator, discriminator_weight=self.discriminator_weight
         )
 
-    def backbones(self):
+    def backbones(self) -> dict[str, Model]:
         return {"": self.backbone} if self.generator is None else {"": self.backbone, GENERATOR: self.generator}
 
 

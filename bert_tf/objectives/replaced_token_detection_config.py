@@ -1,7 +1,7 @@
 """The settings of replaced token detection, and its record. No Keras is imported."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, Any
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
@@ -9,6 +9,7 @@ from bert_tf.models.electra.config import check_position_table, generator_config
 from bert_tf.models.families import build_config
 from bert_tf.objectives.masked_lm_config import refuse_other_formats
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from bert_tf.types import Config, Names, Settings
 from tfrecords.corruption.masking_config import MaskingConfig
 
 
@@ -33,28 +34,30 @@ class ReplacedTokenDetectionConfig(ObjectiveConfig):
 
     name: str = "replaced_token_detection"
     generator_size: Annotated[float | None, Range(above=0, at_most=1)] = 0.25
-    generator: dict | None = None
+    generator: Settings | None = None
     discriminator_weight: Annotated[float, Range(at_least=0)] = 50.0
     masking: MaskingConfig = dataclasses.field(default_factory=MaskingConfig)
 
-    def generator_config(self, model_config):
+    def generator_config(self, model_config: Config) -> Any:
         """The configuration of the discriminator's generator; None if there is none."""
         if self.generator:
             return build_config(self.generator)
         return None if self.generator_size is None else generator_config(model_config, self.generator_size)
 
-    def check_model(self, model_config):
+    def check_model(self, model_config: Config) -> None:
         check_position_table(model_config)
         if self.generator_config(model_config) is None:
             raise ConfigError(
                 "objective.generator_size must be given: replaced token detection cannot be trained without a generator"
             )
 
-    def for_shards(self, packing, sequence_length):
+    def for_shards(self, packing: Settings, sequence_length: int) -> "ReplacedTokenDetectionConfig":
         refuse_other_formats(self.name, packing)
         return self
 
-    def for_parts(self, parts, pair_task=None, generator=None):
+    def for_parts(
+        self, parts: Names, pair_task: Any = None, generator: Settings | None = None
+    ) -> "ReplacedTokenDetectionConfig":
         if "generator" not in parts:
             return dataclasses.replace(self, generator_size=None, generator=None)
         return self if generator is None else dataclasses.replace(self, generator_size=None, generator=generator)

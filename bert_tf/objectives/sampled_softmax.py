@@ -4,8 +4,10 @@ import math
 
 from keras import ops
 
+from bert_tf.types import Tensor
 
-def log_uniform_candidates(uniform, vocabulary_size):
+
+def log_uniform_candidates(uniform: Tensor, vocabulary_size: int) -> Tensor:
     """Token ids drawn with replacement, id k with the probability log((k + 2) / (k + 1)) / log(V + 1).
 
     That is nearly Zipf's law for a vocabulary that is sorted by frequency: TensorFlow's
@@ -22,7 +24,9 @@ def log_uniform_candidates(uniform, vocabulary_size):
     return ops.cast(ops.clip(ids, 0, vocabulary_size - 1), "int32")
 
 
-def sampled_softmax_sum(x, table, bias, labels, weights, candidates):
+def sampled_softmax_sum(
+    x: Tensor, table: Tensor, bias: Tensor, labels: Tensor, weights: Tensor, candidates: Tensor
+) -> Tensor:
     """The weighted sum over tokens of the cross-entropy of the right token against the candidates, in nats.
 
     From each logit the logarithm of the probability that its token is among the candidates is subtracted. Candidates

@@ -2,10 +2,12 @@
 
 from keras import ops
 
+from bert_tf.types import Tensor
+
 _BLOCK = 256
 
 
-def draw_from_logits(logits, bits):
+def draw_from_logits(logits: Tensor, bits: Tensor) -> Tensor:
     """Samples one token for each prediction from its softmax.
 
     Returns the first token at which the cumulative probability exceeds the random number: searches sums over blocks of

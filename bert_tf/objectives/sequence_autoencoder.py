@@ -1,11 +1,14 @@
 """The sequence autoencoder: a text is read, and then written again by the same network."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from bert_tf.objectives.losses import feature
 from bert_tf.objectives.sequence_autoencoder_config import SequenceAutoencoderConfig
 from bert_tf.objectives.sequence_to_sequence import SequenceToSequence
+from bert_tf.types import Model, Options, Tensors
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -36,36 +39,29 @@ class SequenceAutoencoder(SequenceToSequence):
     Source: tensorflow/models research/adversarial_text data/data_utils.py, `build_seq_ae_sequence`.
     """
 
-    objective = "sequence_autoencoder"
+    settings_class = SequenceAutoencoderConfig
+    kept_settings = ("loss_block",)  # how rows are read is not a part of the model
 
-    def __init__(self, backbone, loss_block=None, **kwargs):
+    def __init__(self, backbone: Model, loss_block: int | None = None, **kwargs: Options) -> None:
         super().__init__(backbone, loss_block=loss_block, **kwargs)
 
-    def frame(self, tokenizer):
+    def frame(self, tokenizer: Any) -> Any:
         return None
 
-    def call(self, features, training=False):
+    def call(self, features: Tensors, training: bool = False) -> Tensors:
         return super().call(with_targets(features), training=training)
 
     def _vectors(self, features, training):
         return super()._vectors(with_targets(features), training)
 
-    def loss_weights(self, features):
+    def loss_weights(self, features: Tensors) -> Tensors:
         return super().loss_weights(with_targets(features))
 
-    def loss_sums(self, features, training):
+    def loss_sums(self, features: Tensors, training: bool) -> tuple[Tensors, Tensors]:
         return super().loss_sums(with_targets(features), training)
 
-    @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
-        return cls(backbone, settings.loss_block, **kwargs)
 
-    @property
-    def settings(self):
-        return SequenceAutoencoderConfig(loss_block=self.loss_block)  # how rows are read is not a part of the model
-
-
-def with_targets(features):
+def with_targets(features: Tensors) -> Tensors:
     """Features of a source and a target that are the same text: what `source_then_target` reads."""
     token_ids = ops.convert_to_tensor(feature(features, "token_ids"))
     mask = features.get("padding_mask")

@@ -1,11 +1,12 @@
 """The settings of the sequence autoencoder, and its record. No Keras is imported."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.objectives.objective import Objective, ObjectiveConfig, check_running_text
+from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from bert_tf.types import Config
 from tfrecords.corruption.documents_config import DocumentsConfig
 
 
@@ -23,21 +24,19 @@ class SequenceAutoencoderConfig(ObjectiveConfig):
         SequenceAutoencoderConfig(loss_block=512)
     """
 
+    reads_running_text: ClassVar[bool] = True
+
     name: str = "sequence_autoencoder"
     documents: DocumentsConfig = DocumentsConfig(separate=True)
     loss_block: Annotated[int | None, Range(at_least=1)] = None
 
     @property
-    def corrupts(self):
+    def corrupts(self) -> bool:
         return self.documents.separate
 
-    def check_model(self, model_config):
+    def check_model(self, model_config: Config) -> None:
         if getattr(model_config, "prefix", False):
             raise ConfigError("sequence_autoencoder reads and writes in one direction; set model.prefix=false")
-
-    def for_shards(self, packing, sequence_length):
-        check_running_text(self.name, packing)
-        return self
 
 
 SEQUENCE_AUTOENCODER = Objective(

@@ -1,14 +1,16 @@
 """The common part of denoising and text to text: a model that reads one text and writes another."""
 
+from typing import Any
+
 from keras import ops
 
-from bert_tf.models.encoder_decoder import ENCODER_DECODER_INPUTS
 from bert_tf.objectives.block_loss import block_loss_sums
 from bert_tf.objectives.decoder_rows import source_then_target
 from bert_tf.objectives.losses import cross_entropy_sums, feature, smoothing_sum
 from bert_tf.objectives.objective import check_backbone_structure
 from bert_tf.objectives.pretraining_model import PretrainingModel
 from bert_tf.tokenizers.frame import Frame
+from bert_tf.types import Model, Options, Tensors
 
 
 class SequenceToSequence(PretrainingModel):
@@ -25,33 +27,27 @@ class SequenceToSequence(PretrainingModel):
         label_smoothing: the probability that is taken from the right token.
         label_smoothing_normalization: see `smoothing_sum`.
         loss_block: how many tokens' logits are in memory at a time; None for all. See `block_loss_sums`.
-
-    A subclass sets `objective`, the name of its record, which is that of its loss.
     """
-
-    objective = None
 
     def __init__(
         self,
-        backbone,
-        z_loss=0.0,
-        label_smoothing=0.0,
-        label_smoothing_normalization="tensor2tensor",
-        loss_block=None,
-        name=None,
-        **kwargs,
-    ):
-        super().__init__(name=name or self.objective, dtype=backbone.dtype_policy, **kwargs)
+        backbone: Model,
+        z_loss: float = 0.0,
+        label_smoothing: float = 0.0,
+        label_smoothing_normalization: str = "tensor2tensor",
+        loss_block: int | None = None,
+        **kwargs: Options,
+    ) -> None:
+        super().__init__(backbone, **kwargs)
         check_backbone_structure(self.objective, backbone.structure, type(backbone).__name__)
-        self.backbone, self.z_loss, self.loss_block = backbone, z_loss, loss_block
+        self.z_loss, self.loss_block = z_loss, loss_block
         self.label_smoothing = label_smoothing
         self.label_smoothing_normalization = label_smoothing_normalization
-        self.built = True
 
-    def frame(self, tokenizer):
+    def frame(self, tokenizer: Any) -> Any:
         return None if tokenizer.sep_id is None else Frame.for_answers_in_shards(tokenizer)
 
-    def call(self, features, training=False):
+    def call(self, features: Tensors, training: bool = False) -> Tensors:
         return {f"{self.objective}_logits": self.backbone.output_logits(self._vectors(features, training))}
 
     def _vectors(self, features, training):
@@ -60,13 +56,13 @@ class SequenceToSequence(PretrainingModel):
             inputs, positions = source_then_target(features, self.backbone.prefix)
             return self.backbone.outputs_at(inputs, positions, training=training)["sequence_output"]
         feature(features, "decoder_token_ids")
-        inputs = {key: features[key] for key in ENCODER_DECODER_INPUTS if key in features}
+        inputs = self.backbone.select(features)
         return self.backbone(inputs, training=training)["sequence_output"]
 
-    def loss_weights(self, features):
+    def loss_weights(self, features: Tensors) -> Tensors:
         return {self.objective: ops.sum(ops.cast(feature(features, "target_weights"), "float32"))}
 
-    def loss_sums(self, features, training):
+    def loss_sums(self, features: Tensors, training: bool) -> tuple[Tensors, Tensors]:
         labels, weights = feature(features, "target_ids"), ops.cast(feature(features, "target_weights"), "float32")
         smoothing = self.label_smoothing, self.label_smoothing_normalization
         z_loss = self.z_loss if training else 0.0

@@ -27,18 +27,5 @@ class TextToText(SequenceToSequence):
         model(features)["text_to_text_logits"]  # [1, 2, 100]
     """
 
-    objective = "text_to_text"
-
-    @classmethod
-    def from_settings(cls, backbone, settings, **kwargs):
-        how = settings.label_smoothing, settings.label_smoothing_normalization
-        return cls(backbone, settings.z_loss, *how, loss_block=settings.loss_block, **kwargs)
-
-    @property
-    def settings(self):
-        return TextToTextConfig(
-            label_smoothing=self.label_smoothing,
-            label_smoothing_normalization=self.label_smoothing_normalization,
-            z_loss=self.z_loss,
-            loss_block=self.loss_block,
-        )
+    settings_class = TextToTextConfig
+    kept_settings = ("label_smoothing", "label_smoothing_normalization", "z_loss", "loss_block")

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
+from bert_tf.types import Settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +36,7 @@ class TextToTextConfig(ObjectiveConfig):
     z_loss: Annotated[float, Range(at_least=0)] = 0.0
     loss_block: Annotated[int | None, Range(at_least=1)] = None
 
-    def for_shards(self, packing, sequence_length):
+    def for_shards(self, packing: Settings, sequence_length: int) -> "TextToTextConfig":
         if packing["format"] != "text_pairs":
             raise ConfigError(
                 f"objective.name=text_to_text reads pairs of texts, but the shards have the format {packing['format']}; "

@@ -13,8 +13,8 @@ from keras import ops
 from bert_tf.backend import TrainableModel, largest
 from bert_tf.errors import ConfigError
 from bert_tf.layers import ClassificationHead, EndsOfDirections, Pooler, bilstms
-from bert_tf.layers.gather import gather_positions
 from bert_tf.layers.heads import last_positions
+from bert_tf.layers.parts import gather_positions
 from bert_tf.models.task_heads import BERT_HEADS
 from bert_tf.objectives.losses import cross_entropy_sums
 from bert_tf.tasks.features import (

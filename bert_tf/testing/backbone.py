@@ -9,7 +9,7 @@ import tensorflow as tf
 from bert_tf.backend.tensorflow.randomness import step_randomness
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models.encoder_config import DROPOUT_RATES
+from bert_tf.models.model_config import DROPOUT_RATES
 
 #: Positions of the checked sequences, and of those of them that hold tokens.
 LENGTH, REAL = 9, 6

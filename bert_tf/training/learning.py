@@ -4,7 +4,7 @@ import dataclasses
 
 from bert_tf.checkpoints import open_source
 from bert_tf.hub import local_file
-from bert_tf.models.families import build_encoder
+from bert_tf.models.families import build_backbone
 from bert_tf.tasks import build_task
 from bert_tf.tasks.frozen_outputs import keep_frozen_outputs
 from bert_tf.training import inputs
@@ -56,7 +56,7 @@ class FromLabels:
         source, config = self.source, self.model_config
         pooler = task.needs_pooler(config)
         if self.config.encoder:
-            encoder = build_encoder(config, pooler=pooler)
+            encoder = build_backbone(config, pooler=pooler)
             if train.pretrained:
                 copy_token_table(encoder, source, "encoder")
             return task.model(encoder)

@@ -12,7 +12,7 @@ from bert_tf import files, interrupts
 from bert_tf.backend.dtype_policy import dtype_policy
 from bert_tf.checkpoints import open_source
 from bert_tf.errors import ConfigError
-from bert_tf.models.families import build_config, build_encoder, describe
+from bert_tf.models.families import build_backbone, build_config, describe
 from bert_tf.objectives.registry import OBJECTIVES
 from bert_tf.remote import writes_to
 from bert_tf.reporting import guarded, keep_findings, write_report
@@ -121,7 +121,7 @@ def _objective(config, model_config, tokenizer, run, strategy, teaching):
     train = config.train
     with strategy.scope(), dtype_policy(train.precision):
         keras.utils.set_random_seed(train.seed)  # initial weights
-        backbone = build_encoder(model_config, pooler=config.objective.needs_pooler)
+        backbone = build_backbone(model_config, pooler=config.objective.needs_pooler)
         objective = OBJECTIVES[config.objective.name].model_class.from_settings(backbone, config.objective)
         trained = teaching.wrap(objective) if teaching else objective
         trained.compile(

@@ -6,8 +6,8 @@ from absl import logging
 
 from bert_tf import config as configuration
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models.encoder_config import DROPOUT_RATES
-from bert_tf.models.families import build_encoder, config_for_token_table, encoder_alone
+from bert_tf.models.families import build_backbone, config_for_token_table, encoder_alone
+from bert_tf.models.model_config import DROPOUT_RATES
 from bert_tf.models.weights import by_path, part_of
 
 #: Settings in which a pretraining may differ from what it starts from: of training and of heads alone.
@@ -37,7 +37,7 @@ def new_config(source, section, whole=False):
     """
     if not section:
         return trained_config(source, whole)
-    width = int(build_encoder(source.config).embedding_table.shape[-1])
+    width = int(build_backbone(source.config).embedding_table.shape[-1])
     return config_for_token_table(section, source.config.vocabulary_size, width, source.tokenizer.pad_id)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bert_tf.backend import Dense, SeededByName, TruncatedNormal, initializer
-from bert_tf.models import BertConfig, BertEncoder, T5Config, build_encoder, preset
+from bert_tf.models import BertConfig, BertEncoder, T5Config, build_backbone, preset
 from bert_tf.objectives import MaskedLM
 
 CONFIG = BertConfig(50, 16, num_layers=2, num_heads=2, intermediate_size=32)
@@ -57,7 +57,7 @@ def test_layers_of_more_models_change_no_weight_of_a_smaller_one():
     found = []
     for layers in (1, 3):
         keras.utils.set_random_seed(3)
-        found.append(weights(build_encoder(T5Config(50, 16, layers, num_heads=2, head_size=8, intermediate_size=32))))
+        found.append(weights(build_backbone(T5Config(50, 16, layers, num_heads=2, head_size=8, intermediate_size=32))))
     assert all(np.array_equal(found[1][path], value) for path, value in found[0].items())
 
 

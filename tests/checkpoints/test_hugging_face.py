@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 import bert_tf
 from bert_tf.checkpoints import open_source
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.models import BertConfig, ElmoConfig, build_config, build_encoder
+from bert_tf.models import BertConfig, ElmoConfig, build_backbone, build_config
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 SENTENCE = "the people of the united states, and the government"
@@ -231,7 +231,7 @@ def test_what_a_wrapper_puts_before_every_name(wrapper, tmp_path):
 )
 def test_a_rate_that_a_format_cannot_say_is_said(family, format, changes, said, tmp_path, caplog):
     sizes = {"vocabulary_size": 50, "hidden_size": 16, "num_layers": 1, "num_heads": 1, "intermediate_size": 64}
-    model = build_encoder(build_config({"family": family} | sizes | ELECTRA_SIZES.get(family, {}) | changes))
+    model = build_backbone(build_config({"family": family} | sizes | ELECTRA_SIZES.get(family, {}) | changes))
     bert_tf.save(model, None, tmp_path / "written", format)
     assert len(caplog.messages) == len(said)
     for message, pattern in zip(caplog.messages, said):
@@ -292,11 +292,11 @@ def test_published_files_are_float32_whatever_the_model_computes_in(format, dtyp
     config = ElmoConfig(hidden_size=8, units=6, character_size=4, filters=((1, 8),), highways=1)
     if format != "bilm":
         config = BertConfig(9, 4, num_layers=1, num_heads=2, intermediate_size=6, max_positions=5)
-    model = build_encoder(config, dtype=dtype)
+    model = build_backbone(config, dtype=dtype)
     bert_tf.save(model, None, tmp_path / "theirs", format)
     source = open_source(tmp_path / "theirs")
     assert {source.arrays[name].dtype for name in source.arrays} == {np.dtype("float32")}
-    again = build_encoder(source.config)
+    again = build_backbone(source.config)
     source.fill(again)
     for ours, theirs in zip(model.weights, again.weights, strict=True):
         np.testing.assert_allclose(np.asarray(ours, "float32"), theirs, err_msg=ours.path)

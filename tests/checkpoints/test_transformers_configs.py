@@ -14,8 +14,8 @@ from bert_tf.checkpoints import finetuned
 from bert_tf.checkpoints.hugging_face import recognize_family
 from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError
-from bert_tf.models import build_config, build_encoder
-from bert_tf.models.encoder_config import DROPOUT_RATES
+from bert_tf.models import build_backbone, build_config
+from bert_tf.models.model_config import DROPOUT_RATES
 from bert_tf.models.weights import export_weights, load_weights
 from bert_tf.objectives import MaskedLM
 
@@ -137,7 +137,7 @@ def logits(config):
     record = RECORDS[family]
     maps = record.maps("hf")
     is_text = record.structure == "encoder_decoder"
-    model = encoder = build_encoder(ours, pooler=False)
+    model = encoder = build_backbone(ours, pooler=False)
     name = "masked_lm" if record.name == "electra" else record.objective
     if record.structure == "encoder" and record.name != "t5_encoder":
         settings = OBJECTIVES[name].config().for_parts({"masked_lm_head"}, None, None)
@@ -187,7 +187,7 @@ def test_an_activation_that_their_head_would_not_have_is_not_written(tmp_path):
     """ElectraForMaskedLM has GELU in its head whatever hidden_act says; the authors' code has that of the layers."""
     sizes = {"embedding_size": 8, "hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 16}
     generator = MaskedLM(
-        build_encoder(build_config({"family": "electra", "activation": "relu"} | sizes, 30), pooler=False)
+        build_backbone(build_config({"family": "electra", "activation": "relu"} | sizes, 30), pooler=False)
     )
     with pytest.raises(
         ConfigError, match="hidden_act is 'relu', but ElectraForMaskedLM has 'gelu_erf' in its masked_lm_head"

@@ -133,11 +133,11 @@ def _length(tokenizer):
 
 
 def _encoder(family, tokenizer, pooler):
-    from bert_tf.models import build_encoder
+    from bert_tf.models import build_backbone
     from bert_tf.models.families import arguments_of
 
     config = _config(family, tokenizer)
-    return build_encoder(config, **({"pooler": pooler(config)} if "pooler" in arguments_of(config) else {}))
+    return build_backbone(config, **({"pooler": pooler(config)} if "pooler" in arguments_of(config) else {}))
 
 
 def _write_run(folder, tokenizer, encoder, model, **record):

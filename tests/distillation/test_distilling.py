@@ -19,7 +19,7 @@ from bert_tf.distillation.comparison import table_of
 from bert_tf.distillation.from_teacher import FromTeacher
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export import export_run
-from bert_tf.models.families import build_config, build_encoder, describe
+from bert_tf.models.families import build_backbone, build_config, describe
 from bert_tf.tasks import build_task
 from bert_tf.training import finetuning
 from bert_tf.training.converting import write_run
@@ -138,7 +138,7 @@ def test_a_decoder_with_an_auxiliary_loss_teaches(folder, tmp_path):
     config = build_config({"family": "gpt2", "max_positions": 32} | sizes, tokenizer.vocabulary_size)
     settings = {"kind": "classification", "sequence_length": 16, "labels": ["0", "1"], "lm_weight": 0.5}
     task = build_task(settings, tokenizer)
-    model = task.model(build_encoder(config))
+    model = task.model(build_backbone(config))
     record = {"model": describe(config), "task": configuration.to_dict(task.config)}
     tensors = {v.path: np.ascontiguousarray(v) for v in model.variables}
     write_run(tmp_path / "gpt", record, tokenizer, tensors, task=task)

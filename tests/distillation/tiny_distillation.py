@@ -5,7 +5,7 @@ import numpy as np
 
 from bert_tf import config as configuration
 from bert_tf.distillation import DistillConfig
-from bert_tf.models.families import build_config, build_encoder, describe
+from bert_tf.models.families import build_backbone, build_config, describe
 from bert_tf.objectives import MaskedLM
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.converting import write_run
@@ -24,14 +24,14 @@ def make_tokenizer(more=()):
 
 def make_encoder(seed=0):
     keras.utils.set_random_seed(seed)
-    return build_encoder(build_config(STUDENT, make_tokenizer().vocabulary_size))
+    return build_backbone(build_config(STUDENT, make_tokenizer().vocabulary_size))
 
 
 def write_pretrained(path, sizes=MODEL, more=()):
     """A run of no training with a masked LM head."""
     tokenizer = make_tokenizer(more)
     keras.utils.set_random_seed(3)
-    objective = MaskedLM(build_encoder(build_config(sizes, tokenizer.vocabulary_size)), pair_task="nsp")
+    objective = MaskedLM(build_backbone(build_config(sizes, tokenizer.vocabulary_size)), pair_task="nsp")
     record = {"model": describe(objective.backbone.config), "objective": {"name": "masked_lm", "pair_task": "nsp"}}
     write_run(path, record, tokenizer, {v.path: np.ascontiguousarray(v) for v in objective.weights})
     return tokenizer

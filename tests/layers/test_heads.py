@@ -5,7 +5,7 @@ import pytest
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers import ClassificationHead, MaskedLMHead, Pooler, activation
-from bert_tf.layers.gather import gather_positions
+from bert_tf.layers.parts import gather_positions
 
 
 def randomize(layer):

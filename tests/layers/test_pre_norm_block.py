@@ -14,7 +14,7 @@ from bert_tf.layers import (
     RotaryPositions,
     TransformerBlock,
 )
-from bert_tf.layers.rotary import rotate
+from bert_tf.layers.positions import rotate
 
 HEADS, SIZE, INNER, EPSILON, THETA = 3, 12, 20, 1e-3, 40.0
 

@@ -10,8 +10,8 @@ import bert_tf.models
 from bert_tf.config import build, load, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.layers.activations import ACTIVATIONS
-from bert_tf.models.encoder_config import Activation
 from bert_tf.models.families import FAMILIES, build_config, maps_of
+from bert_tf.models.model_config import Activation
 from bert_tf.models.t5.config import T5EncoderConfig
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 

@@ -14,7 +14,7 @@ import bert_tf
 from bert_tf.checkpoints import open_source
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import LSTM, CharacterEmbeddings, ScalarMix
-from bert_tf.models import build_encoder
+from bert_tf.models import build_backbone
 from bert_tf.models.elmo.config import ElmoConfig
 from bert_tf.models.elmo.model import BidirectionalLayer, Elmo
 
@@ -25,7 +25,7 @@ TINY = dict(hidden_size=12, num_layers=2, units=10, character_size=4, filters=((
 @pytest.fixture(scope="module")
 def published():
     source = open_source(FIXTURE)
-    encoder = build_encoder(source.config, dtype="float32")
+    encoder = build_backbone(source.config, dtype="float32")
     source.fill(encoder)
     return encoder, source.tokenizer
 
@@ -209,7 +209,7 @@ def test_weights_are_written_back_as_they_were(published, tmp_path):
     encoder.get_layer("layer_mix").gamma.assign(2.0)
     bert_tf.save(encoder, None, tmp_path / "trained", format="bilm")
     source = open_source(tmp_path / "trained")
-    again = build_encoder(source.config)
+    again = build_backbone(source.config)
     source.fill(again)
     for ours, theirs in zip(again.weights, encoder.weights, strict=True):
         if "character_embeddings" not in ours.path:  # its row of padding words is not in the file

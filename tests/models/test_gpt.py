@@ -23,7 +23,7 @@ from safetensors.numpy import load_file, save_file
 
 import bert_tf
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models import build_encoder
+from bert_tf.models import build_backbone
 from bert_tf.models.gpt1 import checkpoints as gpt1
 from bert_tf.models.gpt1.config import GPT1Config
 from bert_tf.models.gpt1.model import GPT1Decoder
@@ -66,7 +66,7 @@ def case(request):
     golden["config"] = golden_config
     record = {gpt1: GPT1Config, gpt2: GPT2Config}[module]
     config = record(**module.HF_CONFIG.read(golden["config"], "config.json"))
-    decoder = build_encoder(config, output_hidden_states=True, output_attention_scores=True, dtype="float32")
+    decoder = build_backbone(config, output_hidden_states=True, output_attention_scores=True, dtype="float32")
     load_weights(decoder, part(golden, "weights/"), module.HF_WEIGHTS)
     return CausalLM(decoder), golden, module
 

@@ -15,7 +15,7 @@ from bert_tf.backend import AdamW, RMSNormalization
 from bert_tf.generation import DecoderSteps, GenerationConfig, Restrictions, generate_tokens
 from bert_tf.layers import AttentionMask, Embeddings, OutputLayer, RotaryPositions
 from bert_tf.models import REQUIRED, ConfigMap, ContextLayers, Decoder, Stack, WeightMap, block_settings
-from bert_tf.models.encoder_config import EncoderConfig, Positive, Width
+from bert_tf.models.model_config import Positive, StackConfig, Width
 from bert_tf.models.stack import transformer_blocks
 from bert_tf.models.weights import load_weights
 from bert_tf.objectives import CausalLM
@@ -23,7 +23,7 @@ from bert_tf.testing import check_backbone
 
 
 @dataclasses.dataclass(frozen=True)
-class LlamaConfig(EncoderConfig):
+class LlamaConfig(StackConfig):
     num_key_value_heads: Width = 1
     theta: Positive = 10_000.0
 

@@ -6,7 +6,7 @@ import pytest
 
 import bert_tf
 from bert_tf.checkpoints import open_source
-from bert_tf.models import BertConfig, BertEncoder, GPT2Config, GPT2Decoder, build_encoder, enable_lora, merge_lora
+from bert_tf.models import BertConfig, BertEncoder, GPT2Config, GPT2Decoder, build_backbone, enable_lora, merge_lora
 
 INPUTS = {"token_ids": np.array([[5, 6, 7], [9, 2, 4]], "int32")}
 
@@ -50,7 +50,7 @@ def test_files_hold_the_merged_kernels(adapted, tmp_path):
     model.save(tmp_path / "model.keras")
     assert len(model.trainable_variables) > 0  # saving merges in the file alone
     source = open_source(tmp_path / "hf")
-    opened = build_encoder(source.config)
+    opened = build_backbone(source.config)
     source.fill(opened, fresh=("pooler",))
     for loaded in (opened, keras.saving.load_model(tmp_path / "model.keras")):
         np.testing.assert_allclose(loaded(INPUTS)["sequence_output"], expected, atol=1e-5)

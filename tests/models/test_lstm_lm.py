@@ -9,7 +9,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.generation import SAMPLERS, GenerationConfig
 from bert_tf.generation.restrictions import Restrictions
 from bert_tf.generation.steps import DecoderSteps
-from bert_tf.models import PRESETS, build_encoder
+from bert_tf.models import PRESETS, build_backbone
 from bert_tf.models.families import task_head
 from bert_tf.models.lstm.config import LstmLMConfig
 from bert_tf.models.lstm.model import LstmLM, RowDropout
@@ -127,9 +127,9 @@ def test_sizes_that_do_not_fit():
     with pytest.raises(ConfigError, match="tied output layers are the token table"):
         LstmLMConfig(37, hidden_size=12, embedding_size=8, tied=True)
     wide = LstmLMConfig(37, hidden_size=8, embedding_size=12)
-    assert build_encoder(wide).output["sequence_output"].shape[-1] == 8
+    assert build_backbone(wide).output["sequence_output"].shape[-1] == 8
     with pytest.raises(ConfigError, match="embedding_size=12, do not fit into states of hidden_size=8"):
-        build_encoder(wide, output_hidden_states=True)
+        build_backbone(wide, output_hidden_states=True)
 
 
 def test_narrow_embeddings_are_a_hidden_state_with_zeros():

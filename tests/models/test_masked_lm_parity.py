@@ -17,7 +17,7 @@ from model_goldens import (
 from bert_tf.models.albert import checkpoints as albert
 from bert_tf.models.bert import checkpoints as bert
 from bert_tf.models.distilbert import checkpoints as distilbert
-from bert_tf.models.families import FAMILIES, build_encoder
+from bert_tf.models.families import FAMILIES, build_backbone
 from bert_tf.models.modernbert import checkpoints as modernbert
 from bert_tf.models.roberta import checkpoints as roberta
 from bert_tf.models.weights import load_weights
@@ -43,7 +43,7 @@ def case(request):
     golden, settings = load(request.param)
     config = FAMILIES[request.param.split("_")[0]].config(**module.HF_CONFIG.read(settings, "config.json"))
     pair_task = "nsp" if module is bert else "sop" if "pair_logits" in golden else None
-    encoder = build_encoder(
+    encoder = build_backbone(
         config, pooler=pair_task is not None, output_hidden_states=True, output_attention_scores=True, dtype="float32"
     )
     model = MaskedLM(encoder, pair_task=pair_task)

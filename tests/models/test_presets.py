@@ -6,7 +6,7 @@ import keras
 import pytest
 
 from bert_tf.errors import ConfigError
-from bert_tf.models import PRESETS, build_encoder, preset
+from bert_tf.models import PRESETS, build_backbone, preset
 from bert_tf.models.electra.config import generator_config
 from bert_tf.models.electra.model import make_generator
 from bert_tf.models.families import encoder_alone, family_of
@@ -40,18 +40,18 @@ def pretraining_model(name):
     config = PRESETS[name].config
     family = family_of(config).name
     if family == "electra" and not name.endswith("generator"):
-        encoder = build_encoder(config, pooler=False)
+        encoder = build_backbone(config, pooler=False)
         small = generator_config(config, 1 / 3 if name == "electra_base" else 1 / 4)
         return ReplacedTokenDetection(encoder, make_generator(encoder, small))
     if family == "xlnet":
-        return PermutationLM(build_encoder(config, pooler=False))
+        return PermutationLM(build_backbone(config, pooler=False))
     if family in ("gpt1", "gpt2"):
-        return CausalLM(build_encoder(config, pooler=False))
+        return CausalLM(build_backbone(config, pooler=False))
     if family in ("transformer", "elmo", "lstm_lm"):
-        return build_encoder(config, pooler=False)
+        return build_backbone(config, pooler=False)
     pair_task = {"bert": "nsp", "albert": "sop"}.get(family)
     # Without next sentence prediction there was nothing to train SpanBERT's pooler with.
-    encoder = build_encoder(config, pooler=pair_task is not None)
+    encoder = build_backbone(config, pooler=pair_task is not None)
     return MaskedLM(encoder, pair_task=pair_task, span_boundary=family == "spanbert")
 
 
@@ -67,7 +67,7 @@ def test_parameter_counts(name):
         assert model.count_params() == PRESETS[name].pretraining_parameters
         # These have a pooler, which was not pretrained.
         with_pooler = family in ("roberta", "spanbert")
-        encoder = build_encoder(config, pooler=True) if with_pooler else getattr(model, "backbone", model)
+        encoder = build_backbone(config, pooler=True) if with_pooler else getattr(model, "backbone", model)
         assert encoder.count_params() == PRESETS[name].encoder_parameters
 
 
@@ -75,7 +75,7 @@ def count_of_t5(config):
     """From models of one layer or two on either side: up to 36 take long to be built."""
 
     def count(encoder, decoder):
-        return build_encoder(replace(config, num_layers=encoder, num_decoder_layers=decoder)).count_params()
+        return build_backbone(replace(config, num_layers=encoder, num_decoder_layers=decoder)).count_params()
 
     with keras.StatelessScope(initialize_variables=False):
         least = count(1, 1)
@@ -100,7 +100,7 @@ def test_published_counts(name):
 def test_published_counts_of_parts(name, make, count):
     """Without a pooler, without a generator, without a decoder."""
     with keras.StatelessScope(initialize_variables=False):
-        assert make(build_encoder(encoder_alone(PRESETS[name].config), pooler=False)).count_params() == count
+        assert make(build_backbone(encoder_alone(PRESETS[name].config), pooler=False)).count_params() == count
 
 
 def test_counts_that_are_published_in_millions():

@@ -16,8 +16,8 @@ from bert_tf.models import (
     Family,
     Maps,
     Preset,
+    build_backbone,
     build_config,
-    build_encoder,
     describe,
     preset,
     register_family,
@@ -63,11 +63,11 @@ def registered():
 def test_from_settings_to_an_encoder():
     config = build_config({"family": "gru", "hidden_size": 16}, vocabulary_size=100)
     assert config == preset("gru_tiny") == build_config({"preset": "gru_tiny"}) == build_config(describe(config))
-    assert type(build_encoder(config, dtype="float32")) is FAMILIES["gru"].model_class() is BiGruEncoder
+    assert type(build_backbone(config, dtype="float32")) is FAMILIES["gru"].model_class() is BiGruEncoder
 
 
 def test_its_published_checkpoints(tmp_path):
-    encoder, other = (build_encoder(preset("gru_tiny"), dtype="float32") for _ in range(2))
+    encoder, other = (build_backbone(preset("gru_tiny"), dtype="float32") for _ in range(2))
     write_checkpoint(encoder, None, tmp_path / "gru")
     source = open_source(tmp_path / "gru")
     assert (source.family, source.config) == ("gru", preset("gru_tiny"))
@@ -82,7 +82,7 @@ def test_a_name_has_one_meaning():
     with pytest.raises(ConfigError, match="there is another preset of the name 'bert_tiny'"):
         register_family(Family("gru_2", BiGruConfig, BiGruEncoder, sizes={"bert_tiny": GRU.sizes["gru_tiny"]}))
     with pytest.raises(ConfigError, match="int does not belong to a registered family"):
-        build_encoder(3)
+        build_backbone(3)
 
 
 class Characters(Backbone):

@@ -7,7 +7,7 @@ import pytest
 from bert_tf.cli.main import main
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
-from bert_tf.models.families import build_config, build_encoder, describe
+from bert_tf.models.families import build_backbone, build_config, describe
 from bert_tf.probing import run_head_importance
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import WordPieceTokenizer
@@ -27,7 +27,7 @@ def classifier(family="bert"):
     section |= {"hidden_size": 24, "num_layers": 2, "num_heads": 3, "intermediate_size": 32}
     section |= {"embedding_size": 8} if family == "albert" else {}
     config = build_config(section, padding_id=0)
-    model = task.model(build_encoder(config, pooler=task.needs_pooler(config)))
+    model = task.model(build_backbone(config, pooler=task.needs_pooler(config)))
     return task, model, task.examples(TEXTS, labels=LABELS)
 
 

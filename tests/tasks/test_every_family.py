@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError
-from bert_tf.models import FAMILIES, build_config, build_encoder
+from bert_tf.models import FAMILIES, build_backbone, build_config
 from bert_tf.registry import resolve
 from bert_tf.tasks import TASKS, build_task
 from bert_tf.tokenizers.kinds import trainers
@@ -64,7 +64,7 @@ def backbone_of(family, pooler):
     size = {"vocabulary_size": tokenizer_of(kind).vocabulary_size}
     keras.utils.set_random_seed(2)
     pooling = {} if FAMILIES[family].structure == "encoder_decoder" else {"pooler": pooler}
-    return build_encoder(build_config({"family": family} | size | sizes), **pooling)
+    return build_backbone(build_config({"family": family} | size | sizes), **pooling)
 
 
 @dataclasses.dataclass(frozen=True)

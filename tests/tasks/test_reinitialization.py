@@ -5,7 +5,7 @@ import pytest
 import tiny
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.families import FAMILIES, build_config, build_encoder
+from bert_tf.models.families import FAMILIES, build_backbone, build_config
 from bert_tf.tasks import build_task
 from bert_tf.tasks.reinitialization import reinitialize_top_layers
 
@@ -46,7 +46,7 @@ def test_every_family(family):
     own = own.get(family, {})
     if family.startswith("albert"):
         family, own = "albert", {"embedding_size": 8, "share": "none", "inner_groups": 2}
-    encoder = build_encoder(build_config({"family": family} | SIZES | own), pooler=True)
+    encoder = build_backbone(build_config({"family": family} | SIZES | own), pooler=True)
     for variable in encoder.weights:
         variable.assign(variable + 1.0)
     before = {v.path: v.numpy() for v in encoder.weights}
@@ -66,7 +66,7 @@ def test_every_family(family):
 @pytest.mark.parametrize("share", ["all", "attention", "feed_forward"])
 def test_layers_that_share_weights_are_refused(share):
     config = build_config({"family": "albert", "embedding_size": 8, "share": share} | SIZES)
-    encoder = build_encoder(config)
+    encoder = build_backbone(config)
     before = [v.numpy() for v in encoder.weights]
     with pytest.raises(ConfigError, match="the top layers of this AlbertEncoder share weights with the layers below"):
         reinitialize_top_layers(encoder, 1)
@@ -76,7 +76,7 @@ def test_layers_that_share_weights_are_refused(share):
 
 def test_top_layers_that_share_weights_with_each_other_only():
     own = {"embedding_size": 8, "num_layers": 4, "num_groups": 2}
-    encoder = build_encoder(build_config({"family": "albert"} | SIZES | own))
+    encoder = build_backbone(build_config({"family": "albert"} | SIZES | own))
     before = {v.path: v.numpy() for v in encoder.weights}
     reinitialize_top_layers(encoder, 2)
     changed = {v.path for v in encoder.weights if not np.array_equal(before[v.path], v.numpy())}

@@ -3,7 +3,7 @@
 import keras
 import pytest
 
-from bert_tf.models import build_config, build_encoder
+from bert_tf.models import build_backbone, build_config
 from bert_tf.objectives import OBJECTIVES, MaskedLM, MaskedLMConfig
 from bert_tf.objectives.bidirectional_lm_config import BidirectionalLMConfig
 from bert_tf.objectives.denoising_config import DenoisingObjectiveConfig
@@ -77,7 +77,7 @@ def readers(tokenizer, tmp_path_factory):
 def backbone(family, tokenizer, pooler):
     keras.utils.set_random_seed(0)
     sizes = OWN.get(family, SIZES | {"max_positions": 32})
-    return build_encoder(build_config({"family": family} | sizes, tokenizer.vocabulary_size), pooler=pooler)
+    return build_backbone(build_config({"family": family} | sizes, tokenizer.vocabulary_size), pooler=pooler)
 
 
 def check(name, family, settings, tokenizer, readers, folder):

@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 
-from bert_tf.models.families import build_config, build_encoder, describe
+from bert_tf.models.families import build_backbone, build_config, describe
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.converting import write_run
 
@@ -22,7 +22,7 @@ def write_model(path, model, **record):
 
 def write_encoder(path, pooler=True, **changes):
     keras.utils.set_random_seed(3)
-    write_model(path, build_encoder(build_config(BERT | changes, TOKENIZER.vocabulary_size), pooler=pooler))
+    write_model(path, build_backbone(build_config(BERT | changes, TOKENIZER.vocabulary_size), pooler=pooler))
 
 
 def write_labelled(folder, *splits):

@@ -17,7 +17,7 @@ from bert_tf import config as configuration
 from bert_tf.errors import ConfigError, DataError, NonFiniteError, RunDirectoryError
 from bert_tf.interrupts import Interrupted
 from bert_tf.models import T5
-from bert_tf.models.families import build_config, build_encoder
+from bert_tf.models.families import build_backbone, build_config
 from bert_tf.objectives import Denoising, MaskedLM
 from bert_tf.tasks import load_task
 from bert_tf.tasks.heads import TaskModel
@@ -34,9 +34,9 @@ def folder(tmp_path_factory):
     """Pretrained runs of no training, and labelled files whose label one word decides."""
     folder = tmp_path_factory.mktemp("finetuning")
     keras.utils.set_random_seed(3)
-    encoder = build_encoder(build_config(BERT | {"hidden_size": 32}, TOKENIZER.vocabulary_size))
+    encoder = build_backbone(build_config(BERT | {"hidden_size": 32}, TOKENIZER.vocabulary_size))
     write_model(folder / "run", MaskedLM(encoder, pair_task="nsp"), objective={"name": "masked_lm", "pair_task": "nsp"})
-    t5 = Denoising(build_encoder(build_config(T5_SIZES, TOKENIZER.vocabulary_size)))
+    t5 = Denoising(build_backbone(build_config(T5_SIZES, TOKENIZER.vocabulary_size)))
     write_model(folder / "t5", t5, objective={"name": "denoising"})
     write_labelled(folder, "train", "dev", "test")
     return folder

@@ -14,7 +14,7 @@ import bert_tf
 from bert_tf import config as configuration
 from bert_tf.checkpoints import open_source
 from bert_tf.errors import ConfigError
-from bert_tf.models.families import build_config, build_encoder
+from bert_tf.models.families import build_backbone, build_config
 from bert_tf.models.lora import enable_lora
 from bert_tf.tasks.heads import Classifier
 from bert_tf.training import finetuning
@@ -113,7 +113,7 @@ def freezing(folder, run="run", family="bert", **train):
 
 
 def small(family, **settings):
-    return build_encoder(build_config({"family": family} | SIZES | settings, 13), pooler=True)
+    return build_backbone(build_config({"family": family} | SIZES | settings, 13), pooler=True)
 
 
 def test_a_linear_probe_trains_a_pooler_only_where_it_is_new(folder):

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.families import build_config, build_encoder
+from bert_tf.models.families import build_backbone, build_config
 from bert_tf.tasks.heads import Classifier
 from bert_tf.training.depth import depths
 from bert_tf.training.layer_decay import set_layer_decay
@@ -24,7 +24,7 @@ def classifier(family="bert", **settings):
     keras.utils.set_random_seed(1)
     rates = {"dropout": 0.0, "attention_dropout": 0.0}
     sizes = SIZES | ({} if family == "xlnet" else {"max_positions": 16}) | rates | settings
-    return Classifier(build_encoder(build_config({"family": family} | sizes, 20)), units=3, dropout=0.0)
+    return Classifier(build_backbone(build_config({"family": family} | sizes, 20)), units=3, dropout=0.0)
 
 
 def features():

@@ -15,7 +15,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import config
-from bert_tf.models.families import build_config, build_encoder
+from bert_tf.models.families import build_backbone, build_config
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tokenizers import WordPieceTokenizer
@@ -91,7 +91,7 @@ def pretraining(row):
     settings = experiment(row)
     model_config = build_config(settings.model, TOKENIZER.vocabulary_size, TOKENIZER.pad_id)
     chosen = settings.objective.for_shards({"format": "segment_pair", "pair": "next_sentence"}, 32)
-    backbone = build_encoder(model_config, pooler=chosen.needs_pooler)
+    backbone = build_backbone(model_config, pooler=chosen.needs_pooler)
     model = OBJECTIVES[chosen.name].model_class.from_settings(backbone, chosen)
     optimizer = make_optimizer(settings.optimizer, 10)
     model.compile(optimizer, accumulation_steps=settings.train.accumulation_steps, seed=3)
@@ -149,7 +149,7 @@ def test_other_units_of_masking_feed_the_same_program(unit):
 
 def test_a_task_is_one_program(core):
     keras.utils.set_random_seed(1)
-    encoder = build_encoder(build_config(BERT, TOKENIZER.vocabulary_size))
+    encoder = build_backbone(build_config(BERT, TOKENIZER.vocabulary_size))
     model = Classifier(encoder, 3, pooled=False)
     model.compile(make_optimizer(experiment("masked_lm").optimizer, 10))
     features = {"token_ids": tf.ones([4, 16], tf.int32), "segment_ids": tf.zeros([4, 16], tf.int32)}

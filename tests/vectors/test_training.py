@@ -10,7 +10,7 @@ import bert_tf
 from bert_tf.checkpoints import open_source
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, NonFiniteError, RunDirectoryError
-from bert_tf.models.families import build_encoder
+from bert_tf.models.families import build_backbone
 from bert_tf.tokenizers import train_words
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 from bert_tf.training.finetuning import finetune
@@ -219,11 +219,11 @@ def test_fine_tuning_above_the_vectors(trained, tmp_path):
 def test_a_transformer_above_the_vectors(trained):
     sizes = {"family": "bert", "num_layers": 1, "num_heads": 2, "intermediate_size": 8}
     source = open_source(trained[0].path)
-    encoder = build_encoder(new_config(source, sizes | {"hidden_size": 8}))
+    encoder = build_backbone(new_config(source, sizes | {"hidden_size": 8}))
     copy_token_table(encoder, source, "encoder")
     np.testing.assert_array_equal(encoder.embedding_table, table(trained[0]))
     with pytest.raises(ConfigError, match=r"is \(25, 8\), that of the new encoder \(25, 4\); set encoder.hidden_size"):
-        copy_token_table(build_encoder(new_config(source, sizes | {"hidden_size": 4})), source, "encoder")
+        copy_token_table(build_backbone(new_config(source, sizes | {"hidden_size": 4})), source, "encoder")
 
 
 def test_settings_that_a_new_encoder_cannot_have():

@@ -1,12 +1,11 @@
 """What TensorFlow computes otherwise than `bert_tf.backend.plain`: faster on CPUs, and exact under tf.distribute.
 
-`kernels.py`: layers and functions that are faster on CPUs; `loops.py`: element-wise functions compiled to one loop, and
-the switch of both. `randomness.py`: dropout from the seed of a step. `trainer.py` and `steps.py`: `fit` and its steps.
-`adam.py`: an update as one operation. `graph.py`: functions as graphs. `tpu.py`: what a TPU asks for.
+`kernels.py`: layers and functions that are faster on CPUs; `loops.py`: element-wise functions compiled to one loop,
+the switch of both, and functions as graphs. `randomness.py`: dropout from the seed of a step. `trainer.py` and `steps.py`: `fit` and its steps.
+`adam.py`: an update as one operation. `tpu.py`: what a TPU asks for.
 """
 
 from bert_tf.backend.tensorflow.adam import apply_adam, dense
-from bert_tf.backend.tensorflow.graph import as_graph
 from bert_tf.backend.tensorflow.kernels import (
     Dense,
     LayerNormalization,
@@ -16,6 +15,6 @@ from bert_tf.backend.tensorflow.kernels import (
     largest,
     product_with_transposed,
 )
-from bert_tf.backend.tensorflow.loops import compiled_loop
+from bert_tf.backend.tensorflow.loops import as_graph, compiled_loop
 from bert_tf.backend.tensorflow.randomness import Dropout, UniformNumbers, recomputed
 from bert_tf.backend.tensorflow.trainer import Trainer

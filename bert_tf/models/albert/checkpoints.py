@@ -2,10 +2,10 @@
 
 from bert_tf.errors import ConfigError
 from bert_tf.models.bert import checkpoints as bert
-from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap
+from bert_tf.models.config_map import HF_ENCODER, HF_TIED, TF1_ACTIVATIONS, ConfigMap
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import classes
-from bert_tf.models.weights import TF1_IGNORED, WeightMap
+from bert_tf.models.weights import TF1_IGNORED, WeightMap, norm_arrays
 
 # The names in a Hugging Face checkpoint (AlbertModel, AlbertForMaskedLM, AlbertForPreTraining). It
 # can hold models that share all (`num_hidden_groups` is then `num_groups`) or none (it is then num_layers).
@@ -57,19 +57,11 @@ def _write_groups(config):
     return {"num_hidden_groups": config.num_groups if config.share == "all" else config.num_layers}
 
 
-_NUMBERS = {
-    "vocab_size": ("vocabulary_size", REQUIRED),
+_NUMBERS = bert.NUMBERS | {
     "embedding_size": ("embedding_size", 128),
-    "hidden_size": ("hidden_size", REQUIRED),
-    "num_hidden_layers": ("num_layers", REQUIRED),
-    "num_attention_heads": ("num_heads", REQUIRED),
-    "intermediate_size": ("intermediate_size", REQUIRED),
     "inner_group_num": ("inner_groups", 1),
     "hidden_dropout_prob": ("dropout", 0.0),
     "attention_probs_dropout_prob": ("attention_dropout", 0.0),
-    "max_position_embeddings": ("max_positions", 512),
-    "type_vocab_size": ("num_segments", 2),
-    "initializer_range": ("initializer_range", 0.02),
 }
 # What the released configurations carry along, and no code reads.
 _UNREAD = ("num_hidden_groups", "net_structure_type", "gap_size", "num_memory_blocks", "layers_to_keep")
@@ -93,10 +85,12 @@ _TF1_LAYER = "bert/encoder/transformer/group_{group}/inner_group_{inner}"
 TF1_WEIGHTS = WeightMap(
     arrays={
         **{name: path for name, path in bert.TF1_WEIGHTS.arrays.items() if "transformer_" not in path},
-        f"{_TF1_LAYER}/LayerNorm/gamma": f"{_BLOCK}/attention_layer_norm/gamma",
-        f"{_TF1_LAYER}/LayerNorm/beta": f"{_BLOCK}/attention_layer_norm/beta",
-        f"{_TF1_LAYER}/LayerNorm_1/gamma": f"{_BLOCK}/output_layer_norm/gamma",
-        f"{_TF1_LAYER}/LayerNorm_1/beta": f"{_BLOCK}/output_layer_norm/beta",
+        **norm_arrays(
+            {
+                f"{_TF1_LAYER}/LayerNorm": f"{_BLOCK}/attention_layer_norm",
+                f"{_TF1_LAYER}/LayerNorm_1": f"{_BLOCK}/output_layer_norm",
+            }
+        ),
     },
     kernels={
         "bert/encoder/embedding_hidden_mapping_in": "embedding_projection",
@@ -113,7 +107,7 @@ TF1_WEIGHTS = WeightMap(
     ignored=TF1_IGNORED,
 )
 TF1_CONFIG = ConfigMap(
-    fields=_NUMBERS | {"hidden_act": ("activation", "gelu")},
+    fields=_NUMBERS,
     activations=TF1_ACTIVATIONS,
     fixed={"down_scale_factor": (1,)},
     ignored=_UNREAD,

@@ -4,12 +4,12 @@ import dataclasses
 from typing import ClassVar, Literal
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import EncoderConfig, Layers, Positions, Rate, Segments, Width
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import Layers, Positions, Rate, Segments, StackConfig, Width
 
 
 @dataclasses.dataclass(frozen=True)
-class AlbertConfig(EncoderConfig):
+class AlbertConfig(StackConfig):
     """The settings of an ALBERT.
 
     Args:
@@ -24,7 +24,7 @@ class AlbertConfig(EncoderConfig):
         num_segments: rows of the segment table.
         dropout: on embeddings and on both branches of each layer; version 2 and the xxlarge models were trained without.
         attention_dropout: on attention probabilities; version 2 and the xxlarge models were trained without it.
-        others: as `EncoderConfig`; the activation as `BertConfig`.
+        others: as `StackConfig`; the activation as `BertConfig`.
 
     Example:
         AlbertConfig(100, 16, num_layers=4, num_heads=2, intermediate_size=32, embedding_size=8, num_groups=2)
@@ -41,7 +41,7 @@ class AlbertConfig(EncoderConfig):
     max_positions: Positions = 512
     num_segments: Segments = 2
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.num_groups > self.num_layers:
             raise ConfigError(f"num_groups={self.num_groups} is more than num_layers={self.num_layers}")

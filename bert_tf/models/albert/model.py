@@ -8,8 +8,9 @@ import keras
 
 from bert_tf.layers import TransformerBlock
 from bert_tf.models.albert.config import AlbertConfig
-from bert_tf.models.stack import block_settings
+from bert_tf.models.stack import Stack, block_settings
 from bert_tf.models.transformer_encoder import TransformerEncoder, encoder_stack
+from bert_tf.types import Policy
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -27,12 +28,12 @@ class AlbertEncoder(TransformerEncoder):
     config_class = AlbertConfig
 
     @staticmethod
-    def make_stack(config, dtype):
+    def make_stack(config: AlbertConfig, dtype: Policy) -> Stack:
         return encoder_stack(
             config,
             dtype,
             num_segments=config.num_segments,
-            embedding_size=config.embedding_size,
+            size=config.embedding_size,
             projection_range=config.initializer_range,
             blocks=_shared_blocks(config, dtype),
         )
@@ -44,7 +45,8 @@ def _shared_blocks(config, dtype):
     A block that is shared as a whole is in the list several times. If only a part is shared, each layer has
     blocks of its own, numbered as groups of one, which use that part of their group's first block.
     """
-    settings, blocks, first = block_settings(config), [], {}
+    settings, blocks = block_settings(config), []
+    first: dict[tuple[int, int], TransformerBlock] = {}
     for layer in range(config.num_layers):
         group = layer * config.num_groups // config.num_layers
         for inner in range(config.inner_groups):

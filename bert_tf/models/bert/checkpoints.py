@@ -3,7 +3,7 @@
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import classes
-from bert_tf.models.weights import TF1_IGNORED, WeightMap
+from bert_tf.models.weights import TF1_IGNORED, WeightMap, norm_arrays
 
 # The names in a Hugging Face checkpoint (BertModel, BertForMaskedLM, BertForPreTraining) and the
 # variables they belong to. Kernels are [out, in] there, [in, out] here.
@@ -42,7 +42,7 @@ HF_WEIGHTS = WeightMap(
     spellings={"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"},
     prefix="bert.",
 )
-_NUMBERS = {
+NUMBERS = {
     "vocab_size": ("vocabulary_size", REQUIRED),
     "hidden_size": ("hidden_size", REQUIRED),
     "num_hidden_layers": ("num_layers", REQUIRED),
@@ -59,7 +59,7 @@ _NUMBERS = {
 _POOLER_KEYS = ("directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
                 "pooler_size_per_head", "pooler_type")  # fmt: skip
 HF_CONFIG = ConfigMap(
-    fields=_NUMBERS | {"layer_norm_eps": ("layer_norm_epsilon", 1e-12)},
+    fields=NUMBERS | {"layer_norm_eps": ("layer_norm_epsilon", 1e-12)},
     fixed={"position_embedding_type": ("absolute",)} | HF_TIED,
     checked=HF_ENCODER,
     ignored=_POOLER_KEYS,
@@ -71,40 +71,31 @@ HF_CONFIG = ConfigMap(
     },
 )
 
-# The names in the checkpoints of google-research/bert (`modeling.py`, `run_pretraining.py`) and
-# the variables they belong to. Only the pair head's kernel is [out, in].
-_TF1_LAYER = "bert/encoder/layer_{layer}"
+
+# The names in the checkpoints of google-research/bert (`modeling.py`, `run_pretraining.py`), which Hugging Face's are
+# made of. Only the pair head's kernel is [out, in].
+def _tf1(names, part=""):
+    names = {name: path for name, path in names.items() if part in name}
+    return {
+        name.removesuffix(".weight").replace("layer.{", "layer_{").replace(".", "/"): path
+        for name, path in names.items()
+    }
+
+
 TF1_WEIGHTS = WeightMap(
     arrays={
-        "bert/embeddings/word_embeddings": "embeddings/token_embeddings",
-        "bert/embeddings/position_embeddings": "embeddings/position_embeddings",
-        "bert/embeddings/token_type_embeddings": "embeddings/segment_embeddings",
-        "bert/embeddings/LayerNorm/gamma": "embeddings/layer_norm/gamma",
-        "bert/embeddings/LayerNorm/beta": "embeddings/layer_norm/beta",
-        f"{_TF1_LAYER}/attention/output/LayerNorm/gamma": f"{_BLOCK}/attention_layer_norm/gamma",
-        f"{_TF1_LAYER}/attention/output/LayerNorm/beta": f"{_BLOCK}/attention_layer_norm/beta",
-        f"{_TF1_LAYER}/output/LayerNorm/gamma": f"{_BLOCK}/output_layer_norm/gamma",
-        f"{_TF1_LAYER}/output/LayerNorm/beta": f"{_BLOCK}/output_layer_norm/beta",
-        "cls/predictions/transform/LayerNorm/gamma": "masked_lm_head/layer_norm/gamma",
-        "cls/predictions/transform/LayerNorm/beta": "masked_lm_head/layer_norm/beta",
+        **_tf1(HF_WEIGHTS.arrays, "embeddings"),
+        **norm_arrays(_tf1(HF_WEIGHTS.norms)),
         "cls/predictions/output_bias": "masked_lm_head/output_bias",
         "cls/seq_relationship/output_bias": "pair_head/dense/bias",
     },
-    kernels={
-        f"{_TF1_LAYER}/attention/self/query": f"{_BLOCK}/attention/query",
-        f"{_TF1_LAYER}/attention/self/key": f"{_BLOCK}/attention/key",
-        f"{_TF1_LAYER}/attention/self/value": f"{_BLOCK}/attention/value",
-        f"{_TF1_LAYER}/attention/output/dense": f"{_BLOCK}/attention/output",
-        f"{_TF1_LAYER}/intermediate/dense": f"{_BLOCK}/intermediate",
-        f"{_TF1_LAYER}/output/dense": f"{_BLOCK}/output",
-        "bert/pooler/dense": "pooler/dense",
-        "cls/predictions/transform/dense": "masked_lm_head/dense",
-    },
+    kernels=_tf1(HF_WEIGHTS.dense, ".dense") | _tf1(HF_WEIGHTS.dense, ".self."),
     transposed={"cls/seq_relationship/output_weights": "pair_head/dense/kernel"},
     ignored=TF1_IGNORED,
 )
+
 TF1_CONFIG = ConfigMap(
-    fields=_NUMBERS,
+    fields=NUMBERS,
     activations=TF1_ACTIVATIONS,
     ignored=_POOLER_KEYS,
     assumed={"layer_norm_epsilon": 1e-12},
@@ -115,7 +106,7 @@ HF = Maps(HF_CONFIG, HF_WEIGHTS, heads=classes("Bert"))
 TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)
 
 
-def encoder_names(names, prefix, pooler=True):
+def encoder_names(names: dict[str, str], prefix: str, pooler: bool = True) -> dict[str, str]:
     """The names of the encoder in a part of BERT's weight maps, with `prefix` in place of "bert." or "bert/"."""
     own = {name: path for name, path in names.items() if name.startswith(("bert.", "bert/"))}
     return {prefix + name[len("bert.") :]: path for name, path in own.items() if pooler or "pooler" not in name}

@@ -3,12 +3,12 @@
 import dataclasses
 from typing import ClassVar
 
-from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, Segments, published_sizes
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import Activation, Positions, Segments, StackConfig, published_sizes
 
 
 @dataclasses.dataclass(frozen=True)
-class BertConfig(EncoderConfig):
+class BertConfig(StackConfig):
     """The settings of a BERT.
 
     Args:
@@ -16,7 +16,7 @@ class BertConfig(EncoderConfig):
         num_segments: rows of the segment table.
         activation: Google trained with the tanh approximation of GELU; Hugging Face configurations that say
             "gelu" mean "gelu_erf".
-        others: as `EncoderConfig`.
+        others: as `StackConfig`.
 
     Example:
         BertConfig(vocabulary_size=8000, hidden_size=256, num_layers=4, num_heads=4, intermediate_size=1024)
@@ -28,22 +28,22 @@ class BertConfig(EncoderConfig):
     num_segments: Segments = 2
 
 
-def _bert_encoder():
-    from bert_tf.models.bert.model import BertEncoder
+def _model():
+    from bert_tf.models.bert import model
 
-    return BertEncoder
+    return model
 
 
 def _checkpoints():
     from bert_tf.models.bert import checkpoints
 
-    return {"hf": checkpoints.HF, "tf1": checkpoints.TF1, "garden": checkpoints.TF1}
+    return checkpoints
 
 
 BERT = Family(
     name="bert",
     config=BertConfig,
-    model=_bert_encoder,
+    model=lambda: _model().BertEncoder,
     sizes={
         # The releases of google-research/bert. Uncased unless the name says otherwise. The README's 4.4, 11.3, 29.1 and
         # 41.7 million of the miniatures are pretraining parameters. The whole-word-masking releases have the shapes of
@@ -84,7 +84,7 @@ BERT = Family(
         ),
         "bert_base_chinese": Preset(BertConfig(21_128, **published_sizes(12, 768)), 102_267_648, 102_882_442),
     },
-    checkpoints=_checkpoints,
+    checkpoints=lambda: {"hf": _checkpoints().HF} | dict.fromkeys(("tf1", "garden"), _checkpoints().TF1),
     pair_task="nsp",
 )
 
@@ -100,25 +100,13 @@ class SpanBertConfig(BertConfig):
     activation: Activation = "gelu_erf"
 
 
-def _span_bert_encoder():
-    from bert_tf.models.bert.model import SpanBertEncoder
-
-    return SpanBertEncoder
-
-
-def _checkpoints_of_spanbert():
-    from bert_tf.models.bert import checkpoints
-
-    return {"hf": checkpoints.HF}
-
-
 SPANBERT = Family(
     name="spanbert",
     config=SpanBertConfig,
-    model=_span_bert_encoder,
+    model=lambda: _model().SpanBertEncoder,
     sizes={
         "spanbert_base": Preset(SpanBertConfig(28_996, **published_sizes(12, 768)), 108_310_272, 110_300_480),
         "spanbert_large": Preset(SpanBertConfig(28_996, **published_sizes(24, 1024)), 333_579_264, 336_998_976),
     },
-    checkpoints=_checkpoints_of_spanbert,
+    checkpoints=lambda: {"hf": _checkpoints().HF},
 )

@@ -8,7 +8,9 @@ pretraining: `MaskedLM(encoder, span_boundary=True)` on masked spans.
 import keras
 
 from bert_tf.models.bert.config import BertConfig, SpanBertConfig
+from bert_tf.models.stack import Stack
 from bert_tf.models.transformer_encoder import TransformerEncoder, encoder_stack
+from bert_tf.types import Policy
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -25,7 +27,7 @@ class BertEncoder(TransformerEncoder):
     config_class = BertConfig
 
     @staticmethod
-    def make_stack(config, dtype):
+    def make_stack(config: BertConfig, dtype: Policy) -> Stack:
         return encoder_stack(config, dtype, num_segments=config.num_segments)
 
 

@@ -3,20 +3,20 @@
 import dataclasses
 from typing import ClassVar
 
-from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, published_sizes
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import Activation, Positions, StackConfig, published_sizes
 from bert_tf.models.task_heads import TaskHead
 
 
 @dataclasses.dataclass(frozen=True)
-class DistilBertConfig(EncoderConfig):
+class DistilBertConfig(StackConfig):
     """The settings of a DistilBERT.
 
     Args:
         max_positions: the longest sequence.
         dropout: on embeddings and on the feed-forward branch of each layer (and, unlike the original, which
             has none there, on the attention branch).
-        others: as `EncoderConfig`.
+        others: as `StackConfig`.
 
     Example:
         DistilBertConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)

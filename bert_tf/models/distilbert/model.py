@@ -7,7 +7,9 @@ Hugging Face's `modeling_distilbert.py`. The published model was distilled from 
 import keras
 
 from bert_tf.models.distilbert.config import DistilBertConfig
+from bert_tf.models.stack import Stack
 from bert_tf.models.transformer_encoder import TransformerEncoder, encoder_stack
+from bert_tf.types import Policy
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -27,5 +29,5 @@ class DistilBertEncoder(TransformerEncoder):
     published_pooler = False
 
     @staticmethod
-    def make_stack(config, dtype):
+    def make_stack(config: DistilBertConfig, dtype: Policy) -> Stack:
         return encoder_stack(config, dtype)

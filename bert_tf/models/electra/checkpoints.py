@@ -1,16 +1,19 @@
 """How the published checkpoints of ELECTRA name settings and weights. No Keras is imported."""
 
+from typing import Any
+
 from bert_tf.models.bert import checkpoints as bert
 from bert_tf.models.config_map import ConfigMap
 from bert_tf.models.electra.config import ElectraConfig
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import TaskHead, classes
-from bert_tf.models.weights import TF1_IGNORED, WeightMap
+from bert_tf.models.weights import TF1_IGNORED, WeightMap, norm_arrays
+from bert_tf.types import Settings, Shapes
 
 GENERATOR = "generator/"
 
 
-def split_pair(variables):
+def split_pair(variables: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
     """The variables of a discriminator and its generator as each would have them alone.
 
     Args:
@@ -95,8 +98,7 @@ TF1_WEIGHTS = WeightMap(
     arrays={
         **_ARRAYS,
         **_generator_names(_ARRAYS),
-        "generator_predictions/LayerNorm/gamma": "generator/masked_lm_head/layer_norm/gamma",
-        "generator_predictions/LayerNorm/beta": "generator/masked_lm_head/layer_norm/beta",
+        **norm_arrays({"generator_predictions/LayerNorm": "generator/masked_lm_head/layer_norm"}),
         "generator_predictions/output_bias": "generator/masked_lm_head/output_bias",
     },
     kernels={
@@ -110,7 +112,7 @@ TF1_WEIGHTS = WeightMap(
 )
 
 
-def config_of_shapes(shapes, scope="model"):
+def config_of_shapes(shapes: Shapes, scope: str = "model") -> Any:
     """The configuration of a model in one of these checkpoints, which come without a file of it.
 
     `get_bert_config` of google-research/electra `util/training_utils.py`: one head for every 64
@@ -127,9 +129,9 @@ def config_of_shapes(shapes, scope="model"):
     layers = 0
     while f"{scope}/encoder/layer_{layers}/intermediate/dense/kernel" in shapes:
         layers += 1
-    tables = [shapes.get(f"electra/embeddings/{name}_embeddings") for name in ("word", "position", "token_type")]
-    kernel = shapes.get(f"{scope}/encoder/layer_0/intermediate/dense/kernel")
-    if any(shape is None or len(shape) != 2 for shape in (kernel, *tables)):
+    tables = [shapes.get(f"electra/embeddings/{name}_embeddings", ()) for name in ("word", "position", "token_type")]
+    kernel = shapes.get(f"{scope}/encoder/layer_0/intermediate/dense/kernel", ())
+    if any(len(shape) != 2 for shape in (kernel, *tables)):
         return None
     hidden_size, intermediate_size = kernel
     return ElectraConfig(

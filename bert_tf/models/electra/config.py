@@ -4,13 +4,14 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, Segments, Width, published_sizes
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import Activation, Positions, Segments, StackConfig, Width, published_sizes
 from bert_tf.models.task_heads import TaskHead
+from bert_tf.types import Config
 
 
 @dataclasses.dataclass(frozen=True)
-class ElectraConfig(EncoderConfig):
+class ElectraConfig(StackConfig):
     """The settings of an ELECTRA discriminator or generator: BERT's, with a width of the embeddings.
 
     Args:
@@ -19,9 +20,9 @@ class ElectraConfig(EncoderConfig):
         max_positions: the longest sequence.
         num_segments: rows of the segment table.
         activation: google-research/electra computes GELU with the error function.
-        initializer_range: as in `EncoderConfig`, except for the linear layer after the embeddings and the last
+        initializer_range: as in `StackConfig`, except for the linear layer after the embeddings and the last
             layer of the discriminator's head, which use Glorot's initializer as google-research/electra does.
-        others: as `EncoderConfig`.
+        others: as `StackConfig`.
 
     Example:
         ElectraConfig(100, 16, num_layers=2, num_heads=2, intermediate_size=32, embedding_size=8)
@@ -35,7 +36,7 @@ class ElectraConfig(EncoderConfig):
     num_segments: Segments = 2
 
 
-def check_position_table(config):
+def check_position_table(config: Config) -> None:
     """Refuses the configuration of a discriminator whose embeddings a generator cannot share.
 
     Raises:
@@ -48,7 +49,7 @@ def check_position_table(config):
         )
 
 
-def generator_config(config, size=0.25):
+def generator_config(config: Config, size: float = 0.25) -> ElectraConfig:
     """The settings of the generator that belongs to a discriminator.
 
     `get_generator_config` of google-research/electra `run_pretraining.py`: narrower, with as many layers, one head

@@ -3,7 +3,9 @@
 import keras
 
 from bert_tf.models.electra.config import ElectraConfig, check_position_table
+from bert_tf.models.stack import Stack
 from bert_tf.models.transformer_encoder import TransformerEncoder, encoder_stack
+from bert_tf.types import Function, Model, Policy
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -22,22 +24,22 @@ class ElectraEncoder(TransformerEncoder):
     config_class = ElectraConfig
 
     @staticmethod
-    def make_stack(config, dtype):
+    def make_stack(config: ElectraConfig, dtype: Policy) -> Stack:
         return encoder_stack(
             config,
             dtype,
             num_segments=config.num_segments,
-            embedding_size=config.embedding_size,
+            size=config.embedding_size,
             # Glorot: TensorFlow's default, which the original does not change here.
             projection_range="glorot_uniform" if config.embedding_size != config.hidden_size else None,
         )
 
     @staticmethod
-    def make_pooler(config, dtype):
-        return lambda sequence_output: sequence_output[:, 0]
+    def make_pooler(config: ElectraConfig, dtype: Policy) -> Function:
+        return lambda x, inputs: x[:, 0]
 
 
-def make_generator(discriminator, config):
+def make_generator(discriminator: Model, config: ElectraConfig) -> Model:
     """A generator that shares the discriminator's embeddings: the same variables, not copies.
 
     Token, position and segment tables and their layer norm are shared (Clark et al. 2020, section

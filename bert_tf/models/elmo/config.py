@@ -5,18 +5,18 @@ from typing import Annotated, ClassVar
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import (
+from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import (
     Activation,
-    EncoderConfig,
     Layers,
     ModelConfig,
     Positions,
     Positive,
     Rate,
+    StackConfig,
     Vocabulary,
     Width,
 )
-from bert_tf.models.family import Family, Preset
 from bert_tf.models.task_heads import TaskHead
 
 #: bilm-tf's characters, 256 bytes and five marks, and padding words.
@@ -78,7 +78,7 @@ class ElmoConfig(ModelConfig):
     layer_norm_epsilon: Positive = 1e-12
     initializer_range: Positive = 0.02
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.hidden_size % 2:
             raise ConfigError(
@@ -94,7 +94,7 @@ class ElmoConfig(ModelConfig):
             raise ConfigError("filters is empty; give a pair of a width and a number of filters at least")
 
     @property
-    def intermediate_size(self):
+    def intermediate_size(self) -> int:
         """The width of the gates of one direction, by which a precision is chosen."""
         return 4 * self.units
 
@@ -104,10 +104,10 @@ def _size(units, half, highways, parameters):
     return Preset(config, parameters, parameters)
 
 
-def _elmo():
-    from bert_tf.models.elmo.model import Elmo
+def _model():
+    from bert_tf.models.elmo import model
 
-    return Elmo
+    return model
 
 
 def _checkpoints():
@@ -119,7 +119,7 @@ def _checkpoints():
 ELMO = Family(
     name="elmo",
     config=ElmoConfig,
-    model=_elmo,
+    model=lambda: _model().Elmo,
     # The biLM without its softmax, as published (13.6M, 28.0M, 93.6M), and the four weights of the mix. 5.5B, named
     # after its corpus, has the shape of the original.
     sizes={
@@ -136,7 +136,7 @@ ELMO = Family(
 
 
 @dataclasses.dataclass(frozen=True)
-class TransformerBiLMConfig(EncoderConfig):
+class TransformerBiLMConfig(StackConfig):
     """The settings of two one-directional transformers whose outputs are concatenated.
 
     Args:
@@ -145,10 +145,10 @@ class TransformerBiLMConfig(EncoderConfig):
         num_heads: of each direction.
         intermediate_size: I, of each direction.
         max_positions: rows of the position table: the longest text.
-        others: as `EncoderConfig`.
+        others: as `StackConfig`.
 
     Raises:
-        ConfigError: as `EncoderConfig`; half of `hidden_size` cannot be divided among the heads.
+        ConfigError: as `StackConfig`; half of `hidden_size` cannot be divided among the heads.
 
     Example:
         TransformerBiLMConfig(100, hidden_size=32, num_layers=1, num_heads=2, intermediate_size=64, max_positions=64)
@@ -159,7 +159,7 @@ class TransformerBiLMConfig(EncoderConfig):
     max_positions: Positions = 512
     layer_norm_epsilon: Positive = 1e-5
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.hidden_size % (2 * self.num_heads):
             raise ConfigError(
@@ -168,17 +168,14 @@ class TransformerBiLMConfig(EncoderConfig):
             )
 
     @property
-    def direction_size(self):
+    def direction_size(self) -> int:
         """H / 2, the width of one direction."""
         return self.hidden_size // 2
 
 
-def _transformer_bi_lm():
-    from bert_tf.models.elmo.model import TransformerBiLM
-
-    return TransformerBiLM
-
-
 TRANSFORMER_BILM = Family(
-    name="transformer_bilm", config=TransformerBiLMConfig, model=_transformer_bi_lm, objective="bidirectional_lm"
+    name="transformer_bilm",
+    config=TransformerBiLMConfig,
+    model=lambda: _model().TransformerBiLM,
+    objective="bidirectional_lm",
 )

@@ -5,6 +5,7 @@ Word Embeddings: Architecture and Representation", arXiv:1808.08949).
 """
 
 import dataclasses
+from typing import Any
 
 import keras
 from keras import ops
@@ -13,10 +14,10 @@ from bert_tf.backend import Dropout, Layer
 from bert_tf.errors import ConfigError
 from bert_tf.layers import LSTM, AttentionMask, CharacterEmbeddings, EndsOfDirections, ScalarMix
 from bert_tf.models.backbone import policy
-from bert_tf.models.decoder import decoder_embeddings
 from bert_tf.models.elmo.config import ElmoConfig, TransformerBiLMConfig
 from bert_tf.models.encoder import Encoder, encoder_inputs
-from bert_tf.models.stack import ContextLayers, Stack, block_settings, transformer_blocks
+from bert_tf.models.stack import ContextLayers, Stack, block_settings, token_embeddings, transformer_blocks
+from bert_tf.types import Options, Policy, Settings, Shape, Tensor, Tensors
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -56,7 +57,14 @@ class Elmo(Encoder):
 
     config_class = ElmoConfig
 
-    def __init__(self, config, pooler=False, output_hidden_states=False, dtype=None, name=None, **kwargs):
+    def __init__(
+        self,
+        config: ElmoConfig,
+        pooler: bool = False,
+        output_hidden_states: bool = False,
+        dtype: Policy = None,
+        **options: Options,
+    ) -> None:
         if pooler:
             raise ConfigError(
                 "ELMo has no pooler: it has a vector for each word, and none for the text; set pooler=False"
@@ -103,22 +111,16 @@ class Elmo(Encoder):
             outputs["hidden_states"] = hidden_states
 
         # === Configuration ===
-        super().__init__(
-            config,
-            inputs,
-            outputs,
-            dtype=dtype,
-            name=name,
-            pooler=False,
-            output_hidden_states=output_hidden_states,
-            **kwargs,
-        )
+        arguments: Settings = {"pooler": False, "output_hidden_states": output_hidden_states}
+        super().__init__(config, inputs, outputs, dtype, **arguments, **options)
         self._elmo_layers = layers  # not a Keras layer, which would be counted a second time
 
-    def blocks(self):
+    def blocks(self) -> list[keras.Layer]:
         return list(self._elmo_layers.blocks)
 
-    def outputs_of_layers(self, inputs, state=None, training=False):
+    def outputs_of_layers(
+        self, inputs: Tensors, state: list[Any] | None = None, training: bool = False
+    ) -> tuple[list[Tensor], Any]:
         """The outputs of all layers, and the state of the LSTMs after each row.
 
         Args:
@@ -147,9 +149,11 @@ class ElmoLayers:
     """
 
     embeddings: keras.Layer
-    blocks: list
+    blocks: list[keras.Layer]
 
-    def encode(self, inputs, state=None, training=None):
+    def encode(
+        self, inputs: Tensors, state: list[Any] | None = None, training: bool | None = None
+    ) -> tuple[list[Tensor], Any]:
         """See `Elmo.outputs_of_layers`."""
         x = self.embeddings(inputs["token_ids"])
         both = ops.concatenate([x, x], axis=-1)
@@ -188,8 +192,17 @@ class BidirectionalLayer(Layer):
     """
 
     def __init__(
-        self, units, projection, cell_clip, projection_clip, skips, dropout, output_dropout, unroll=None, **kwargs
-    ):
+        self,
+        units: int,
+        projection: int,
+        cell_clip: float | None,
+        projection_clip: float | None,
+        skips: bool,
+        dropout: float,
+        output_dropout: float,
+        unroll: int | None = None,
+        **kwargs: Options,
+    ) -> None:
         super().__init__(**kwargs)
         self.skips, self.width = skips, projection
         self.lstms = [
@@ -214,11 +227,18 @@ class BidirectionalLayer(Layer):
             for lstm in self.lstms
         ]
 
-    def build(self, x_shape):
+    def build(self, x_shape: Shape) -> None:
         for lstm in self.lstms:
             lstm.build((*x_shape[:-1], self.width))
 
-    def call(self, x, padding_mask=None, sequence_ids=None, state=None, training=None):
+    def call(
+        self,
+        x: Tensor,
+        padding_mask: Tensor = None,
+        sequence_ids: Tensor = None,
+        state: Tensor = None,
+        training: bool | None = None,
+    ) -> tuple[Tensor, tuple[Any, ...]]:
         halves, outputs, after = ops.split(x, 2, axis=-1), [], []
         for lstm, (before, behind), half, own in zip(self.lstms, self.dropouts, halves, state or (None, None)):
             half = before(half, training=training)
@@ -227,7 +247,7 @@ class BidirectionalLayer(Layer):
             after.append(last)
         return ops.concatenate(outputs, axis=-1), tuple(after)
 
-    def compute_output_spec(self, x, padding_mask=None, sequence_ids=None, state=None, training=None):
+    def compute_output_spec(self, x: Tensor, **options: Options) -> Any:
         y = keras.KerasTensor((*x.shape[:2], 2 * self.width), dtype=self.compute_dtype)
         specs = [lstm.compute_output_spec(x)[1] for lstm in self.lstms]
         return y, tuple(specs)
@@ -263,11 +283,19 @@ class TransformerBiLM(Encoder):
 
     config_class = TransformerBiLMConfig
 
-    def __init__(self, config, pooler=True, output_hidden_states=False, dtype=None, name=None, **kwargs):
+    def __init__(
+        self,
+        config: TransformerBiLMConfig,
+        pooler: bool = True,
+        output_hidden_states: bool = False,
+        dtype: Policy = None,
+        **options: Options,
+    ) -> None:
         dtype = policy(dtype)
 
         # === Layers ===
-        embeddings, settings = decoder_embeddings(config, config.direction_size, dtype), block_settings(config)
+        embeddings = token_embeddings(config, dtype, size=config.direction_size, max_positions=config.max_positions)
+        settings = block_settings(config)
         stacks = [
             Stack(
                 embeddings=embeddings,
@@ -290,14 +318,18 @@ class TransformerBiLM(Encoder):
             outputs["hidden_states"] = hidden_states
 
         # === Configuration ===
-        arguments = {"pooler": pooler, "output_hidden_states": output_hidden_states}
-        super().__init__(config, inputs, outputs, dtype, name, longest=config.max_positions, **arguments, **kwargs)
+        arguments: Settings = {"pooler": pooler, "output_hidden_states": output_hidden_states}
+        super().__init__(config, inputs, outputs, dtype, **arguments, **options)
         self._directions = stacks
 
-    def blocks(self):
+    @property
+    def longest(self) -> int | None:
+        return self.config.max_positions
+
+    def blocks(self) -> list[keras.Layer]:
         return [block for pair in zip(*(stack.blocks for stack in self._directions)) for block in pair]
 
-    def outputs_of_layers(self, inputs, training=False):
+    def outputs_of_layers(self, inputs: Tensors, training: bool = False) -> tuple[list[Tensor], Any]:
         """The outputs of all layers, as of `Elmo`, and None, because there is no state.
 
         Example:

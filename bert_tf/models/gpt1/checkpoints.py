@@ -1,26 +1,28 @@
 """How the published checkpoints of GPT-1 name settings and weights. No Keras is imported."""
 
-from bert_tf.models.config_map import HF_TIED, REQUIRED, ConfigMap, number
+from typing import Any
+
+from bert_tf.models.config_map import HF_TIED, ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.gpt1.config import GPT1Config
-from bert_tf.models.gpt2.checkpoints import HF_SUMMARY, kernels, norms, read_dropout, read_skipped_id, write_width
+from bert_tf.models.gpt2.checkpoints import HF_FIELDS, HF_SUMMARY, read_dropout, read_skipped_id, weights, write_width
 from bert_tf.models.task_heads import PublishedHead, TaskHead
-from bert_tf.models.weights import WeightMap
+from bert_tf.models.weights import norm_arrays
+from bert_tf.types import Shapes
 
 _BLOCK = "transformer_layer_{layer}"
 _NORMS = {"ln_1": f"{_BLOCK}/attention_layer_norm", "ln_2": f"{_BLOCK}/output_layer_norm"}
 
 # The names in a Hugging Face checkpoint (OpenAIGPTModel, OpenAIGPTLMHeadModel).
 _HF_LAYER = "transformer.h.{layer}"
-_HF_KERNELS, _HF_JOINED = kernels(_HF_LAYER, ".", "weight", "bias")
-HF_WEIGHTS = WeightMap(
-    arrays={
+HF_WEIGHTS = weights(
+    _HF_LAYER,
+    *(".", "weight", "bias"),
+    {
         "transformer.tokens_embed.weight": "embeddings/token_embeddings",
         "transformer.positions_embed.weight": "embeddings/position_embeddings",
-        **_HF_KERNELS,
     },
     norms={f"{_HF_LAYER}.{name}": path for name, path in _NORMS.items()},
-    joined=_HF_JOINED,
     copies={"lm_head.weight": "transformer.tokens_embed.weight"},
     ignored=("transformer.h.*.attn.bias", "transformer.position_ids"),
     prefix="transformer.",
@@ -37,17 +39,7 @@ def _write_rest(config):
 
 
 HF_CONFIG = ConfigMap(
-    fields={
-        "vocab_size": ("vocabulary_size", REQUIRED),
-        "n_embd": ("hidden_size", REQUIRED),
-        "n_layer": ("num_layers", REQUIRED),
-        "n_head": ("num_heads", REQUIRED),
-        "n_positions": ("max_positions", 512),
-        "afn": ("activation", "gelu"),
-        "attn_pdrop": ("attention_dropout", 0.1),
-        "layer_norm_epsilon": ("layer_norm_epsilon", 1e-5),
-        "initializer_range": ("initializer_range", 0.02),
-    },
+    fields=HF_FIELDS | {"n_positions": ("max_positions", 512), "afn": ("activation", "gelu")},
     # "gelu" is the tanh approximation in this model's code.
     activations={"gelu": "gelu_tanh", "relu": "relu", "silu": "silu", "swish": "silu"},
     fixed=HF_TIED,
@@ -63,15 +55,14 @@ HF_CONFIG = ConfigMap(
 # The arrays of OpenAI's params_*.npy, which have no names there: those that the original code gives its variables,
 # and "positions" and "tokens" for the parts of its table. Kernels are convolutions of width 1.
 _NPY_LAYER = "h{layer}"
-_NPY_KERNELS, _NPY_JOINED = kernels(_NPY_LAYER, "/", "w", "b")
-NUMPY_WEIGHTS = WeightMap(
-    arrays={
+NUMPY_WEIGHTS = weights(
+    _NPY_LAYER,
+    *("/", "w", "b"),
+    {
         "positions": "embeddings/position_embeddings",
         "tokens": "embeddings/token_embeddings",
-        **_NPY_KERNELS,
-        **norms({f"{_NPY_LAYER}/{name}": path for name, path in _NORMS.items()}),
+        **norm_arrays({f"{_NPY_LAYER}/{name}": path for name, path in _NORMS.items()}, "g", "b"),
     },
-    joined=_NPY_JOINED,
     convolutions=("h*/w",),
 )
 #: The order of the arrays of one layer.
@@ -79,7 +70,7 @@ NUMPY_LAYER = ("attn/c_attn/w", "attn/c_attn/b", "attn/c_proj/w", "attn/c_proj/b
                "mlp/c_fc/w", "mlp/c_fc/b", "mlp/c_proj/w", "mlp/c_proj/b", "ln_2/g", "ln_2/b")  # fmt: skip
 
 
-def config_of_shapes(shapes, scope="model"):
+def config_of_shapes(shapes: Shapes, scope: str = "model") -> Any:
     """The `GPT1Config` that the arrays show, with heads of 64; None where they are of no GPT-1.
 
     Args:

@@ -2,12 +2,12 @@
 
 import dataclasses
 
-from bert_tf.models.encoder_config import EncoderConfig, Positions, Positive, TokenId, published_sizes
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import Positions, Positive, StackConfig, TokenId, published_sizes
 
 
 @dataclasses.dataclass(frozen=True)
-class GPT1Config(EncoderConfig):
+class GPT1Config(StackConfig):
     """The settings of a GPT-1.
 
     Args:
@@ -17,7 +17,7 @@ class GPT1Config(EncoderConfig):
         dropout: on the embeddings and on both branches of each layer.
         skipped_id: classifiers read the last token that is not this one, as Hugging Face's do with their
             `pad_token_id`; None for the last token of all.
-        others: as `EncoderConfig`.
+        others: as `StackConfig`.
 
     Example:
         GPT1Config(100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32, max_positions=64)

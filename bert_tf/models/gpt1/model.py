@@ -5,6 +5,8 @@ import keras
 
 from bert_tf.models.decoder import Decoder, decoder_stack
 from bert_tf.models.gpt1.config import GPT1Config
+from bert_tf.models.stack import Stack
+from bert_tf.types import Policy
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -26,5 +28,5 @@ class GPT1Decoder(Decoder):
     config_class = GPT1Config
 
     @staticmethod
-    def make_stack(config, dtype):
+    def make_stack(config: GPT1Config, dtype: Policy) -> Stack:
         return decoder_stack(config, dtype)

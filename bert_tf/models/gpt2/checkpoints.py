@@ -4,64 +4,53 @@ from bert_tf.errors import ConfigError
 from bert_tf.models.config_map import HF_TIED, REQUIRED, ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import classes
-from bert_tf.models.weights import TF1_IGNORED, WeightMap
+from bert_tf.models.weights import TF1_IGNORED, WeightMap, norm_arrays
+from bert_tf.types import Config, Options, Settings
 
 _BLOCK = "transformer_layer_{layer}"
 QUERY_KEY_VALUE = [f"{_BLOCK}/attention/{name}" for name in ("query", "key", "value")]
 
 
-def kernels(layer, separator, kernel, bias):
-    """(`arrays`, `joined`) of a `WeightMap`: the kernels and biases of a GPT's layers.
+def weights(layer: str, separator: str, kernel: str, bias: str, arrays: dict[str, str], **others: Options) -> WeightMap:
+    """The `WeightMap` of a GPT.
 
     Args:
-        layer: what their names begin with, with `{layer}` in it.
-        separator: between the words of a name.
-        kernel, bias: the last words of the names.
+        layer: what the names of a layer begin with.
+        separator: between the parts of a name.
+        kernel, bias: the last parts of the names of a kernel and of a bias.
+        arrays: those outside of the layers, and the normalizations; see `WeightMap`.
+        others: other arguments of `WeightMap`.
     """
-    arrays = {}
-    for name, path in (
-        (("attn", "c_proj"), "attention/output"),
-        (("mlp", "c_fc"), "intermediate"),
-        (("mlp", "c_proj"), "output"),
-    ):
-        arrays[separator.join([layer, *name, kernel])] = f"{_BLOCK}/{path}/kernel"
-        arrays[separator.join([layer, *name, bias])] = f"{_BLOCK}/{path}/bias"
-    joined = {
-        separator.join([layer, "attn", "c_attn", last]): [f"{path}/{own}" for path in QUERY_KEY_VALUE]
-        for last, own in ((kernel, "kernel"), (bias, "bias"))
-    }
-    return arrays, joined
-
-
-def norms(names):
-    """`arrays` of a `WeightMap`: OpenAI's name of a normalization -> its path, as those of its two arrays."""
-    arrays = {f"{name}/g": f"{path}/gamma" for name, path in names.items()}
-    return arrays | {f"{name}/b": f"{path}/beta" for name, path in names.items()}
+    names = {("attn", "c_proj"): "attention/output", ("mlp", "c_fc"): "intermediate", ("mlp", "c_proj"): "output"}
+    joined = {}
+    for last, own in ((kernel, "kernel"), (bias, "bias")):
+        arrays = arrays | {separator.join([layer, *n, last]): f"{_BLOCK}/{path}/{own}" for n, path in names.items()}
+        joined[separator.join([layer, "attn", "c_attn", last])] = [f"{path}/{own}" for path in QUERY_KEY_VALUE]
+    return WeightMap(arrays, joined=joined, **others)
 
 
 # The names in a Hugging Face checkpoint (GPT2Model, GPT2LMHeadModel). Kernels are [in, out] there as here; `attn.bias`
 # and `attn.masked_bias` are the causal mask.
 _HF_LAYER = "transformer.h.{layer}"
-_HF_KERNELS, _HF_JOINED = kernels(_HF_LAYER, ".", "weight", "bias")
-HF_WEIGHTS = WeightMap(
-    arrays={
+HF_WEIGHTS = weights(
+    _HF_LAYER,
+    *(".", "weight", "bias"),
+    {
         "transformer.wte.weight": "embeddings/token_embeddings",
         "transformer.wpe.weight": "embeddings/position_embeddings",
-        **_HF_KERNELS,
     },
     norms={
         f"{_HF_LAYER}.ln_1": f"{_BLOCK}/attention_layer_norm",
         f"{_HF_LAYER}.ln_2": f"{_BLOCK}/feed_forward_layer_norm",
         "transformer.ln_f": "final_layer_norm",
     },
-    joined=_HF_JOINED,
     copies={"lm_head.weight": "transformer.wte.weight"},
     ignored=("transformer.h.*.attn.bias", "transformer.h.*.attn.masked_bias"),
     prefix="transformer.",
 )
 
 
-def read_dropout(keys):
+def read_dropout(keys: Settings) -> Settings:
     """The rate of embeddings and residual branches in a Hugging Face configuration, a dict of our setting.
 
     Raises:
@@ -74,7 +63,7 @@ def read_dropout(keys):
     return {"dropout": float(rates["resid_pdrop"])}
 
 
-def read_skipped_id(keys):
+def read_skipped_id(keys: Settings) -> Settings:
     """What a classifier skips at the end of a text, a dict of our setting: its `pad_token_id`."""
     names = keys.get("architectures")
     classifies = isinstance(names, list) and any(str(name).endswith("ForSequenceClassification") for name in names)
@@ -100,18 +89,19 @@ def _write_rest(config):
 #: What the Hugging Face configurations of GPT-1 and GPT-2 say of heads that are not read.
 HF_SUMMARY = ("n_ctx", "n_special", "predict_special_tokens", "summary_activation", "summary_first_dropout",
               "summary_proj_to_labels", "summary_type", "summary_use_proj")  # fmt: skip
+#: The settings that GPT-1 and GPT-2 have by the same names: a part of `ConfigMap.fields`.
+HF_FIELDS = {
+    "vocab_size": ("vocabulary_size", REQUIRED),
+    "n_embd": ("hidden_size", REQUIRED),
+    "n_layer": ("num_layers", REQUIRED),
+    "n_head": ("num_heads", REQUIRED),
+    "attn_pdrop": ("attention_dropout", 0.1),
+    "layer_norm_epsilon": ("layer_norm_epsilon", 1e-5),
+    "initializer_range": ("initializer_range", 0.02),
+}
 HF_CONFIG = ConfigMap(
-    fields={
-        "vocab_size": ("vocabulary_size", REQUIRED),
-        "n_embd": ("hidden_size", REQUIRED),
-        "n_layer": ("num_layers", REQUIRED),
-        "n_head": ("num_heads", REQUIRED),
-        "n_positions": ("max_positions", 1024),
-        "activation_function": ("activation", "gelu_new"),
-        "attn_pdrop": ("attention_dropout", 0.1),
-        "layer_norm_epsilon": ("layer_norm_epsilon", 1e-5),
-        "initializer_range": ("initializer_range", 0.02),
-    },
+    fields=HF_FIELDS
+    | {"n_positions": ("max_positions", 1024), "activation_function": ("activation", "gelu_new")},
     fixed=HF_TIED,
     checked={
         "add_cross_attention": (False,),
@@ -130,21 +120,21 @@ HF_CONFIG = ConfigMap(
 
 # The names in the checkpoints of openai/gpt-2 (`model.py`). Kernels are convolutions of width 1.
 _TF1_LAYER = "model/h{layer}"
-_TF1_KERNELS, _TF1_JOINED = kernels(_TF1_LAYER, "/", "w", "b")
-TF1_WEIGHTS = WeightMap(
-    arrays={
+TF1_WEIGHTS = weights(
+    _TF1_LAYER,
+    *("/", "w", "b"),
+    {
         "model/wte": "embeddings/token_embeddings",
         "model/wpe": "embeddings/position_embeddings",
-        **_TF1_KERNELS,
-        **norms(
+        **norm_arrays(
             {
                 f"{_TF1_LAYER}/ln_1": f"{_BLOCK}/attention_layer_norm",
                 f"{_TF1_LAYER}/ln_2": f"{_BLOCK}/feed_forward_layer_norm",
                 "model/ln_f": "final_layer_norm",
-            }
+            },
+            *("g", "b"),
         ),
     },
-    joined=_TF1_JOINED,
     convolutions=("model/h*/w",),
     ignored=TF1_IGNORED,
 )
@@ -154,7 +144,7 @@ def _read_width(keys):
     return {"intermediate_size": 4 * number(keys, "n_embd", 0)}
 
 
-def write_width(config):
+def write_width(config: Config) -> Settings:
     """No key: the feed-forward network is four times as wide in the original code.
 
     Raises:

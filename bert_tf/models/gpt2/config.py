@@ -2,13 +2,13 @@
 
 import dataclasses
 
-from bert_tf.models.encoder_config import EncoderConfig, Positions, Positive, TokenId, published_sizes
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import Positions, Positive, StackConfig, TokenId, published_sizes
 from bert_tf.models.task_heads import TaskHead
 
 
 @dataclasses.dataclass(frozen=True)
-class GPT2Config(EncoderConfig):
+class GPT2Config(StackConfig):
     """The settings of a GPT-2.
 
     Args:
@@ -19,7 +19,7 @@ class GPT2Config(EncoderConfig):
         position_initializer_range: of the position table.
         skipped_id: classifiers read the last token that is not this one, as Hugging Face's do with their
             `pad_token_id`; None for the last token of all.
-        others: as `EncoderConfig`.
+        others: as `StackConfig`.
 
     Example:
         GPT2Config(100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32, max_positions=64)
@@ -31,7 +31,7 @@ class GPT2Config(EncoderConfig):
     skipped_id: TokenId | None = None
 
     @property
-    def output_initializer_range(self):
+    def output_initializer_range(self) -> float:
         """Of the kernels that write to the residual stream (Radford et al. 2019, section 2.3)."""
         return self.initializer_range / (2 * self.num_layers) ** 0.5
 

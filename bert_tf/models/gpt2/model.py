@@ -5,7 +5,8 @@ import keras
 from bert_tf.backend import LayerNormalization
 from bert_tf.models.decoder import Decoder, decoder_stack
 from bert_tf.models.gpt2.config import GPT2Config
-from bert_tf.models.stack import block_settings
+from bert_tf.models.stack import Stack, block_settings
+from bert_tf.types import Policy
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -25,7 +26,7 @@ class GPT2Decoder(Decoder):
     config_class = GPT2Config
 
     @staticmethod
-    def make_stack(config, dtype):
+    def make_stack(config: GPT2Config, dtype: Policy) -> Stack:
         added = {"output_initializer_range": config.output_initializer_range}
         return decoder_stack(
             config,

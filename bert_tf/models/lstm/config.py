@@ -5,8 +5,8 @@ from typing import Annotated
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import Activation, Layers, ModelConfig, Positive, Rate, Width
 from bert_tf.models.task_heads import TaskHead
 
 #: The words of IMDB's reviews, split at `\W+`, that adversarial_text keeps.
@@ -55,7 +55,7 @@ class LstmLMConfig(ModelConfig):
     layer_norm_epsilon: Positive = 1e-12
     initializer_range: Positive = 0.02
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.tied and self.embedding_size != self.hidden_size:
             raise ConfigError(
@@ -64,7 +64,7 @@ class LstmLMConfig(ModelConfig):
             )
 
     @property
-    def intermediate_size(self):
+    def intermediate_size(self) -> int:
         """The width of the gates, by which a precision is chosen."""
         return 4 * self.hidden_size
 
@@ -77,16 +77,16 @@ def _size(embedding_size):
     return Preset(config, parameters, parameters)
 
 
-def _lstm_lm():
-    from bert_tf.models.lstm.model import LstmLM
+def _model():
+    from bert_tf.models.lstm import model
 
-    return LstmLM
+    return model
 
 
 LSTM_LM = Family(
     name="lstm_lm",
     config=LstmLMConfig,
-    model=_lstm_lm,
+    model=lambda: _model().LstmLM,
     # Dai and Le 2015, and the smaller table of adversarial_text, with the vocabulary of the latter. No
     # counts of parameters are published; these are the sums of the formulas.
     sizes={"lm_lstm": _size(512), "lm_lstm_adversarial_text": _size(256)},
@@ -126,7 +126,7 @@ class BiLstmConfig(ModelConfig):
     layer_norm_epsilon: Positive = 1e-12
     initializer_range: Positive = 0.02
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.hidden_size % 2:
             raise ConfigError(
@@ -134,15 +134,9 @@ class BiLstmConfig(ModelConfig):
             )
 
     @property
-    def intermediate_size(self):
+    def intermediate_size(self) -> int:
         """The width of the gates of one direction, by which a precision is chosen."""
         return 2 * self.hidden_size
 
 
-def _bi_lstm_encoder():
-    from bert_tf.models.lstm.model import BiLstmEncoder
-
-    return BiLstmEncoder
-
-
-BILSTM = Family(name="bilstm", config=BiLstmConfig, model=_bi_lstm_encoder)
+BILSTM = Family(name="bilstm", config=BiLstmConfig, model=lambda: _model().BiLstmEncoder)

@@ -7,19 +7,21 @@ Its layers are Keras's `LSTM` (Hochreiter and Schmidhuber 1997, with a forget ga
 """
 
 import dataclasses
+from typing import Any
 
 import keras
 from keras import ops
 
 from bert_tf.backend import Dropout, Layer
 from bert_tf.errors import ConfigError
-from bert_tf.layers import LSTM, BiLstm, Embeddings, EndsOfDirections, OutputLayer
-from bert_tf.layers.gather import gather_positions
+from bert_tf.layers import LSTM, BiLstm, EndsOfDirections, OutputLayer
+from bert_tf.layers.parts import gather_positions
 from bert_tf.models.backbone import policy
 from bert_tf.models.decoder import Decoder
 from bert_tf.models.encoder import Encoder, encoder_inputs
 from bert_tf.models.lstm.config import BiLstmConfig, LstmLMConfig
-from bert_tf.models.stack import StackOutputs
+from bert_tf.models.stack import StackOutputs, token_embeddings
+from bert_tf.types import Options, Policy, Tensor, Tensors
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -51,26 +53,26 @@ class LstmLM(Decoder):
 
     config_class = LstmLMConfig
 
-    def __init__(self, config, output_hidden_states=False, output_attention_scores=False, **arguments):
-        if output_attention_scores:
+    def __init__(self, config: LstmLMConfig, **options: Options) -> None:
+        if options.get("output_attention_scores"):
             raise ConfigError("an LSTM has no attention; leave out output_attention_scores")
-        if output_hidden_states and config.embedding_size > config.hidden_size:
+        if options.get("output_hidden_states") and config.embedding_size > config.hidden_size:
             raise ConfigError(
                 f"task.features and the probes read hidden states, and the embeddings, embedding_size={config.embedding_size}, "
                 f"do not fit into states of hidden_size={config.hidden_size}; use a model whose embeddings are not wider"
             )
-        super().__init__(config, output_hidden_states=output_hidden_states, **arguments)
+        super().__init__(config, **options)
 
     @staticmethod
-    def make_stack(config, dtype):
+    def make_stack(config: LstmLMConfig, dtype: Policy) -> Any:
         settings = {"forget_bias": config.forget_bias, "unroll": config.unroll, "dtype": dtype}
         return LstmStack(
-            embeddings=Embeddings(
-                vocabulary_size=config.vocabulary_size,
+            embeddings=token_embeddings(
+                config,
+                dtype,
                 size=config.embedding_size,
+                dropout=0.0,
                 initializer_range=config.embedding_initializer_range,
-                dtype=dtype,
-                name="embeddings",
             ),
             row_dropout=RowDropout(config.embedding_dropout, dtype=dtype, name="row_dropout"),
             blocks=[LSTM(config.hidden_size, **settings, name=f"lstm_layer_{i}") for i in range(config.num_layers)],
@@ -78,7 +80,7 @@ class LstmLM(Decoder):
         )
 
     @staticmethod
-    def make_output(config, dtype):
+    def make_output(config: LstmLMConfig, dtype: Policy) -> OutputLayer | None:
         if config.tied:
             return None
         return OutputLayer(config.vocabulary_size, config.hidden_size, config.output_bias, dtype=dtype, name="output")
@@ -97,11 +99,11 @@ class RowDropout(Layer):
         RowDropout(0.5)(np.ones((2, 3, 4), "float32"), training=True)  # three equal vectors in each row
     """
 
-    def __init__(self, rate, **kwargs):
+    def __init__(self, rate: float, **kwargs: Options) -> None:
         super().__init__(**kwargs)
         self.dropout = Dropout(rate, dtype=self.dtype_policy, name="dropout")
 
-    def call(self, x, training=False):
+    def call(self, x: Tensor, training: bool = False) -> Tensor:
         if not training or self.dropout.rate == 0:
             return x
         return x * self.dropout(ops.ones_like(x[:, :1]), training=training)
@@ -122,12 +124,18 @@ class LstmStack:
 
     embeddings: keras.Layer
     row_dropout: keras.Layer
-    blocks: list
-    dropouts: list
+    blocks: list[keras.Layer]
+    dropouts: list[keras.Layer]
 
     def __call__(
-        self, inputs, positions=None, cache=None, cache_position=None, return_attention_scores=False, training=None
-    ):
+        self,
+        inputs: Tensors,
+        positions: Tensor = None,
+        cache: Tensor = None,
+        cache_position: Tensor = None,
+        return_attention_scores: bool = False,
+        training: bool | None = None,
+    ) -> StackOutputs:
         x = self.row_dropout(self.embeddings(inputs["token_ids"], training=training), training=training)
         missing = self.blocks[-1].width - x.shape[-1]
         hidden_states, states = [ops.pad(x, [[0, 0], [0, 0], [0, missing]]) if missing > 0 else x], []
@@ -144,7 +152,7 @@ class LstmStack:
             hidden_states[-1] = gather_positions(hidden_states[-1], positions)
         return StackOutputs(hidden_states, [], states)
 
-    def empty_cache(self, batch, length):
+    def empty_cache(self, batch: Tensor, length: int) -> list[Tensor]:
         """The states before the first token: a pair of zeros [batch, H] for each LSTM."""
         zeros = [ops.zeros((batch, block.width), dtype=block.compute_dtype) for block in self.blocks]
         return [(x, x) for x in zeros]
@@ -174,13 +182,10 @@ class BiLstmEncoder(Encoder):
 
     config_class = BiLstmConfig
 
-    def __init__(self, config, pooler=False, dtype=None, name=None, **options):
+    def __init__(self, config: BiLstmConfig, pooler: bool = False, dtype: Policy = None, **options: Options) -> None:
         # === Layers ===
         dtype = policy(dtype)
-        embeddings = Embeddings(
-            vocabulary_size=config.vocabulary_size, size=config.embedding_size, dropout=config.dropout, initializer_range=config.initializer_range, dtype=dtype,
-            name="embeddings",
-        )  # fmt: skip
+        embeddings = token_embeddings(config, dtype, size=config.embedding_size)
         self._blocks = [_layer(config, dtype, f"lstm_{i}") for i in range(config.num_layers)]
         # === Functional model ===
         inputs = encoder_inputs()
@@ -192,9 +197,9 @@ class BiLstmEncoder(Encoder):
         if pooler:
             outputs["pooled_output"] = EndsOfDirections(dtype=dtype, name="pooler")(x, mask)
         # === Configuration ===
-        super().__init__(config, inputs, outputs, dtype, name, pooler=pooler, **options)
+        super().__init__(config, inputs, outputs, dtype, pooler=pooler, **options)
 
-    def blocks(self):
+    def blocks(self) -> list[keras.Layer]:
         return list(self._blocks)
 
 

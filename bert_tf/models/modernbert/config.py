@@ -1,17 +1,17 @@
 """ModernBERT's settings, sizes and record. No Keras is imported."""
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import Activation, EncoderConfig, Positions, Positive, Rate, published_sizes
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import Activation, Positions, Positive, Rate, StackConfig, published_sizes
 from bert_tf.models.task_heads import TaskHead
 
 
 @dataclasses.dataclass(frozen=True)
-class ModernBertConfig(EncoderConfig):
+class ModernBertConfig(StackConfig):
     """The settings of a ModernBERT.
 
     Args:
@@ -30,7 +30,7 @@ class ModernBertConfig(EncoderConfig):
             say, or the first token, "cls".
         initializer_range: of the kernels whose results are added to the residual stream, and of the masked
             LM head, it is divided by sqrt(2 * num_layers).
-        others: as `EncoderConfig`.
+        others: as `StackConfig`.
 
     Example:
         ModernBertConfig(100, 16, num_layers=3, num_heads=2, intermediate_size=32, local_attention=4)
@@ -47,14 +47,14 @@ class ModernBertConfig(EncoderConfig):
     local_theta: Positive = 10_000.0
     classifier_pooling: Literal["cls", "mean"] = "mean"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         head_size = self.hidden_size // self.num_heads
         if head_size % 2:
             raise ConfigError(f"rotary positions need an even head size, got {head_size} = hidden_size / num_heads")
 
     @property
-    def output_initializer_range(self):
+    def output_initializer_range(self) -> float:
         """Of the kernels that write to the residual stream."""
         return self.initializer_range / (2 * self.num_layers) ** 0.5
 
@@ -69,7 +69,7 @@ def _heads(config):
         "dropout": 0.0,
         "pretrained": pretrained,
     }
-    pooling = {"cls": "first", "mean": "mean"}[config.classifier_pooling]
+    pooling: Any = {"cls": "first", "mean": "mean"}[config.classifier_pooling]
     return {"classification": TaskHead(pooling, **layers), "tagging": TaskHead("tokens", **layers)}
 
 

@@ -7,10 +7,11 @@ The variant is Hugging Face's `modeling_modernbert.py`, which the published chec
 import keras
 
 from bert_tf.backend import LayerNormalization
-from bert_tf.layers import AttentionMask, Embeddings, RotaryPositions, TransformerBlock
+from bert_tf.layers import AttentionMask, RotaryPositions, TransformerBlock
 from bert_tf.models.modernbert.config import ModernBertConfig
-from bert_tf.models.stack import ContextLayers, Stack, block_settings
+from bert_tf.models.stack import ContextLayers, Stack, block_settings, token_embeddings
 from bert_tf.models.transformer_encoder import TransformerEncoder
+from bert_tf.types import Options, Policy
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -34,7 +35,7 @@ class ModernBertEncoder(TransformerEncoder):
     published_pooler = False
 
     @staticmethod
-    def make_stack(config, dtype):
+    def make_stack(config: ModernBertConfig, dtype: Policy) -> Stack:
         def contexts(name, theta, window=None):
             return ContextLayers(
                 AttentionMask(window=window, dtype=dtype, name=f"{name}_attention_mask"),
@@ -44,15 +45,8 @@ class ModernBertEncoder(TransformerEncoder):
         everywhere = contexts("global", config.global_theta)
         near = contexts("local", config.local_theta, window=config.local_attention // 2)
         return Stack(
-            embeddings=Embeddings(
-                vocabulary_size=config.vocabulary_size,
-                size=config.hidden_size,
-                dropout=config.dropout,
-                layer_norm_epsilon=config.layer_norm_epsilon,
-                initializer_range=config.initializer_range,
-                layer_norm_offset=False,
-                dtype=dtype,
-                name="embeddings",
+            embeddings=token_embeddings(
+                config, dtype, layer_norm_epsilon=config.layer_norm_epsilon, layer_norm_offset=False
             ),
             blocks=[
                 TransformerBlock(_block(config, i), dtype=dtype, name=f"transformer_layer_{i}")
@@ -65,7 +59,7 @@ class ModernBertEncoder(TransformerEncoder):
             ),
         )
 
-    def make_masked_lm_head(self, name="masked_lm_head"):
+    def make_masked_lm_head(self, name: str = "masked_lm_head", **settings: Options) -> keras.Layer:
         """Without biases but the decoder's."""
         return super().make_masked_lm_head(name, use_bias=False, initializer_range=self.config.output_initializer_range)
 

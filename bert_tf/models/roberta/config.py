@@ -3,21 +3,13 @@
 import dataclasses
 from typing import ClassVar
 
-from bert_tf.models.encoder_config import (
-    Activation,
-    EncoderConfig,
-    Positions,
-    Positive,
-    Segments,
-    TokenId,
-    published_sizes,
-)
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import Activation, Positions, Positive, Segments, StackConfig, TokenId, published_sizes
 from bert_tf.models.task_heads import TaskHead
 
 
 @dataclasses.dataclass(frozen=True)
-class RobertaConfig(EncoderConfig):
+class RobertaConfig(StackConfig):
     """The settings of a RoBERTa.
 
     Args:
@@ -28,7 +20,7 @@ class RobertaConfig(EncoderConfig):
         padding_id: the tokenizer's padding id; positions are counted from the row after it.
         activation: of the feed-forward network. The masked LM head's is the exact GELU whatever this is, as
             Hugging Face's.
-        others: as `EncoderConfig`.
+        others: as `StackConfig`.
 
     Example:
         RobertaConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)

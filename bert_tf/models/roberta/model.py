@@ -5,7 +5,9 @@ the exact GELU, another epsilon, and no segments. The variant is fairseq's
 import keras
 
 from bert_tf.models.roberta.config import RobertaConfig
+from bert_tf.models.stack import Stack
 from bert_tf.models.transformer_encoder import TransformerEncoder, encoder_stack
+from bert_tf.types import Options, Policy
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -26,8 +28,8 @@ class RobertaEncoder(TransformerEncoder):
     config_class = RobertaConfig
 
     @staticmethod
-    def make_stack(config, dtype):
+    def make_stack(config: RobertaConfig, dtype: Policy) -> Stack:
         return encoder_stack(config, dtype, num_segments=config.num_segments, padding_id=config.padding_id)
 
-    def make_masked_lm_head(self, name="masked_lm_head"):
+    def make_masked_lm_head(self, name: str = "masked_lm_head", **settings: Options) -> keras.Layer:
         return super().make_masked_lm_head(name, activation="gelu_erf")

@@ -1,6 +1,7 @@
 """How the published checkpoints of T5 name settings and weights. No Keras is imported."""
 
 import re
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from bert_tf.models.t5.config import T5Config
 from bert_tf.models.task_heads import PublishedHead
 from bert_tf.models.weights import WeightMap
 from bert_tf.parsing import brief
+from bert_tf.types import Config, Settings, Shapes
 
 _ATTENTION = {"q": "query", "k": "key", "v": "value", "o": "output"}
 _NETWORK = {"wi": "intermediate", "wi_0": "gate", "wi_1": "linear", "wo": "output"}
@@ -80,7 +82,7 @@ _FORMS = {
 }
 
 
-def read_form(keys):
+def read_form(keys: Settings) -> Settings:
     """Our settings of the feed-forward networks, a dict, of a Hugging Face configuration.
 
     Newer files say it twice, and `dense_act_fn` and `is_gated_act` are what is computed.
@@ -99,7 +101,7 @@ def read_form(keys):
     return {"activation": HF_ACTIVATIONS[activation], "gated": gated}
 
 
-def write_form(config):
+def write_form(config: Config) -> Settings:
     """Their keys of the feed-forward networks, a dict, of our configuration."""
     forms = [name for name, form in _FORMS.items() if form == (config.activation, config.gated)]
     if not forms:
@@ -192,7 +194,7 @@ TF1_WEIGHTS = WeightMap(
 )
 
 
-def config_of_shapes(shapes, scope="model"):
+def config_of_shapes(shapes: Shapes, scope: str = "model") -> Any:
     """The `T5Config` that the arrays of a Mesh TensorFlow checkpoint tell; its dropout is T5 1.0's.
 
     Args:

@@ -5,9 +5,10 @@ from typing import Annotated
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import Activation, Layers, ModelConfig, Positive, Rate, Width
 from bert_tf.models.task_heads import TaskHead
+from bert_tf.types import Config, Settings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +43,7 @@ class T5StackConfig(ModelConfig):
     max_distance: Annotated[int, Range(at_least=4, at_most=1 << 24)] = 128
 
     @property
-    def initializer_range(self):
+    def initializer_range(self) -> float:
         """Of keys, values and the first kernels of the feed-forward networks; heads of tasks read it, too."""
         return self.hidden_size**-0.5
 
@@ -55,7 +56,7 @@ class T5EncoderConfig(T5StackConfig):
         T5EncoderConfig(100, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=32)
     """
 
-    def check_masked_lm(self):
+    def check_masked_lm(self) -> None:
         # Logits with a token table of unit variance would begin far from even, at 38 nats for 1,000 tokens.
         raise ConfigError(
             "model.family=t5_encoder has no masked LM: pretrain model.family=t5 with objective.name=denoising, and fine-tune "
@@ -63,7 +64,7 @@ class T5EncoderConfig(T5StackConfig):
         )
 
 
-def encoder_alone(config):
+def encoder_alone(config: Config) -> T5EncoderConfig:
     """The `T5EncoderConfig` of the encoder of a `T5Config`."""
     names = (field.name for field in dataclasses.fields(T5EncoderConfig))
     return T5EncoderConfig(**{name: getattr(config, name) for name in names})
@@ -74,20 +75,24 @@ def _heads(config):
     return {"classification": TaskHead("mean")}
 
 
-def _t5_encoder():
-    from bert_tf.models.t5.model import T5Encoder
+def _model():
+    from bert_tf.models.t5 import model
 
-    return T5Encoder
+    return model
 
 
-def _checkpoints_of_t5_encoder():
+def _checkpoints():
     from bert_tf.models.t5 import checkpoints
 
-    return {"hf": checkpoints.ENCODER_HF}
+    return checkpoints
 
 
 T5_ENCODER = Family(
-    name="t5_encoder", config=T5EncoderConfig, model=_t5_encoder, checkpoints=_checkpoints_of_t5_encoder, heads=_heads
+    name="t5_encoder",
+    config=T5EncoderConfig,
+    model=lambda: _model().T5Encoder,
+    checkpoints=lambda: {"hf": _checkpoints().ENCODER_HF},
+    heads=_heads,
 )
 
 
@@ -128,7 +133,7 @@ class T5Config(T5StackConfig):
     scale_outputs: bool | None = None
     share_layers: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.num_decoder_layers is None:
             object.__setattr__(self, "num_decoder_layers", self.num_layers)
@@ -141,7 +146,7 @@ class T5Config(T5StackConfig):
 
 
 def _size(vocabulary_size, hidden, inner, heads, head_size, layers, parameters, newer=True, decoder_layers=None):
-    others = {"activation": "gelu_tanh", "gated": True, "tied": False} if newer else {}
+    others: Settings = {"activation": "gelu_tanh", "gated": True, "tied": False} if newer else {}
     others["num_decoder_layers"] = decoder_layers
     config = T5Config(vocabulary_size, hidden, layers, heads, head_size, inner, **others)
     return Preset(config, parameters, parameters)
@@ -158,22 +163,10 @@ _T5_1_1_PARAMETERS = (76_961_152, 247_577_856, 783_150_080, 2_849_757_184, 11_13
 _MT5_PARAMETERS = (300_176_768, 582_401_280, 1_229_581_312, 3_742_619_648, 12_921_057_280)
 
 
-def _t5():
-    from bert_tf.models.t5.model import T5
-
-    return T5
-
-
-def _checkpoints():
-    from bert_tf.models.t5 import checkpoints
-
-    return {"hf": checkpoints.HF, "tf1": checkpoints.TF1}
-
-
 T5_FAMILY = Family(
     name="t5",
     config=T5Config,
-    model=_t5,
+    model=lambda: _model().T5,
     sizes={
         # google-research/text-to-text-transfer-transformer.
         "t5_small": _size(32_128, 512, 2048, 8, 64, 6, 60_506_624, newer=False),
@@ -190,7 +183,7 @@ T5_FAMILY = Family(
         "byt5_xl": _size(384, 2560, 6720, 32, 64, 36, 3_737_801_728, decoder_layers=12),
         "byt5_xxl": _size(384, 4672, 12_352, 64, 64, 36, 12_906_899_328, decoder_layers=12),
     },
-    checkpoints=_checkpoints,
+    checkpoints=lambda: {"hf": _checkpoints().HF, "tf1": _checkpoints().TF1},
     objective="denoising",
     structure="encoder_decoder",
     encoder_alone=encoder_alone,
@@ -215,12 +208,10 @@ class T5DecoderConfig(T5StackConfig):
     prefix: bool = False
 
 
-def _t5_decoder():
-    from bert_tf.models.t5.model import T5Decoder
-
-    return T5Decoder
-
-
 T5_DECODER = Family(
-    name="t5_decoder", config=T5DecoderConfig, model=_t5_decoder, objective="denoising", structure="decoder"
+    name="t5_decoder",
+    config=T5DecoderConfig,
+    model=lambda: _model().T5Decoder,
+    objective="denoising",
+    structure="decoder",
 )

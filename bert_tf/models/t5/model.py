@@ -13,22 +13,14 @@ Decoders with T5's layers (Raffel et al. 2020, section 3.2), with which the enco
 import keras
 
 from bert_tf.backend import Dropout, RMSNormalization
-from bert_tf.layers import (
-    AttentionMask,
-    AttentionSettings,
-    BlockSettings,
-    Embeddings,
-    FeedForwardSettings,
-    NormSettings,
-    OutputLayer,
-    RelativePositionBias,
-    range_of,
-)
+from bert_tf.layers import AttentionMask, OutputLayer, RelativePositionBias, range_of
+from bert_tf.layers.block_settings import BlockSettings
 from bert_tf.models.decoder import Decoder
 from bert_tf.models.encoder_decoder import EncoderDecoder
-from bert_tf.models.stack import ContextLayers, Stack, transformer_blocks
+from bert_tf.models.stack import ContextLayers, Stack, block_settings, token_embeddings, transformer_blocks
 from bert_tf.models.t5.config import T5Config, T5DecoderConfig, T5EncoderConfig
 from bert_tf.models.transformer_encoder import TransformerEncoder
+from bert_tf.types import Config, Policy
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -51,13 +43,16 @@ class T5(EncoderDecoder):
     config_class = T5Config
 
     @staticmethod
-    def make_stacks(config, dtype):
-        embeddings = t5_embeddings(config, dtype)
+    def make_stacks(config: T5Config, dtype: Policy) -> tuple[Stack, Stack]:
+        embeddings = token_embeddings(config, dtype, initializer_range=range_of(1.0))
         encoder = t5_encoder_stack(config, dtype, embeddings)
         decoder = Stack(
             embeddings=embeddings,
             blocks=transformer_blocks(
-                t5_block(config, cross_attention=True), config.num_decoder_layers, dtype, "decoder_layer"
+                t5_block(config, cross_attention=True),
+                config.num_decoder_layers or config.num_layers,
+                dtype,
+                "decoder_layer",
             ),
             contexts=ContextLayers(
                 AttentionMask(causal=True, dtype=dtype, name="decoder_mask"),
@@ -75,18 +70,18 @@ class T5(EncoderDecoder):
         return encoder, decoder
 
     @staticmethod
-    def make_output(config, dtype):
+    def make_output(config: T5Config, dtype: Policy) -> OutputLayer | None:
         if config.tied:
             return None
         sizes, deviation = (config.vocabulary_size, config.hidden_size), config.initializer_range
         return OutputLayer(*sizes, use_bias=False, initializer_range=deviation, dtype=dtype, name="output")
 
     @property
-    def output_scale(self):
+    def output_scale(self) -> float:
         return self.config.hidden_size**-0.5 if self.config.scale_outputs else 1.0
 
 
-def t5_encoder_stack(config, dtype, embeddings):
+def t5_encoder_stack(config: Config, dtype: Policy, embeddings: keras.Layer) -> Stack:
     """The `Stack` of a T5's encoder."""
     return Stack(
         embeddings=embeddings,
@@ -100,50 +95,27 @@ def t5_encoder_stack(config, dtype, embeddings):
     )
 
 
-def t5_embeddings(config, dtype):
-    """The token table, without positions or normalization."""
-    return Embeddings(
-        vocabulary_size=config.vocabulary_size,
-        size=config.hidden_size,
-        dropout=config.dropout,
-        initializer_range=range_of(1.0),
-        dtype=dtype,
-        name="embeddings",
-    )
-
-
-def t5_block(config, cross_attention=False):
+def t5_block(config: Config, cross_attention: bool = False) -> BlockSettings:
     """The settings of one layer; a decoder's also attends to the encoder's output."""
     heads = config.num_heads * config.head_size
-    common = {
-        "use_bias": False,
-        "output_dropout": config.dropout,
-        "initializer_range": range_of(config.initializer_range),
+    common = {"use_bias": False, "initializer_range": range_of(config.initializer_range)}
+    attention = {
+        "head_size": config.head_size,
+        "dropout": config.dropout,
+        "scale": False,
+        "query_initializer_range": range_of((config.hidden_size * config.head_size) ** -0.5),
+        "output_initializer_range": range_of(heads**-0.5),
     }
-    return BlockSettings(
-        AttentionSettings(
-            num_heads=config.num_heads,
-            head_size=config.head_size,
-            dropout=config.dropout,
-            scale=False,
-            query_initializer_range=range_of((config.hidden_size * config.head_size) ** -0.5),
-            output_initializer_range=range_of(heads**-0.5),
-            **common,
-        ),
-        FeedForwardSettings(
-            size=config.intermediate_size,
-            activation=config.activation,
-            gated=config.gated,
-            inner_dropout=config.dropout,
-            output_initializer_range=range_of(config.intermediate_size**-0.5),
-            **common,
-        ),
-        NormSettings("pre", config.layer_norm_epsilon, rms=True),
-        cross_attention=cross_attention,
-    )
+    feed_forward = {
+        "gated": config.gated,
+        "inner_dropout": config.dropout,
+        "output_initializer_range": range_of(config.intermediate_size**-0.5),
+    }
+    norm = {"position": "pre", "rms": True}
+    return block_settings(config, norm, common | attention, common | feed_forward, cross_attention)
 
 
-def relative_positions(config, dtype, name, bidirectional):
+def relative_positions(config: Config, dtype: Policy, name: str, bidirectional: bool) -> RelativePositionBias:
     """The relative positions of all layers of a stack."""
     return RelativePositionBias(
         config.num_heads,
@@ -181,8 +153,8 @@ class T5Encoder(TransformerEncoder):
     published_pooler = False
 
     @staticmethod
-    def make_stack(config, dtype):
-        return t5_encoder_stack(config, dtype, t5_embeddings(config, dtype))
+    def make_stack(config: T5EncoderConfig, dtype: Policy) -> Stack:
+        return t5_encoder_stack(config, dtype, token_embeddings(config, dtype, initializer_range=range_of(1.0)))
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -203,9 +175,9 @@ class T5Decoder(Decoder):
     config_class = T5DecoderConfig
 
     @staticmethod
-    def make_stack(config, dtype):
+    def make_stack(config: T5DecoderConfig, dtype: Policy) -> Stack:
         return Stack(
-            embeddings=t5_embeddings(config, dtype),
+            embeddings=token_embeddings(config, dtype, initializer_range=range_of(1.0)),
             blocks=transformer_blocks(t5_block(config), config.num_layers, dtype),
             contexts=ContextLayers(
                 AttentionMask(causal=True, dtype=dtype, name="attention_mask"),
@@ -216,5 +188,5 @@ class T5Decoder(Decoder):
         )
 
     @property
-    def output_scale(self):
+    def output_scale(self) -> float:
         return self.config.hidden_size**-0.5

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import Activation, Layers, ModelConfig, Positive, Rate, Width, check_heads
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import Activation, Layers, ModelConfig, Positive, Rate, Width, check_heads
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +51,7 @@ class TransformerConfig(ModelConfig):
     inner_dropout: Rate = 0.0
     layer_norm_epsilon: Positive = 1e-6
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         check_heads(self)
         if self.hidden_size % 2:
@@ -60,12 +60,12 @@ class TransformerConfig(ModelConfig):
             object.__setattr__(self, "num_decoder_layers", self.num_layers)
 
     @property
-    def head_size(self):
+    def head_size(self) -> int:
         """The width of a head."""
         return self.hidden_size // self.num_heads
 
     @property
-    def initializer_range(self):
+    def initializer_range(self) -> float:
         """Standard deviation of the token table; heads of tasks read it, too."""
         return self.hidden_size**-0.5
 

@@ -3,10 +3,11 @@
 import keras
 
 from bert_tf.backend import LayerNormalization
-from bert_tf.layers import AttentionMask, Embeddings, range_of
+from bert_tf.layers import AttentionMask, range_of
 from bert_tf.models.encoder_decoder import EncoderDecoder
-from bert_tf.models.stack import ContextLayers, Stack, block_settings, transformer_blocks
+from bert_tf.models.stack import ContextLayers, Stack, block_settings, token_embeddings, transformer_blocks
 from bert_tf.models.transformer.config import TransformerConfig
+from bert_tf.types import Policy
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -29,16 +30,13 @@ class Transformer(EncoderDecoder):
     config_class = TransformerConfig
 
     @staticmethod
-    def make_stacks(config, dtype):
-        embeddings = Embeddings(
-            vocabulary_size=config.vocabulary_size,
-            size=config.hidden_size,
-            dropout=config.dropout,
+    def make_stacks(config: TransformerConfig, dtype: Policy) -> tuple[Stack, Stack]:
+        embeddings = token_embeddings(
+            config,
+            dtype,
             initializer_range=range_of(config.initializer_range),
             scale=config.hidden_size**0.5,
             sinusoids=config.positions,
-            dtype=dtype,
-            name="embeddings",
         )
         encoder = Stack(
             embeddings=embeddings,
@@ -49,7 +47,10 @@ class Transformer(EncoderDecoder):
         decoder = Stack(
             embeddings=embeddings,
             blocks=transformer_blocks(
-                _block(config, cross_attention=True), config.num_decoder_layers, dtype, "decoder_layer"
+                _block(config, cross_attention=True),
+                config.num_decoder_layers or config.num_layers,
+                dtype,
+                "decoder_layer",
             ),
             contexts=ContextLayers(
                 AttentionMask(causal=True, dtype=dtype, name="decoder_mask"),

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from bert_tf.models.encoder_config import Activation, ModelConfig, Positive, Rate
 from bert_tf.models.family import Family
+from bert_tf.models.model_config import Activation, ModelConfig, Positive, Rate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +27,7 @@ class WordVectorsConfig(ModelConfig):
     initializer_range: Positive = 0.02
 
     @property
-    def intermediate_size(self):
+    def intermediate_size(self) -> int:
         """The width by which a precision is chosen: there is no layer above the table."""
         return self.hidden_size
 

@@ -8,10 +8,11 @@ import keras
 from keras import ops
 
 from bert_tf.backend import Layer
-from bert_tf.layers import Embeddings
 from bert_tf.models.backbone import policy
 from bert_tf.models.encoder import Encoder, encoder_inputs
+from bert_tf.models.stack import token_embeddings
 from bert_tf.models.word_vectors.config import WordVectorsConfig
+from bert_tf.types import Options, Policy, Tensor
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -36,13 +37,12 @@ class WordVectorsEncoder(Encoder):
 
     config_class = WordVectorsConfig
 
-    def __init__(self, config, pooler=False, dtype=None, name=None, **options):
+    def __init__(
+        self, config: WordVectorsConfig, pooler: bool = False, dtype: Policy = None, **options: Options
+    ) -> None:
         # === Layers ===
         dtype = policy(dtype)
-        embeddings = Embeddings(
-            vocabulary_size=config.vocabulary_size, size=config.hidden_size, dropout=config.dropout, initializer_range=config.initializer_range, dtype=dtype,
-            name="embeddings",
-        )  # fmt: skip
+        embeddings = token_embeddings(config, dtype)
         # === Functional model ===
         inputs = encoder_inputs()
         outputs = {"sequence_output": embeddings(inputs["token_ids"])}
@@ -50,7 +50,7 @@ class WordVectorsEncoder(Encoder):
             mean = MeanOfTokens(dtype=dtype, name="pooler")
             outputs["pooled_output"] = mean(outputs["sequence_output"], inputs["padding_mask"])
         # === Configuration ===
-        super().__init__(config, inputs, outputs, dtype, name, pooler=pooler, **options)
+        super().__init__(config, inputs, outputs, dtype, pooler=pooler, **options)
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -68,12 +68,9 @@ class MeanOfTokens(Layer):
         MeanOfTokens()(np.ones((2, 3, 4), "float32"))  # [2, 4]
     """
 
-    def call(self, x, padding_mask=None):
+    def call(self, x: Tensor, padding_mask: Tensor = None) -> Tensor:
         if padding_mask is None:
             return ops.mean(x, 1)
         real = ops.cast(padding_mask, "float32")
         total = ops.einsum("bsh,bs->bh", ops.cast(x, "float32"), real)
         return ops.cast(total / ops.maximum(ops.sum(real, 1, keepdims=True), 1.0), x.dtype)
-
-    def compute_output_spec(self, x, padding_mask=None):
-        return keras.KerasTensor((x.shape[0], x.shape[2]), dtype=self.compute_dtype)

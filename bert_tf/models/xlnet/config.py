@@ -5,13 +5,13 @@ from typing import Annotated, ClassVar
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
-from bert_tf.models.encoder_config import EncoderConfig, published_sizes
 from bert_tf.models.family import Family, Preset
+from bert_tf.models.model_config import StackConfig, published_sizes
 from bert_tf.models.task_heads import TaskHead
 
 
 @dataclasses.dataclass(frozen=True)
-class XLNetConfig(EncoderConfig):
+class XLNetConfig(StackConfig):
     """The settings of an XLNet.
 
     The three biases of attention are each layer's own (`untie_r` of the original, set in all published
@@ -29,7 +29,7 @@ class XLNetConfig(EncoderConfig):
             that stands for a token to be predicted is drawn from it, too; the original leaves that one to
             TensorFlow's default, Glorot.)
         clamp_length: distances beyond it count as it; None, as published, for no limit.
-        others: as `EncoderConfig`.
+        others: as `StackConfig`.
 
     Example:
         XLNetConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
@@ -41,7 +41,7 @@ class XLNetConfig(EncoderConfig):
 
     clamp_length: Annotated[int | None, Range(at_least=1)] = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.hidden_size % 2:
             raise ConfigError(f"hidden_size={self.hidden_size} must be even: half sines, half cosines")

@@ -1,6 +1,7 @@
 """XLNet (Yang et al. 2019, arXiv:1906.08237), as zihangdai/xlnet `modeling.py` has it."""
 
 import dataclasses
+from typing import Any
 
 import keras
 
@@ -16,14 +17,14 @@ from bert_tf.layers import (
     StreamEmbeddings,
     StreamMask,
 )
-from bert_tf.models.backbone import policy
 from bert_tf.models.encoder import Encoder, encoder_inputs
-from bert_tf.models.stack import Stack
+from bert_tf.models.stack import Stack, StackModel, StackOutputs
 from bert_tf.models.xlnet.config import XLNetConfig
+from bert_tf.types import Function, Options, Policy, Settings, Tensor, Tensors
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class XLNetEncoder(Encoder):
+class XLNetEncoder(StackModel, Encoder):
     """The content stream, as it is fine-tuned; `encode` runs both streams, with memory.
 
     Args:
@@ -57,64 +58,97 @@ class XLNetEncoder(Encoder):
     config_class = XLNetConfig
 
     def __init__(
-        self,
-        config,
-        pooler=True,
-        output_hidden_states=False,
-        output_attention_scores=False,
-        memory_length=0,
-        reuse_length=None,
-        dtype=None,
-        name=None,
-        **kwargs,
-    ):
-        # === Layers ===
-        dtype = policy(dtype)
-        stack = _stack(config, dtype)
-        memory_layer = SegmentMemory(memory_length, reuse_length, dtype=dtype, name="memory_update")
-        pooler_layer = LastTokenPooler(config.hidden_size, "tanh", config.initializer_range, dtype=dtype, name="pooler")
+        self, config: XLNetConfig, *, memory_length: int = 0, reuse_length: int | None = None, **options: Options
+    ) -> None:
+        super().__init__(config, memory_length=memory_length, reuse_length=reuse_length, **options)
 
-        # === Functional model ===
+    @staticmethod
+    def make_pooler(config: XLNetConfig, dtype: Policy) -> Function:
+        pooler = LastTokenPooler(config.hidden_size, "tanh", config.initializer_range, dtype=dtype, name="pooler")
+        return lambda x, inputs: pooler(x, padding_mask=inputs["padding_mask"])
+
+    @staticmethod
+    def make_inputs(config: XLNetConfig, dtype: Policy, **arguments: Options) -> Tensors:
         inputs = encoder_inputs()
-        if memory_length:
+        if arguments["memory_length"]:
             shape = (config.num_layers, None, config.hidden_size)
             inputs["memory"] = keras.Input(shape, dtype=dtype.compute_dtype, optional=True, name="memory")
-        found = stack(inputs, return_attention_scores=output_attention_scores)
-        outputs = {"sequence_output": found.last}
-        if pooler:
-            outputs["pooled_output"] = pooler_layer(found.last, padding_mask=inputs["padding_mask"])
-        if output_hidden_states:
-            outputs["hidden_states"] = found.hidden_states
-        if output_attention_scores:
-            outputs["attention_scores"] = found.attention_scores
-        if memory_length:
-            outputs["memory"] = memory_layer(found.hidden_states[:-1], memory=inputs["memory"])
+        return inputs
 
-        # === Configuration ===
-        super().__init__(
-            config,
-            inputs,
-            outputs,
-            dtype=dtype,
-            name=name,
-            pooler=pooler,
-            output_hidden_states=output_hidden_states,
-            output_attention_scores=output_attention_scores,
-            memory_length=memory_length,
-            reuse_length=reuse_length,
-            **kwargs,
+    @staticmethod
+    def more_outputs(found: StackOutputs, inputs: Tensors, dtype: Policy, **arguments: Options) -> Tensors:
+        if "memory" not in inputs:
+            return {}
+        length, reuse_length = arguments["memory_length"], arguments["reuse_length"]
+        update = SegmentMemory(length, reuse_length, dtype=dtype, name="memory_update")
+        return {"memory": update(found.hidden_states[:-1], memory=inputs["memory"])}
+
+    outputs_at = Encoder.outputs_at  # the last block computes all positions
+
+    @staticmethod
+    def make_stack(config: XLNetConfig, dtype: Policy) -> Stack:
+        dropouts = {
+            "content": Dropout(config.dropout, dtype=dtype, name="output_dropout"),
+            "query": Dropout(config.dropout, dtype=dtype, name="query_output_dropout"),
+        }
+
+        def output_dropout(x, training):
+            if not isinstance(x, dict):
+                return dropouts["content"](x, training=training)
+            return {name: dropouts[name](stream, training=training) for name, stream in x.items()}
+
+        return XLNetStack(
+            embeddings=StreamEmbeddings(
+                vocabulary_size=config.vocabulary_size,
+                size=config.hidden_size,
+                dropout=config.dropout,
+                initializer_range=config.initializer_range,
+                dtype=dtype,
+                name="embeddings",
+            ),
+            blocks=[
+                RelativeBlock(
+                    index=i,
+                    num_heads=config.num_heads,
+                    intermediate_size=config.intermediate_size,
+                    activation=config.activation,
+                    dropout=config.dropout,
+                    attention_dropout=config.attention_dropout,
+                    layer_norm_epsilon=config.layer_norm_epsilon,
+                    initializer_range=config.initializer_range,
+                    dtype=dtype,
+                    name=f"transformer_layer_{i}",
+                )
+                for i in range(config.num_layers)
+            ],
+            contexts=RelativeContextLayers(
+                positions=RelativePositions(
+                    size=config.hidden_size,
+                    clamp_length=config.clamp_length,
+                    dropout=config.dropout,
+                    dtype=dtype,
+                    name="relative_positions",
+                ),
+                mask=StreamMask(dtype=dtype, name="stream_mask"),
+                differs=SegmentsDiffer(dtype=dtype, name="segments_differ"),
+            ),
+            output_dropout=output_dropout,
         )
-        self._stack = stack  # not a Keras layer, which would be counted a second time
 
-    def blocks(self):
-        return list(self._stack.blocks)
-
-    def __call__(self, inputs, *args, **kwargs):
+    def __call__(self, inputs: Any, *args: Options, **kwargs: Options) -> Any:
         if isinstance(inputs, dict):
             _check_memory(inputs, inputs.get("memory"))
         return super().__call__(inputs, *args, **kwargs)
 
-    def encode(self, inputs, memory=None, permutation_order=None, mask_positions=None, backward=None, training=None):
+    def encode(
+        self,
+        inputs: Tensors,
+        memory: Tensor = None,
+        permutation_order: Tensor = None,
+        mask_positions: Tensor = None,
+        backward: Tensor = None,
+        training: bool | None = None,
+    ) -> Tensors:
         """Both streams, in a factorization order, with memory: what pretraining runs.
 
         Args:
@@ -156,7 +190,7 @@ class XLNetStack(Stack):
     Its inputs are those of an encoder and of `XLNetEncoder.encode`.
     """
 
-    def embed(self, inputs, training=None):
+    def embed(self, inputs: Tensors, training: bool | None = None) -> Any:
         content = self.embeddings(inputs["token_ids"], training=training)
         if inputs.get("mask_positions") is None:
             return content
@@ -171,7 +205,7 @@ class RelativeContextLayers:
     mask: StreamMask
     differs: SegmentsDiffer
 
-    def __call__(self, inputs, place, memory, training):
+    def __call__(self, inputs: Tensors, place: Settings, memory: Tensor, training: bool | None) -> RelativeContext:
         token_ids, memory = inputs["token_ids"], inputs.get("memory")
         seen = {name: inputs.get(name) for name in ("padding_mask", "sequence_ids", "permutation_order")}
         seen, segments = seen | {"memory": memory}, {"segment_ids": inputs.get("segment_ids"), "memory": memory}
@@ -190,56 +224,6 @@ class RelativeContextLayers:
             query_mask=self.mask(token_ids, query_positions=queries, **seen),
             query_differs=self.differs(token_ids, query_positions=queries, **segments),
         )
-
-
-def _stack(config, dtype):
-    dropouts = {
-        "content": Dropout(config.dropout, dtype=dtype, name="output_dropout"),
-        "query": Dropout(config.dropout, dtype=dtype, name="query_output_dropout"),
-    }
-
-    def output_dropout(x, training):
-        if not isinstance(x, dict):
-            return dropouts["content"](x, training=training)
-        return {name: dropouts[name](stream, training=training) for name, stream in x.items()}
-
-    return XLNetStack(
-        embeddings=StreamEmbeddings(
-            vocabulary_size=config.vocabulary_size,
-            size=config.hidden_size,
-            dropout=config.dropout,
-            initializer_range=config.initializer_range,
-            dtype=dtype,
-            name="embeddings",
-        ),
-        blocks=[
-            RelativeBlock(
-                index=i,
-                num_heads=config.num_heads,
-                intermediate_size=config.intermediate_size,
-                activation=config.activation,
-                dropout=config.dropout,
-                attention_dropout=config.attention_dropout,
-                layer_norm_epsilon=config.layer_norm_epsilon,
-                initializer_range=config.initializer_range,
-                dtype=dtype,
-                name=f"transformer_layer_{i}",
-            )
-            for i in range(config.num_layers)
-        ],
-        contexts=RelativeContextLayers(
-            positions=RelativePositions(
-                size=config.hidden_size,
-                clamp_length=config.clamp_length,
-                dropout=config.dropout,
-                dtype=dtype,
-                name="relative_positions",
-            ),
-            mask=StreamMask(dtype=dtype, name="stream_mask"),
-            differs=SegmentsDiffer(dtype=dtype, name="segments_differ"),
-        ),
-        output_dropout=output_dropout,
-    )
 
 
 def _check_memory(inputs, memory):

@@ -6,8 +6,7 @@ from keras import ops
 
 from bert_tf.backend import Dropout, LayerNormalization
 from bert_tf.layers.activations import activation
-from bert_tf.layers.dense import dense
-from bert_tf.layers.gather import gather_positions
+from bert_tf.layers.parts import dense, gather_positions
 
 #: What a score of a span or position that cannot be is; not minus infinity, so that JSON and servers can hold it.
 IMPOSSIBLE = -1e9

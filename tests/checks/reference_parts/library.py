@@ -167,12 +167,12 @@ def numpy(tensors):
 
 def new_encoder(family, config, **arguments):
     """A model of a family with random weights and without dropout."""
-    from bert_tf.models import build_config, build_encoder
-    from bert_tf.models.encoder_config import DROPOUT_RATES
+    from bert_tf.models import build_backbone, build_config
     from bert_tf.models.families import FAMILIES
+    from bert_tf.models.model_config import DROPOUT_RATES
 
     rates = dict.fromkeys(fields(FAMILIES[family].config) & set(DROPOUT_RATES), 0.0)
-    return build_encoder(build_config({"family": family} | rates | config), dtype="float32", **arguments)
+    return build_backbone(build_config({"family": family} | rates | config), dtype="float32", **arguments)
 
 
 def objective_around(encoder, name, given):
@@ -198,7 +198,7 @@ def load(path, pretraining=False, **arguments):
 def without_dropout(encoder):
     """The same model with rates of 0, for formats that do not say them (bilm)."""
     from bert_tf.config import to_dict
-    from bert_tf.models.encoder_config import DROPOUT_RATES
+    from bert_tf.models.model_config import DROPOUT_RATES
 
     rates = {name: 0.0 for name in DROPOUT_RATES if getattr(encoder.config, name, 0)}
     if not rates:

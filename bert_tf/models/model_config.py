@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from bert_tf.config import Range, check_fields
 from bert_tf.errors import ConfigError
+from bert_tf.types import Config, Settings
 
 Width = Annotated[int, Range(at_least=1, at_most=65_536)]
 Layers = Annotated[int, Range(at_least=1, at_most=1_000)]
@@ -60,10 +61,10 @@ class ModelConfig:
     #: The end at which Hugging Face's classes of the family want padding.
     padding_side: ClassVar[str] = "right"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_fields(self)
 
-    def check_masked_lm(self):
+    def check_masked_lm(self) -> None:
         """Raises ConfigError where a model of these settings has no masked LM head."""
         if self.reads_characters:
             raise ConfigError(
@@ -72,23 +73,23 @@ class ModelConfig:
             )
 
     @property
-    def reads_segments(self):
+    def reads_segments(self) -> bool:
         """Whether a model of these settings tells segments apart."""
         return getattr(self, "num_segments", 0) > 1
 
     @property
-    def max_positions(self):
+    def max_positions(self) -> int:
         """The longest sequence; a family with a limit has a field of this name."""
         return sys.maxsize
 
     @property
-    def skipped_id(self):
+    def skipped_id(self) -> int | None:
         """A token that a decoder's pooled output is not read from; a family that can have one has a field of this name."""
         return None
 
 
 @dataclasses.dataclass(frozen=True)
-class EncoderConfig(ModelConfig):
+class StackConfig(ModelConfig):
     """The settings that BERT, the families like it and the GPTs have in common.
 
     Args:
@@ -110,7 +111,7 @@ class EncoderConfig(ModelConfig):
         ConfigError: a value that no model can have.
 
     Example:
-        EncoderConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
+        StackConfig(vocabulary_size=100, hidden_size=16, num_layers=2, num_heads=2, intermediate_size=32)
     """
 
     num_layers: Layers
@@ -122,12 +123,12 @@ class EncoderConfig(ModelConfig):
     layer_norm_epsilon: Positive = 1e-12
     initializer_range: Positive = 0.02
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         check_heads(self)
 
 
-def check_heads(config):
+def check_heads(config: Config) -> None:
     """Refuses a width that cannot be divided among the heads.
 
     Raises:
@@ -137,7 +138,7 @@ def check_heads(config):
         raise ConfigError(f"hidden_size={config.hidden_size} is not a multiple of num_heads={config.num_heads}")
 
 
-def published_sizes(num_layers, hidden_size, intermediate_size=None):
+def published_sizes(num_layers: int, hidden_size: int, intermediate_size: int | None = None) -> Settings:
     """The sizes of most published models, a dict: heads of 64, a feed-forward network four times as wide."""
     return {
         "hidden_size": hidden_size,

@@ -1,9 +1,13 @@
-"""Long short-term memory (Hochreiter and Schmidhuber 1997) as language models have it: projection, clips, packed rows."""
+"""LSTMs: those of language models, with projection, clips and packed rows, and Keras's own in both directions."""
+
+from typing import Any
 
 import keras
 from keras import ops
 
 from bert_tf.backend import Layer, initializer
+from bert_tf.layers.block_settings import Initializer
+from bert_tf.types import Options, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("bert_tf")
@@ -50,16 +54,16 @@ class LSTM(Layer):
 
     def __init__(
         self,
-        units,
-        projection=None,
-        cell_clip=None,
-        projection_clip=None,
-        forget_bias=1.0,
-        backwards=False,
-        initializer="glorot_uniform",
-        unroll=None,
-        **kwargs,
-    ):
+        units: int,
+        projection: int | None = None,
+        cell_clip: float | None = None,
+        projection_clip: float | None = None,
+        forget_bias: float = 1.0,
+        backwards: bool = False,
+        initializer: Initializer = "glorot_uniform",
+        unroll: int | None = None,
+        **kwargs: Options,
+    ) -> None:
         super().__init__(**kwargs)
         self.units, self.width = units, projection or units
         self.backwards, self.initializer, self.unroll = backwards, initializer, unroll
@@ -74,13 +78,15 @@ class LSTM(Layer):
             name="steps",
         )
 
-    def build(self, x_shape):
+    def build(self, x_shape: Shape) -> None:
         add = {"initializer": initializer(self.initializer), "trainable": True}
         self.input_kernel = self.add_weight(shape=(x_shape[-1], 4 * self.units), name="input_kernel", **add)
         self.bias = self.add_weight(shape=(4 * self.units,), initializer="zeros", name="bias")
         self.steps.build((*x_shape[:-1], 4 * self.units + (2 if self.unroll else 1)))
 
-    def call(self, x, padding_mask=None, sequence_ids=None, state=None):
+    def call(
+        self, x: Tensor, padding_mask: Tensor = None, sequence_ids: Tensor = None, state: Tensor = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         # The product with the inputs of all steps at once; only that with the last output waits for it.
         gates = ops.add(ops.matmul(x, self.input_kernel), self.bias)
         marks = [self._same_text(x, sequence_ids)] + ([self._same_segment(x)] if self.unroll else [])
@@ -112,7 +118,7 @@ class LSTM(Layer):
         inside = ops.flip(inside, axis=0) if self.backwards else inside
         return ops.broadcast_to(inside[None, :, None], ops.shape(x[..., :1]))
 
-    def compute_output_spec(self, x, padding_mask=None, sequence_ids=None, state=None):
+    def compute_output_spec(self, x: Tensor, **options: Options) -> Any:
         batch, length, _ = x.shape
         shapes = ((batch, length, self.width), (batch, self.units), (batch, self.width))
         y, c, h = (keras.KerasTensor(shape, dtype=self.compute_dtype) for shape in shapes)
@@ -158,3 +164,69 @@ class _Cell(Layer):
 
 def _clipped(x, limit):
     return x if limit is None else ops.clip(x, -limit, limit)
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class BiLstm(keras.layers.Bidirectional):
+    """Keras's, whose mask ends here: layers above take the padding mask as an argument.
+
+    Its arguments, call arguments and result are those of `keras.layers.Bidirectional`.
+
+    Example:
+        layer = BiLstm(keras.layers.LSTM(4, return_sequences=True))
+        layer(np.ones((2, 3, 8), "float32"), mask=np.ones((2, 3), bool))  # [2, 3, 8]
+    """
+
+    def compute_mask(self, inputs: Any, mask: Tensor = None) -> None:
+        return None
+
+
+def bilstms(layers: int, units: int, width: int) -> list[keras.Layer]:
+    """A stack of built bidirectional LSTMs in float32, each of which reads both directions of the one below it.
+
+    Args:
+        layers: how many.
+        units: of each direction.
+        width: of the vectors that the first one reads.
+
+    Returns:
+        A list of `BiLstm`, with the names "bilstm_0", "bilstm_1", ...; each returns [B, S, 2 units].
+
+    Example:
+        first, second = bilstms(layers=2, units=4, width=8)
+        second(first(np.ones((2, 3, 8), "float32")))  # [2, 3, 8]
+    """
+    stack = []
+    for index in range(layers):
+        # Without cuDNN's kernel, which XLA cannot compile into a training step.
+        one = keras.layers.LSTM(units, return_sequences=True, use_cudnn=False, dtype="float32", name="lstm")
+        both = BiLstm(one, dtype="float32", name=f"bilstm_{index}")
+        both.build((None, None, width))
+        stack.append(both)
+        width = 2 * units
+    return stack
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class EndsOfDirections(Layer):
+    """The last state of each direction: of the first half of H at the last real token, of the second half at the first.
+
+    Call arguments:
+        x: float [B, S, H].
+        padding_mask: bool [B, S], True at real tokens, which come first; None for all.
+
+    Returns:
+        [B, H].
+
+    Example:
+        EndsOfDirections()(np.ones((2, 3, 4), "float32"))  # [2, 4]
+    """
+
+    def call(self, x: Tensor, padding_mask: Tensor = None) -> Tensor:
+        units = x.shape[-1] // 2
+        if padding_mask is None:
+            forward = x[:, -1, :units]
+        else:
+            last = ops.maximum(ops.sum(ops.cast(padding_mask, "int32"), 1) - 1, 0)
+            forward = ops.take_along_axis(x[:, :, :units], last[:, None, None], axis=1)[:, 0]
+        return ops.concatenate([forward, x[:, 0, units:]], -1)
