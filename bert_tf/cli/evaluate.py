@@ -16,7 +16,7 @@ in Python:
 """
 
 from bert_tf.cli import labelled
-from bert_tf.console import table
+from bert_tf.table import Table
 
 #: The largest number of labels whose report is printed without --report.
 REPORT_LABELS = 20
@@ -77,18 +77,13 @@ def print_report(report):
     """The scores of each label or type of entity, and the confusion matrix where there is one."""
     scores = report.get("labels", report.get("entities"))
     what = "label" if "labels" in report else "entity"
-    rows = [(what, "precision", "recall", "f1", "support")]
-    rows += [
-        (name, *(f"{values[score]:.4f}" for score in ("precision", "recall", "f1")), f"{values['support']:,}")
-        for name, values in scores.items()
-    ]
-    print("", *table(rows, right=[1, 2, 3, 4]), sep="\n")
+    columns = "precision", "recall", "f1", "support"
+    rows = [[name, *(values[column] for column in columns)] for name, values in scores.items()]
+    print("", Table([what, *columns], rows).text(), sep="\n")
     if "confusion" in report:
         print("\n  confusion: a row for each true label, a column for each predicted one")
-        names = list(scores)
-        counts = [[f"{count:,}" for count in row] for row in report["confusion"]]
-        rows = [("", *names)] + [(name, *row) for name, row in zip(names, counts)]
-        print(*table(rows, right=range(1, len(rows))), sep="\n")
+        rows = [[name, *counts] for name, counts in zip(scores, report["confusion"])]
+        print(Table(["", *scores], rows).text())
 
 
 def _training_file(run):

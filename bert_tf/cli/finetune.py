@@ -41,9 +41,9 @@ def add_arguments(parser):
 
 def run(arguments):
     from bert_tf import config as configuration
+    from bert_tf.runs.grid_config import read_grid
     from bert_tf.tasks import TASKS, check_task
     from bert_tf.training.finetune_config import check_finetuning
-    from bert_tf.training.grid_config import read_grid
 
     mapping = settings.mapping(
         arguments,
@@ -60,12 +60,12 @@ def run(arguments):
 
         summary, measured = finetune(config, arguments.output), arguments.output
     else:
-        from bert_tf.training.grid import finetune_grid, grid_table
+        from bert_tf.runs.grid import finetune_grid
 
         config = grid.combinations[0].config
-        summary = finetune_grid(grid, arguments.output)
+        summary, table = finetune_grid(grid, arguments.output)
         measured = f"{arguments.output}/{summary['best']}"
-        print("\n".join(["", *grid_table(summary), "", f"best: {summary['best']}"]))
+        print(f"\n{table.text()}\n\nbest: {summary['best']}")
     print_summary(summary)
     print(f"report: {measured}/report.html")
     record = TASKS[check_task(config.task).kind]

@@ -3,7 +3,7 @@
 import dataclasses
 import time
 
-from bert_tf.console import table
+from bert_tf.table import Table
 from bert_tf.tasks.heads import TaskModel
 from bert_tf.tasks.task import Task
 from bert_tf.training.freezing import count
@@ -52,14 +52,14 @@ def measure(side, paths, metric):
 
 
 def table_of(rows, metric):
-    """The lines of the table."""
+    """The `Table` of what `measure` returned for each model."""
     splits = [split for split in ("dev", "test") if split in rows[0]]
-    lines = [("", *(f"{split} {metric}" for split in splits), "parameters", "MB", "texts/s")]
+    lines = []
     for row in rows:
-        scores = ("-" if row[split] is None else f"{row[split]:.4f}" for split in splits)
-        numbers = f"{row['parameters']:,}", f"{row['megabytes']:,.1f}", f"{row['texts_per_second']:,.0f}"
-        lines.append((row["model"], *scores, *numbers))
-    return list(table(lines, right=range(1, len(lines[0]))))
+        scores = ("-" if row[split] is None else row[split] for split in splits)
+        numbers = row["parameters"], f"{row['megabytes']:,.1f}", f"{row['texts_per_second']:,.0f}"
+        lines.append([row["model"], *scores, *numbers])
+    return Table(["", *(f"{split} {metric}" for split in splits), "parameters", "MB", "texts/s"], lines)
 
 
 def _speed(side, examples):

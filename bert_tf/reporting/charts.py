@@ -4,12 +4,12 @@ A chart is drawn about as large as it is shown, on a telephone and on a desk, so
 """
 
 import dataclasses
-import math
 
 import numpy as np
 
-from bert_tf.reporting.axes import number_text, tick_text, ticks, whole_ticks
-from bert_tf.reporting.markup import breakable, h, svg
+from bert_tf.markup import breakable, h, svg
+from bert_tf.reporting.axes import tick_text, ticks, whole_ticks
+from bert_tf.table import number_text
 
 WIDTH, HEIGHT = 380, 232
 LEFT, TOP, BOTTOM = 44, 10, 32
@@ -230,8 +230,3 @@ def _note(chart):
     counts = [len(line.points) for line in chart.lines if chart.is_long(line)]
     text = f"Pale: every logged point. Line: mean of {window(max(counts))} points." if counts else None
     return h("p", text, class_="note") if text else None
-
-
-def finite(value):
-    """Whether a value of a record is a number that can be drawn."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

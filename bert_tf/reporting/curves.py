@@ -1,6 +1,7 @@
 """Which charts a run has, or several runs together: one for each metric in metrics.jsonl."""
 
-from bert_tf.reporting.charts import Chart, Line, finite
+from bert_tf.reporting.charts import Chart, Line
+from bert_tf.table import finite
 
 #: What a line of metrics.jsonl holds besides metrics.
 NO_METRICS = ("step", "epoch", "examples", "words", "skipped_records", "unknown_tokens", "unparsable")

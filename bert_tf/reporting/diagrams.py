@@ -2,8 +2,9 @@
 
 import math
 
-from bert_tf.reporting.axes import number_text, tick_text, ticks
-from bert_tf.reporting.markup import h, svg
+from bert_tf.markup import h, svg
+from bert_tf.reporting.axes import tick_text, ticks
+from bert_tf.table import number, number_text
 
 SIZE, LEFT, TOP, BOTTOM = 300, 44, 10, 32
 #: The height of the counts below a reliability diagram.
@@ -38,7 +39,7 @@ def reliability(calibration):
     parts.append(h("text", "confidence", x=x(1), y=floor + 28, class_="tick end"))
     parts.append(h("text", f"{number_text(most)} at most", x=x(0) + 2, y=floor - COUNTS + 8, class_="tick"))
     error = number_text(calibration["ece"])
-    caption = h("figcaption", h("b", "calibration"), h("span", " ECE ", _data(calibration["ece"]), class_="quiet"))
+    caption = h("figcaption", h("b", "calibration"), h("span", " ECE ", number(calibration["ece"]), class_="quiet"))
     drawing = svg(SIZE + 4, floor + 32, parts, label=f"reliability diagram, expected calibration error {error}")
     note = "Accuracy by confidence; dashed: perfect. Below: how many predictions."
     return h("figure", caption, drawing, h("p", note, class_="note"), class_="square")
@@ -98,7 +99,3 @@ def dots(name, rows):
         parts.append(h("circle", h("title", title), cx=x(mean), cy=y, r=4.5, class_="dot c0"))
     drawing = svg(width, bottom + 22, parts, label=f"{name} of each row")
     return h("figure", h("figcaption", h("b", name)), drawing, class_="chart")
-
-
-def _data(value):
-    return h("data", number_text(value), value=value)

@@ -2,11 +2,11 @@
 
 import itertools
 
-from bert_tf.reporting.axes import number_text
+from bert_tf.markup import h
 from bert_tf.reporting.diagrams import reliability, scatter
 from bert_tf.reporting.document import details, section
-from bert_tf.reporting.markup import h
 from bert_tf.reporting.tables import confusion_table, labels_table
+from bert_tf.table import number_text
 
 #: Errors that are seen at once; the others are folded away.
 FIRST_ERRORS = 8

@@ -1,13 +1,12 @@
 """The pages of one run, and of several runs together."""
 
-from bert_tf.reporting.axes import number_text
-from bert_tf.reporting.charts import finite
+from bert_tf.markup import h
 from bert_tf.reporting.curves import baselines_of
 from bert_tf.reporting.document import details, section
 from bert_tf.reporting.examples import findings_section
-from bert_tf.reporting.markup import h
 from bert_tf.reporting.parts import curves, distinct, header, kept, line_labels, settings_of, tile
 from bert_tf.reporting.tables import ASIDE, configuration, differences, metrics_table, runs_table
+from bert_tf.table import finite, number_text
 
 
 def run_page(run):

@@ -4,8 +4,8 @@ The folders are those of the archives that gluebenchmark.com serves, the submiss
 with the columns `index` and `prediction`.
 """
 
-from bert_tf.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask, Submitted, read_published
-from bert_tf.tasks.benchmarks.glue import GLUE_TASKS
+from bert_tf.runs.benchmarks.benchmark import Benchmark, BenchmarkTask, Submitted, read_published
+from bert_tf.tasks.glue import GLUE_TASKS
 
 
 def _task(name, title, metrics, submitted=None, dev="dev.tsv", other_dev=None):

@@ -10,7 +10,7 @@ import json
 
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
-from bert_tf.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask, Submitted, read_published
+from bert_tf.runs.benchmarks.benchmark import Benchmark, BenchmarkTask, Submitted, read_published
 from bert_tf.tasks.tables.files import read_table
 
 _ENTAILMENT = ["entailment", "not_entailment"]

@@ -6,7 +6,7 @@ import json
 import re
 import typing
 
-from bert_tf.config import build
+from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
 from bert_tf.tasks.record import TASKS
@@ -44,6 +44,15 @@ class Grid:
 
     axes: dict
     combinations: tuple[Combination, ...]
+
+    @property
+    def init_from(self):
+        """Where all of them start."""
+        return self.combinations[0].config.init_from
+
+    def record(self):
+        """The content of config.yaml: the settings as nested dicts, with the lists of the grid."""
+        return _with(to_dict(self.combinations[0].config), self.axes)
 
 
 def read_grid(mapping):
