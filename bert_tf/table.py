@@ -138,5 +138,6 @@ def _element(cell, class_):
     if getattr(cell, "tag", None) == "td":
         return cell
     value, spread = mean_and_spread(cell)
-    shown = number(value, spread) if isinstance(value, (int, float)) else cell
-    return h("td", shown, class_=class_)
+    return h(
+        "td", number(value, spread) if finite(value) else None if isinstance(value, float) else cell, class_=class_
+    )

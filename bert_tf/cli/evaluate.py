@@ -16,6 +16,7 @@ in Python:
 """
 
 from bert_tf.cli import labelled
+from bert_tf.reporting.tables import metrics_table
 from bert_tf.table import Table
 
 #: The largest number of labels whose report is printed without --report.
@@ -59,13 +60,10 @@ def run(arguments):
 
 
 def print_metrics(metrics):
-    """One line a metric with the baselines beside it, then the warnings, then the report."""
-    baselines = metrics.get("baselines", {})
-    for name, value in metrics.items():
-        if name in ("baselines", "report", "warning", "not_above_baseline"):
-            continue
-        others = "".join(f"   {b} {s[name]:.4f}" for b, s in baselines.items() if isinstance(s.get(name), float))
-        print(f"  {name:<16}{value:.4f}{others}" if isinstance(value, float) else f"  {name:<16}{value}")
+    """The metrics with the baselines beside them, then the warnings, then the report."""
+    others = ("baselines", "report", "warning", "not_above_baseline")
+    shown = {"mean": {name: value for name, value in metrics.items() if name not in others}}
+    print(metrics_table({"": shown | {"baselines": metrics.get("baselines", {})}}).text())
     for name in ("warning", "not_above_baseline"):
         if name in metrics:
             print(f"  warning: {metrics[name]}")

@@ -26,6 +26,7 @@ in Python:
 """
 
 from bert_tf.cli import settings
+from bert_tf.reporting.tables import metrics_table
 from bert_tf.training.finetune_config import FinetuneConfig
 
 
@@ -76,19 +77,7 @@ def run(arguments):
 
 
 def print_summary(summary):
-    """One line a metric, with the spread over seeds and the baselines beside it."""
-    for split in ("dev", "test"):
-        if split not in summary:
-            continue
-        result = summary[split]
-        width = max(14, *(len(name) + 1 for name in result["mean"]))
-        for name, mean in result["mean"].items():
-            spread = f" ± {result['spread'][name]:.4f}" if "spread" in result else ""
-            others = "".join(
-                f"   {baseline} {metrics[name]:.4f}"
-                for baseline, metrics in result["baselines"].items()
-                if name in metrics
-            )
-            print(f"  {split} {name:<{width}}{mean:.4f}{spread}{others}")
+    """The metrics with their spread over seeds and the baselines beside them, and the warnings."""
+    print(f"\n{metrics_table({split: summary[split] for split in ('dev', 'test') if split in summary}).text()}")
     for warning in summary["warnings"]:
         print(f"  warning: {warning}")

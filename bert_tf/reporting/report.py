@@ -5,8 +5,8 @@ from pathlib import Path
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write, is_there
 from bert_tf.reporting.document import document
-from bert_tf.reporting.group_pages import results_page
-from bert_tf.reporting.pages import run_page, runs_page
+from bert_tf.reporting.group_pages import results_page, runs_page
+from bert_tf.reporting.pages import run_page
 from bert_tf.reporting.records import RESULTS, read_run
 
 PAGE = "report.html"

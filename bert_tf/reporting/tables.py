@@ -5,7 +5,7 @@ import json
 from bert_tf.config import flatten
 from bert_tf.markup import h
 from bert_tf.reporting.document import details
-from bert_tf.table import Table, finite, number
+from bert_tf.table import Table, number
 
 #: Metrics that are no result.
 ASIDE = ("learning_rate", "tokens_per_second", "gradient_norm", "step", "skipped_records")
@@ -18,25 +18,23 @@ CONFUSIONS = 20
 
 
 def metrics_table(splits):
-    """A row for each metric; for each split its value and those of the baselines.
+    """A `Table` with a row for each metric, and for each split its value and those of the baselines.
 
     Args:
-        splits: split -> {"mean", "spread", "baselines"}.
+        splits: split -> {"mean", "baselines"}, and of several seeds "spread".
     """
-    names = [n for n in dict.fromkeys(n for s in splits.values() for n in s["mean"]) if n not in ("step", "epoch")]
-    columns, rows = [""], [[name] for name in names]
+    columns, names = [""], dict.fromkeys(name for result in splits.values() for name in result["mean"])
+    rows = [[name] for name in names if name not in ("step", "epoch")]
     for split, result in splits.items():
         columns += [split, *result["baselines"]]
         for row in rows:
-            value = result["mean"].get(row[0])
-            row.append((value, result["spread"].get(row[0])) if finite(value) else None)
-            known = [metrics.get(row[0]) for metrics in result["baselines"].values()]
-            row += [h("td", number(value) if finite(value) else None, class_="quiet") for value in known]
-    return Table(columns, rows).html()
+            row.append((result["mean"].get(row[0]), (result.get("spread") or {}).get(row[0])))
+            row += [metrics.get(row[0]) for metrics in result["baselines"].values()]
+    return Table(columns, rows)
 
 
 def runs_table(names, results, best=None):
-    """A row for each run, a column for each number.
+    """A `Table` with a row for each run, a column for each number.
 
     Args:
         names: list of str.
@@ -46,9 +44,9 @@ def runs_table(names, results, best=None):
     columns = list(dict.fromkeys(name for result in results for name in result))
     rows = []
     for name, result in zip(names, results, strict=True):
-        heading = h("span", name, h("span", " best", class_="tag") if name == best else None)
-        rows.append([heading, *(result.get(column) for column in columns)])
-    return Table(["", *columns], rows).html()
+        heading = h("span", name, h("span", " best", class_="tag")) if name == best else name
+        rows.append([heading, *map(result.get, columns)])
+    return Table(["", *columns], rows)
 
 
 def labels_table(scores, what):

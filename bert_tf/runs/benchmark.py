@@ -126,13 +126,12 @@ def collect(benchmark, output):
             summaries[name] = read_record(Summary, output / name / SUMMARY)
     if not summaries:
         return None
-    diagnostics, columns, charts = _diagnostics(output), [], {}
+    diagnostics, columns = _diagnostics(output), []
     for name, summary in summaries.items():
         task, guess = benchmark.tasks[name], _guess(summary)
         (_, spread), *_ = measured = _measured(task, summary)
         ours = _percent(mean for mean, _ in measured) + ("" if spread is None else f" ± {100 * spread:.1f}")
         columns.append((name, task.title, task.metrics, ours, _percent(guess[m] for m in task.metrics if guess)))
-        charts |= _chart(benchmark, name, summary, guess)
     for part in (part for name in summaries for part in benchmark.tasks[name].submitted if part.title in diagnostics):
         found = diagnostics[part.title]
         columns.append((part.title, part.title, part.metrics, _percent(found[m] for m in part.metrics), ""))
@@ -145,7 +144,7 @@ def collect(benchmark, output):
     note += "" if mean is None else f" The {benchmark.title} score of the dev sets is {mean:.1f}."
     about = f"{len(summaries)} of {len(benchmark.tasks)} tasks of {benchmark.title}"
     runs = {name: [name] for name in summaries}
-    return Results(benchmark.title, about, Table(["", *titles], rows), note, charts, runs)
+    return Results(benchmark.title, about, Table(["", *titles], rows), note, {}, runs)
 
 
 def score(benchmark, summaries):
@@ -180,19 +179,3 @@ def _guess(summary):
 def _percent(values):
     """ "84.1/83.9", of fractions."""
     return "/".join(f"{100 * value:.1f}" for value in values)
-
-
-def _chart(benchmark, name, summary, guess):
-    """{title: points} of a metric of a task: this run, the best guess without a model, the published models with it."""
-    first = benchmark.tasks[name].metrics[0]
-    published_metric = benchmark.published_metrics.get(name, first)
-    metric = published_metric or first
-    mean, spread = numbers(summary.dev, metric)
-    points = [("this run", 100 * mean, None if spread is None else 100 * spread)]
-    if guess and metric in guess:
-        points.append(("no model", 100 * guess[metric], None))
-    for model, known in benchmark.published.items() if published_metric else ():
-        number = known.get(name, "").split("/")[0]
-        if number and number != "-":
-            points.append((model, float(number), None))
-    return {f"{benchmark.tasks[name].title} {metric}": points}

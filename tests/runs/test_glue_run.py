@@ -91,7 +91,6 @@ def test_the_table_has_the_numbers_of_the_runs(finished):
     assert json.loads((output / "results.json").read_text()) == json.loads(json.dumps(dataclasses.asdict(results)))
     summary = json.loads((output / "mnli" / "summary.json").read_text())
     both = [summary[split]["mean"]["accuracy"] for split in ("dev", "test")]
-    assert results.charts["MNLI accuracy"][0] == ("this run", 100 * both[0], None)
     table = results.table
     assert table.columns == ["", "MNLI", "RTE", "STS-B"]
     assert table.rows[0] == ["metric", "acc", "acc", "Pearson/Spearman"]
@@ -214,15 +213,3 @@ def test_predictions_without_an_answer():
         prediction("stsb", {"error": "the line is empty"}) == "0.000" and prediction("stsb", {"score": 7.0}) == "5.000"
     )
     assert prediction("rte", {"error": "the line is empty"}) == "entailment"
-
-
-def test_charts_compare_the_same_metric(tmp_path):
-    """The published numbers of QQP are accuracies; those of MRPC are of one metric or the other."""
-    dev = {"mean": {"f1": 0.8, "accuracy": 0.9}, "baselines": {"majority class": {"f1": 0.5, "accuracy": 0.6}}}
-    for name in ("qqp", "mrpc"):
-        (tmp_path / name).mkdir()
-        summary = dataclasses.asdict(Summary("f1", ".", [], dev))
-        (tmp_path / name / "summary.json").write_text(json.dumps(summary))
-    points = collect(GLUE, tmp_path).charts
-    assert points["QQP accuracy"][1:3] == [("no model", 60.0, None), ("BERT-base", 89.6, None)]
-    assert points["MRPC f1"] == [("this run", 80.0, None), ("no model", 50.0, None)]

@@ -79,8 +79,6 @@ class Benchmark:
         published_note: a sentence: of which sets those are.
         ending: of the files of the submission.
         lines: function(name, path of the unlabelled file, answers of `Task.predict`) -> the lines of the submission.
-        published_metrics: name of a task -> the metric of its published numbers, where that is not the task's first
-            one; None where each model has another.
         hint: function(name, folder) -> what to do where a labelled file is missing, "; ..." or "".
     """
 
@@ -92,7 +90,6 @@ class Benchmark:
     published_note: str
     ending: str
     lines: Callable
-    published_metrics: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
     hint: Callable = lambda name, folder: ""
 
     def check_name(self, name, where=""):
