@@ -20,6 +20,7 @@ class Table:
         lower: name of a column -> whether its lowest number is the best one. The best number of these columns is marked:
             by a star on a terminal, bold elsewhere.
         left: the columns that are aligned to the left on a terminal.
+        bars: names of columns of fractions, which a page draws as bars, too.
 
     Example:
         table = Table(["task", "f1"], [["rte", (0.71, 0.02)], ["cb", 0.8]], lower={"f1": False})
@@ -30,6 +31,7 @@ class Table:
     rows: list[Any]
     lower: dict[str, bool] = dataclasses.field(default_factory=dict)
     left: tuple[int, ...] = (0,)
+    bars: tuple[str, ...] = ()
 
     def numbers(self, column: str) -> dict[int, float]:
         """Index of a row -> the number in a column, of the rows that have one; a mean without its deviation."""
@@ -79,10 +81,19 @@ class Table:
         best = self._best_cells()
         body = []
         for i, (first, *others) in enumerate(self.rows):
-            cells = [_element(cell, "best" if (i, j) in best else None) for j, cell in enumerate(others, 1)]
+            cells = [self._element(cell, j, "best" if (i, j) in best else None) for j, cell in enumerate(others, 1)]
             body.append(h("tr", h("th", first, scope="row"), cells))
         found = h("table", h("thead", h("tr", titles)), h("tbody", body), class_=class_)
         return h("div", found, class_="scroll", tabindex="0")
+
+    def _element(self, cell, column, class_):
+        if getattr(cell, "tag", None) == "td":
+            return cell
+        value, spread = mean_and_spread(cell)
+        if not finite(value):
+            return h("td", None if isinstance(value, float) else cell, class_=class_)
+        style = f"--v:{min(max(value, 0), 1):.4f}" if self.columns[column] in self.bars else None
+        return h("td", number(value, spread), class_="bar" if style else class_, style=style)
 
     def _best_cells(self):
         """(row, column) of the numbers that are marked."""
@@ -132,12 +143,3 @@ def _text(cell):
     value, spread = mean_and_spread(cell)
     text = f"{value:.4f}" if isinstance(value, float) else "" if value is None else number_text(value)
     return text if spread is None else f"{text} ± {spread:.4f}"
-
-
-def _element(cell, class_):
-    if getattr(cell, "tag", None) == "td":
-        return cell
-    value, spread = mean_and_spread(cell)
-    return h(
-        "td", number(value, spread) if finite(value) else None if isinstance(value, float) else cell, class_=class_
-    )

@@ -41,3 +41,10 @@ def test_tables_are_aligned_by_columns_of_the_terminal():
     lines = Table(["name", "f1", "why"], [["영화", "0.25", "x"], ["b", "10", "y"]], left=(0, 2)).text().splitlines()
     assert lines == ["  name    f1  why", "  영화  0.25  x", "  b       10  y"]
     assert {display_width(line[: line.rindex(" ")]) for line in lines} == {13}
+
+
+def test_a_page_draws_fractions_as_bars():
+    page = render(
+        Table(["probe", "accuracy", "pairs"], [["all", 0.75, 4], ["none", None, 0]], bars=("accuracy",)).html()
+    )
+    assert page.count('class="bar"') == 1 and '<td class="bar" style="--v:0.7500"><data value="0.75">' in page

@@ -16,7 +16,7 @@ in Python:
 """
 
 from bert_tf.cli import labelled
-from bert_tf.reporting.tables import metrics_table
+from bert_tf.reporting.tables import labels_table, metrics_table
 from bert_tf.table import Table
 
 #: The largest number of labels whose report is printed without --report.
@@ -73,15 +73,12 @@ def print_metrics(metrics):
 
 def print_report(report):
     """The scores of each label or type of entity, and the confusion matrix where there is one."""
-    scores = report.get("labels", report.get("entities"))
-    what = "label" if "labels" in report else "entity"
-    columns = "precision", "recall", "f1", "support"
-    rows = [[name, *(values[column] for column in columns)] for name, values in scores.items()]
-    print("", Table([what, *columns], rows).text(), sep="\n")
+    scores = labels_table(report)
+    print("", scores.text(), sep="\n")
     if "confusion" in report:
         print("\n  confusion: a row for each true label, a column for each predicted one")
-        rows = [[name, *counts] for name, counts in zip(scores, report["confusion"])]
-        print(Table(["", *scores], rows).text())
+        rows = [[name, *counts] for (name, *_), counts in zip(scores.rows, report["confusion"])]
+        print(Table(["", *(name for name, *_ in rows)], rows).text())
 
 
 def _training_file(run):

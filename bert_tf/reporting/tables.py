@@ -1,5 +1,6 @@
 """The tables of a page: metrics with their baselines, seeds, labels, confusion, configurations."""
 
+import dataclasses
 import json
 
 from bert_tf.config import flatten
@@ -49,25 +50,18 @@ def runs_table(names, results, best=None):
     return Table(["", *columns], rows)
 
 
-def labels_table(scores, what):
-    """Precision, recall and F1 of each label, with bars."""
-    rows = []
-    for name, values in scores.items():
-        bars = [
-            h("td", number(values[key]), class_="bar", style=_share(values[key]))
-            for key in ("precision", "recall", "f1")
-        ]
-        rows.append([name, *bars, values["support"]])
-    first, *others = (
-        Table([what, "precision", "recall", "F1", "support"], rows[i:j]).html()
-        for i, j in ((0, FIRST_ROWS), (FIRST_ROWS, None))
-        if rows[i:j]
-    )
-    return h("div", first, details(f"{len(rows) - FIRST_ROWS} more", others)) if others else first
+def labels_table(report):
+    """The `Table` of precision, recall and F1 of each label or type of entity, of `Task.report` or of findings."""
+    columns = "precision", "recall", "f1", "support"
+    scores = report.get("labels") or report["entities"]
+    rows = [[name, *(values[column] for column in columns)] for name, values in scores.items()]
+    return Table(["label" if "labels" in report else "entity", *columns], rows, bars=columns[:3])
 
 
-def _share(value):
-    return f"--v:{min(max(value, 0.0), 1.0):.4f}"
+def folded(table):
+    """A table for a page, of whose rows only the first are seen at once."""
+    first, more = (dataclasses.replace(table, rows=rows) for rows in (table.rows[:FIRST_ROWS], table.rows[FIRST_ROWS:]))
+    return h("div", first.html(), details(f"{len(more.rows)} more", more.html()) if more.rows else None)
 
 
 def confusion_table(names, counts):
