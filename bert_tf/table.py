@@ -39,10 +39,14 @@ class Table:
         found = {i: mean_and_spread(row[index])[0] for i, row in enumerate(self.rows)}
         return {i: number for i, number in found.items() if finite(number)}
 
-    def best(self, column: str) -> int | None:
-        """The index of the row with the best number of a column in `lower`, the first of equals; None for no numbers."""
+    def ranked(self, column: str) -> list[int]:
+        """The indices of the rows that have a number in a column of `lower`, from the best to the worst."""
         numbers = self.numbers(column)
-        return (min if self.lower[column] else max)(numbers, key=numbers.__getitem__) if numbers else None
+        return sorted(numbers, key=numbers.__getitem__, reverse=not self.lower[column])
+
+    def best(self, column: str) -> int | None:
+        """The index of the row with the best number, the first of equals; None where no row has one."""
+        return next(iter(self.ranked(column)), None)
 
     def points(self, column: str, names: list[str]) -> list[Any]:
         """[name, number, standard deviation or None] lists of a column, where `names` has one for each row."""

@@ -41,7 +41,11 @@ def _parts(title, results, runs):
     ]
     parts = [
         header(title, results.about),
-        section("Results", results.table.html(), note=results.note),
+        section(
+            "Results",
+            results.table.html(),
+            note=f"Mean ± sample standard deviation over the seeds. {results.note or ''}",
+        ),
         legend,
         section("One by one", h("div", plots, class_="grid")) if plots else None,
         section("Curves", curves(entries), note="Pale: training, where something else is in the same chart."),

@@ -15,7 +15,7 @@ from bert_tf.remote import writes_to
 from bert_tf.reporting.records import Results
 from bert_tf.runs.benchmark_config import BenchmarkConfig, plan_benchmark  # noqa: F401
 from bert_tf.runs.engine import run_all
-from bert_tf.runs.experiment import SPREAD, numbers
+from bert_tf.runs.experiment import numbers
 from bert_tf.table import Table
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.loading import load_finetuned
@@ -140,7 +140,7 @@ def collect(benchmark, output):
     rows += [["this run", *ours], ["no model", *guesses]]
     rows += [[model, *(known.get(key, "") for key in keys)] for model, known in benchmark.published.items()]
     mean = score(benchmark, summaries)
-    note = f"Dev sets, in percent. {SPREAD}{benchmark.published_note}"
+    note = f"Dev sets, in percent. {benchmark.published_note}"
     note += "" if mean is None else f" The {benchmark.title} score of the dev sets is {mean:.1f}."
     about = f"{len(summaries)} of {len(benchmark.tasks)} tasks of {benchmark.title}"
     runs = {name: [name] for name in summaries}

@@ -3,9 +3,6 @@
 import dataclasses
 from pathlib import Path
 
-#: A sentence below tables of several seeds.
-SPREAD = "Mean ± sample standard deviation over the seeds. "
-
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:

@@ -1,6 +1,7 @@
 """Runs a grid of fine-tunings, and chooses the best combination by its dev metric."""
 
 import contextlib
+import dataclasses
 import json
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from bert_tf import files, interrupts
 from bert_tf.remote import display_path, writes_to
 from bert_tf.reporting.records import Results
 from bert_tf.runs.engine import run_all
-from bert_tf.runs.experiment import SPREAD, Experiment, numbers
+from bert_tf.runs.experiment import numbers
 from bert_tf.table import Table
 from bert_tf.tasks.record import TASKS, check_task
 from bert_tf.training.finetuning import finetune_seeds
@@ -45,7 +46,7 @@ def finetune_grid(grid, output):
     ):
         record, summaries = grid.record(), {}
         folder = RunDirectory.claim(output, record, in_place, varied=grid.axes)
-        experiments = [Experiment(c.name, c.config, folder.path / c.name) for c in grid.combinations]
+        experiments = [dataclasses.replace(c, folder=folder.path / c.folder) for c in grid.combinations]
 
         def run(experiment):
             def begin():
@@ -84,7 +85,8 @@ def collect(grid, summaries, diverged=()):
     columns = {f"{split} {metric}": (split, metric) for split, metric in metrics.items() if split in first}
     rows = []
     for combination in grid.combinations:
-        cells = [value if isinstance(value, str) else json.dumps(value) for value in combination.settings.values()]
+        settings = configuration.flatten(configuration.to_dict(combination.config))
+        cells = [v if isinstance(v := settings[key], str) else json.dumps(v) for key in grid.axes]
         for split, metric in columns.values():
             known = summaries.get(combination.name)
             cells.append(numbers(known[split], metric) if known else "diverged" if combination.name in lost else None)
@@ -92,7 +94,7 @@ def collect(grid, summaries, diverged=()):
     kind = check_task(grid.combinations[0].config.task).kind
     lower = {f"dev {metrics['dev']}": metrics["dev"] in TASKS[kind].lower}
     table = Table([*(key.split(".")[-1] for key in grid.axes), *columns], rows, lower, left=())
-    note = f"{SPREAD if 'spread' in first['dev'] else ''}The combination with the best dev {metrics['dev']} is used by later commands."
+    note = f"Later commands use the combination with the best dev {metrics['dev']}."
     charts = {column: table.points(column, names) for column in columns}
     runs = {name: [name] for name in summaries}
     return Results("grid", f"Grid of {len(names)} fine-tunings", table, note, charts, runs)

@@ -5,10 +5,12 @@ import itertools
 import json
 import re
 import typing
+from pathlib import Path
 
 from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
+from bert_tf.runs.experiment import Experiment
 from bert_tf.tasks.record import TASKS
 from bert_tf.training.finetune_config import FinetuneConfig, FinetuneTrainConfig, check_finetuning
 from bert_tf.training.optimizer_config import OptimizerConfig
@@ -19,31 +21,17 @@ FIXED = ("task.kind", "task.preset", "task.metric", "train.seed", "train.seeds",
 
 
 @dataclasses.dataclass(frozen=True)
-class Combination:
-    """One fine-tuning of a grid.
-
-    Attributes:
-        name: of its folder, such as "learning_rate=2e-05,epochs=3".
-        settings: dotted key -> value, of the settings that the grid varies.
-        config: the `FinetuneConfig`.
-    """
-
-    name: str
-    settings: dict
-    config: FinetuneConfig
-
-
-@dataclasses.dataclass(frozen=True)
 class Grid:
     """Every combination of the values of some settings (Devlin et al. 2019, appendix A.3).
 
     Attributes:
         axes: dotted key -> list of values, of the settings that the grid varies.
-        combinations: list of `Combination`; the last setting varies fastest.
+        combinations: `Experiment`s in folders of their names, such as "learning_rate=2e-05,epochs=3"; the last setting
+            varies fastest.
     """
 
     axes: dict
-    combinations: tuple[Combination, ...]
+    combinations: tuple[Experiment, ...]
 
     @property
     def init_from(self):
@@ -85,7 +73,7 @@ def read_grid(mapping):
         name = ",".join(f"{name}={_text(value)}" for name, value in zip(names, values))
         config = build(FinetuneConfig, _with(mapping, settings))
         check_finetuning(config)
-        found.append(Combination(name, settings, config))
+        found.append(Experiment(name, config, Path(name)))
     return Grid(axes, tuple(found))
 
 

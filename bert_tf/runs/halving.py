@@ -35,18 +35,18 @@ def run_halving(config, corpus, tokenizer, output, held_out=None):
         rows |= new
         settings = dataclasses.replace(config, rows=rows, halving=None)
         table = run_study(settings, corpus, tokenizer, output, held_out, list(new))
-        means = table.means()
-        found = {name: means[row] for name in left if (row := f"{name}-round-{number}") in means}
+        this_round = {f"{name}-round-{number}": name for name in left}
+        found = {this_round[row]: means for row, means in table.means().items() if row in this_round}
         if not found:
             raise NonFiniteError(
                 f"every row of round {number} of {halving.rounds} diverged ({', '.join(left)}); start the search in another "
                 "folder, with a lower learning rate, a longer warm-up or a smaller clip"
             )
-        left = [name for name in found if halving.metric in found[name]]  # the others diverged
+        order = [table.rows[i][0] for i in table.ranked(halving.metric)] if halving.metric in table.lower else []
+        left = [this_round[row] for row in order if row in this_round]  # the others diverged
         if not left:
-            name, metrics = next(iter(found.items()))
-            raise ConfigError(f"halving.metric is '{halving.metric}', and row '{name}' has: {', '.join(metrics)}")
-        left = sorted(left, key=lambda name: found[name][halving.metric], reverse=not halving.lowest)
+            name, means = next(iter(found.items()))
+            raise ConfigError(f"halving.metric is '{halving.metric}', and row '{name}' has: {', '.join(means)}")
         print(f"\n== round {number} of {halving.rounds}, from best to worst: {', '.join(left)}", flush=True)
         left = left[: math.ceil(halving.keep * len(left))]
     return table

@@ -19,7 +19,7 @@ from bert_tf.remote import writes_to
 from bert_tf.reporting.records import Results
 from bert_tf.reporting.tables import ASIDE
 from bert_tf.runs.engine import run_all
-from bert_tf.runs.experiment import SPREAD, numbers
+from bert_tf.runs.experiment import numbers
 from bert_tf.runs.grid import finetune_grid
 from bert_tf.runs.grid_config import Grid
 from bert_tf.runs.study_config import StudyConfig  # noqa: F401
@@ -159,9 +159,7 @@ def collect(experiments, output):
     table = Table(["row", "seeds", *columns], lines, lower)
     charts = {name: table.points(name, list(rows)) for name in columns}
     about = f"Study of {len(rows)} configurations"
-    return Results(
-        "study", about, table, f"{SPREAD}The best mean is marked.", charts, {r: runs[r] for r in rows if r in runs}
-    )
+    return Results("study", about, table, "The best mean is marked.", charts, {r: runs[r] for r in rows if r in runs})
 
 
 def _over_seeds(results):

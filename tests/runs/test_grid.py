@@ -38,7 +38,9 @@ def test_every_combination_in_its_own_folder():
     rates, sizes, epochs = [2e-5, 3e-5, 5e-5], [16, 32], [2, 3, 4]
     mapping = settings(Path("x"), {"learning_rate": rates}, {"batch_size": sizes, "epochs": epochs})
     found = read_grid(mapping)
-    assert [tuple(c.settings.values()) for c in found.combinations] == list(itertools.product(rates, epochs, sizes))
+    assert [
+        (c.config.optimizer.learning_rate, c.config.train.epochs, c.config.train.batch_size) for c in found.combinations
+    ] == list(itertools.product(rates, epochs, sizes))
     assert found.combinations[1].name == "learning_rate=2e-05,epochs=2,batch_size=32"
     last = found.combinations[-1].config
     assert (last.optimizer.learning_rate, last.train.batch_size, last.train.epochs) == (5e-5, 32, 4)

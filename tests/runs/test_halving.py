@@ -25,8 +25,8 @@ def search(rows, **settings):
     return config.build(StudyConfig, {"shards": shards, "pretrain": pretrain, "rows": rows, "halving": settings})
 
 
-def table_of(means):
-    return Table(["row", "loss"], [[name, mean.get("loss")] for name, mean in means.items()])
+def table_of(means, lowest=True):
+    return Table(["row", "loss"], [[name, mean.get("loss")] for name, mean in means.items()], {"loss": lowest})
 
 
 @pytest.mark.parametrize("lowest, winners", [(True, ["a", "b"]), (False, ["e", "d"])])
@@ -37,11 +37,11 @@ def test_the_better_rows_go_on_with_more_updates(monkeypatch, lowest, winners):
     def run_study(settings, *data):
         steps = {name: row["pretrain"]["train"]["steps"] for name, row in settings.rows.items()}
         found.extend((name, count) for name, count in steps.items() if name not in dict(found))
-        return table_of({name: {"loss": ord(name[0])} for name in settings.rows})
+        return table_of({name: {"loss": ord(name[0])} for name in settings.rows}, lowest)
 
     monkeypatch.setattr(halving, "run_study", run_study)
     changes = {"b": {"train": {"steps": 80}}, "c": {"train": {"steps": 40, "steps_per_execution": 5}}}
-    settings = search(dict.fromkeys("ade", {}) | changes, metric="loss", lowest=lowest, rounds=4, keep=0.4)
+    settings = search(dict.fromkeys("ade", {}) | changes, metric="loss", rounds=4, keep=0.4)
     table = halving.run_halving(settings, "corpus", "tokenizer", "output")
     steps = {"a": 8, "b": 80, "c": 40, "d": 8, "e": 8}
     first = {f"{name}-round-1": max(1, round(0.064 * steps[name])) for name in "abde"} | {"c-round-1": 5}
