@@ -179,6 +179,11 @@ def test_mistakes_are_explained(runs, tmp_path, capsys):
         write_report(runs / "run", runs / "task")
     with pytest.raises(ConfigError, match="study is a study"):
         write_report(runs / "run", runs / "study", output=tmp_path / "x.html")
+    elsewhere = study(tmp_path / "elsewhere")
+    text = (elsewhere / "results.json").read_text()
+    (elsewhere / "results.json").write_text(text.replace("b/seed-0/pretrained", "../run"))
+    with pytest.raises(DataError, match="results.json is '..'; it must be the name of a file in the same folder"):
+        write_report(elsewhere)
     damaged = finetuning(tmp_path / "damaged", findings={"labels": {"a": {"precision": "high"}}})
     assert main(["report", str(damaged)]) == 1
     shown = capsys.readouterr().err
