@@ -6,7 +6,7 @@ import json
 import math
 
 from bert_tf import files, interrupts
-from bert_tf.distillation.comparison import Side, measure
+from bert_tf.distillation.comparison import measure
 from bert_tf.distillation.distill_config import check_distillation, check_distilled_pretraining
 from bert_tf.distillation.from_teacher import FromTeacher
 from bert_tf.distillation.pretraining import TeachingPretraining
@@ -82,12 +82,13 @@ def _comparison(config, learning, sides, output):
     if files.is_there(path):
         return read_json_object(path)["rows"]
     paths = {split: getattr(config.data, split) for split in ("dev", "test") if getattr(config.data, split)}
-    models = [Side("teacher", learning.teacher_task, learning.teacher)]
+    metric = learning.teacher_task.metric
+    rows = [measure("teacher", learning.teacher_task, learning.teacher, paths, metric)]
     for name, folder in sides.items():
-        models.append(Side(name, *load_finetuned(folder)[:2], measured=learning.trains_head or name != "student"))
-    rows = [measure(side, paths, learning.teacher_task.metric) for side in models]
+        judged = learning.trains_head or name != "student"
+        rows.append(measure(name, *load_finetuned(folder)[:2], paths, metric if judged else None))
     with files.atomic_write(path) as file:
-        json.dump({"metric": learning.teacher_task.metric, "rows": rows}, file, indent=1)
+        json.dump({"metric": metric, "rows": rows}, file, indent=1)
     return rows
 
 

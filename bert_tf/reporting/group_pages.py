@@ -6,7 +6,7 @@ from bert_tf.parsing import bare_name
 from bert_tf.reporting.diagrams import dots
 from bert_tf.reporting.document import details, section
 from bert_tf.reporting.pages import kind_of, note_of, results_of
-from bert_tf.reporting.parts import curves, distinct, header, kept, line_labels, settings_of
+from bert_tf.reporting.parts import curves, distinct, header, line_labels, settings_of
 from bert_tf.reporting.records import RESULTS, Results, read_run
 from bert_tf.reporting.tables import configuration, differences, runs_table
 
@@ -39,7 +39,7 @@ def _parts(title, results, runs):
         dots(chart, [(shown.get(name, name), *rest) for name, *rest in points])
         for chart, points in results.charts.items()
     ]
-    parts = [
+    return [
         header(title, results.about),
         section(
             "Results",
@@ -52,4 +52,3 @@ def _parts(title, results, runs):
         section("What differs in the configuration", differences(labels, configs)),
         section("Configuration", details("the first run", configuration(configs[0])) if configs else None),
     ]
-    return kept(parts)

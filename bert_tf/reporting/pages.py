@@ -4,8 +4,8 @@ from bert_tf.markup import h
 from bert_tf.reporting.curves import baselines_of
 from bert_tf.reporting.document import details, section
 from bert_tf.reporting.examples import findings_section
-from bert_tf.reporting.parts import curves, header, kept, settings_of, tile
-from bert_tf.reporting.tables import ASIDE, configuration, metrics_table, runs_table
+from bert_tf.reporting.parts import curves, header, settings_of, tile
+from bert_tf.reporting.tables import NOT_RESULTS, configuration, metrics_table, runs_table
 from bert_tf.table import finite, number_text
 
 
@@ -13,7 +13,7 @@ def run_page(run):
     """(title, parts) of the page of one `Run`."""
     splits = splits_of(run)
     warnings = [h("p", text, class_="warning") for text in (run.summary.warnings if run.summary else [])]
-    if run.tunes and not splits:
+    if run.is_finetuning and not splits:
         warnings.append(h("p", "This run is not finished.", class_="warning"))
     tiles, done = [*_tiles(run, splits)][:6], [seed for seed in run.seeds if seed.finished]
     seeds = runs_table([s.name for s in done], [results_of(s) for s in done], run.best.name if run.summary else None)
@@ -27,19 +27,23 @@ def run_page(run):
         *_all_findings(run),
         section("Configuration", configuration(settings_of(run))),
     ]
-    return f"{run.name} · {kind_of(run)}", kept(parts)
+    return f"{run.name} · {kind_of(run)}", parts
 
 
 def kind_of(run):
     """What was done, for titles."""
-    return "fine-tuning" if run.tunes else "pretraining"
+    return "fine-tuning" if run.is_finetuning else "pretraining"
 
 
 def _about(run):
     """One line: what was done with which model."""
     task, model = run.config.get("task") or {}, run.best.config.get("model") or {}
     objective = run.config.get("objective") or {}
-    about = [kind_of(run).capitalize(), task.get("kind") if run.tunes else objective.get("name"), model.get("family")]
+    about = [
+        kind_of(run).capitalize(),
+        task.get("kind") if run.is_finetuning else objective.get("name"),
+        model.get("family"),
+    ]
     sizes = [(model.get("num_layers"), "layers"), (model.get("hidden_size"), "wide")]
     about += [f"{value} {unit}" for value, unit in sizes if isinstance(value, int)]
     steps = max((line["step"] for one in run.curves for line in one.lines), default=0)
@@ -59,10 +63,10 @@ def _tiles(run, splits):
             baselines = baselines_of(run.best, split).items()
             others = [(other, metrics[name]) for other, metrics in baselines if finite(metrics.get(name))]
             wanted = others or (split == "held-out" and name != "loss")
-            if finite(value) and (name == known.metric if run.tunes else wanted):
+            if finite(value) and (name == known.metric if run.is_finetuning else wanted):
                 yield tile(f"{split} {name}", value, result["spread"].get(name), others)
     for split in splits:
-        calibration = _findings(run.best, split).get("calibration") if run.tunes else None
+        calibration = _findings(run.best, split).get("calibration") if run.is_finetuning else None
         if calibration:
             seed = f" of {run.best.name}" if run.seeds else ""
             yield tile(f"{split} calibration error (ECE){seed}", calibration["ece"], None, [])
@@ -71,7 +75,7 @@ def _tiles(run, splits):
 def splits_of(run):
     """{split: {"mean", "spread", "baselines"}}: of a fine-tuning of all seeds where they are finished."""
     found = {}
-    if not run.tunes:
+    if not run.is_finetuning:
         for name, value in sorted(
             results_of(run).items(), key=lambda pair: ("loss" not in pair[0], pair[0] != "loss", pair[0])
         ):
@@ -94,7 +98,7 @@ def splits_of(run):
 
 def results_of(run):
     """{metric: value}: of a fine-tuning those of its best epoch, of a pretraining the last ones."""
-    if run.tunes:
+    if run.is_finetuning:
         return {
             f"{split} {name}": value
             for split, result in splits_of(run).items()
@@ -103,7 +107,7 @@ def results_of(run):
         }
     last = {}
     for line in run.lines:
-        last |= {name: value for name, value in line.items() if finite(value) and name not in ASIDE}
+        last |= {name: value for name, value in line.items() if finite(value) and name not in NOT_RESULTS}
     return last
 
 
@@ -112,9 +116,9 @@ _COUNTS = ("examples", "words", "train_loss", "unknown_tokens")
 
 def note_of(runs):
     """Which of their numbers `results_of` has."""
-    if all(run.tunes for run in runs):
+    if all(run.is_finetuning for run in runs):
         return "Of the best epoch; of several seeds the mean."
-    return None if any(run.tunes for run in runs) else "The last that were logged."
+    return None if any(run.is_finetuning for run in runs) else "The last that were logged."
 
 
 def _entries(run):
@@ -142,6 +146,6 @@ def _all_findings(run):
         parts.insert(0, h("p", f"The following shows {best.name}, which later commands use.", class_="note lead"))
     for seed in run.seeds:
         if seed is not best:
-            found = kept([findings_section(split, _findings(seed, split)) for split in ("dev", "test")])
-            parts.append(details(f"the same of {seed.name}", found) if found else None)
+            found = [findings_section(split, _findings(seed, split)) for split in ("dev", "test")]
+            parts.append(None if found == [None, None] else details(f"the same of {seed.name}", found))
     return parts

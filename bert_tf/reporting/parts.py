@@ -9,11 +9,6 @@ from bert_tf.table import number
 LONG_NAME = 12
 
 
-def kept(parts):
-    """The parts that are there."""
-    return [part for part in parts if part is not None]
-
-
 def header(title, about):
     """The head of a page."""
     return h("header", h("p", "bert_tf", class_="brand"), h("h1", title), h("p", about, class_="about"))

@@ -112,7 +112,7 @@ class Run:
     seeds: tuple = ()
 
     @property
-    def tunes(self):
+    def is_finetuning(self):
         """Whether it is a fine-tuning."""
         return "task" in self.config
 

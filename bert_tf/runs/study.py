@@ -17,7 +17,7 @@ from bert_tf.hub import is_address
 from bert_tf.parsing import brief, read_json_object
 from bert_tf.remote import writes_to
 from bert_tf.reporting.records import Results
-from bert_tf.reporting.tables import ASIDE
+from bert_tf.reporting.tables import NOT_RESULTS
 from bert_tf.runs.engine import run_all
 from bert_tf.runs.experiment import numbers
 from bert_tf.runs.grid import finetune_grid
@@ -153,7 +153,7 @@ def collect(experiments, output):
     if not rows:
         return None
     cells = {row: _over_seeds(results) for row, results in rows.items()}
-    columns = list(dict.fromkeys(name for row in cells.values() for name in row if name not in ASIDE))
+    columns = list(dict.fromkeys(name for row in cells.values() for name in row if name not in NOT_RESULTS))
     lower = {name: _is_lower_better(name, kinds) for name in columns}
     lines = [[row, len(rows[row]), *map(cells[row].get, columns)] for row in rows]
     table = Table(["row", "seeds", *columns], lines, lower)
