@@ -48,18 +48,15 @@ class Table:
         """The index of the row with the best number, the first of equals; None where no row has one."""
         return next(iter(self.ranked(column)), None)
 
+    def means(self) -> dict[str, dict[str, float]]:
+        """Name of a row -> {column: number}, of the columns in which the row has one."""
+        rows = ((row[0], zip(self.columns[1:], row[1:])) for row in self.rows)
+        return {name: {c: v for c, cell in cells if finite(v := mean_and_spread(cell)[0])} for name, cells in rows}
+
     def points(self, column: str, names: list[str]) -> list[Any]:
         """[name, number, standard deviation or None] lists of a column, where `names` has one for each row."""
         index = self.columns.index(column)
         return [[names[i], *mean_and_spread(self.rows[i][index])] for i in self.numbers(column)]
-
-    def means(self) -> dict[str, dict[str, float]]:
-        """Name of a row -> {column: number}, of the columns in which the row has one."""
-        found: dict[str, dict[str, float]] = {row[0]: {} for row in self.rows}
-        for column in self.columns[1:]:
-            for i, number in self.numbers(column).items():
-                found[self.rows[i][0]][column] = number
-        return found
 
     def text(self) -> str:
         """The lines for a terminal, indented by two columns."""

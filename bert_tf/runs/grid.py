@@ -1,13 +1,12 @@
 """Runs a grid of fine-tunings, and chooses the best combination by its dev metric."""
 
-import contextlib
 import dataclasses
 import json
 from pathlib import Path
 
 from bert_tf import config as configuration
-from bert_tf import files, interrupts
-from bert_tf.remote import display_path, writes_to
+from bert_tf import files
+from bert_tf.remote import writes_to
 from bert_tf.reporting.records import Results
 from bert_tf.runs.engine import run_all
 from bert_tf.runs.experiment import numbers
@@ -15,7 +14,7 @@ from bert_tf.table import Table
 from bert_tf.tasks.record import TASKS, check_task
 from bert_tf.training.finetuning import finetune_seeds
 from bert_tf.training.run_directory import CONFIG, SUMMARY, RunDirectory
-from bert_tf.training.strategies import explain_lost_workers, is_chief, strategy_of
+from bert_tf.training.strategies import is_chief, strategy_of, training_in
 
 
 @writes_to("output")
@@ -38,12 +37,7 @@ def finetune_grid(grid, output):
         ConfigError, DataError, Interrupted: as `finetune`.
     """
     strategy = strategy_of(grid.combinations[0].config.train)
-    lock = files.lock_directory(output) if is_chief(strategy) else contextlib.nullcontext()
-    with (
-        interrupts.raise_on_signals(f"interrupted; the same command continues {display_path(output)}"),
-        explain_lost_workers(),
-        lock as in_place,
-    ):
+    with training_in(output, strategy) as in_place:
         record, summaries = grid.record(), {}
         folder = RunDirectory.claim(output, record, in_place, varied=grid.axes)
         experiments = [dataclasses.replace(c, folder=folder.path / c.folder) for c in grid.combinations]
