@@ -41,10 +41,8 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    from bert_tf import config as configuration
     from bert_tf.runs.grid_config import read_grid
     from bert_tf.tasks import TASKS, check_task
-    from bert_tf.training.finetune_config import check_finetuning
 
     mapping = settings.mapping(
         arguments,
@@ -54,22 +52,16 @@ def run(arguments):
         data__test=arguments.test,
     )
     grid = read_grid(mapping)  # before TensorFlow is imported, which takes seconds
-    if grid is None:
-        config = configuration.build(FinetuneConfig, mapping)
-        check_finetuning(config)
-        from bert_tf.training.finetuning import finetune
+    from bert_tf.runs.grid import finetune_grid
 
-        summary, measured = finetune(config, arguments.output), arguments.output
-    else:
-        from bert_tf.runs.grid import finetune_grid
-
-        config = grid.combinations[0].config
-        summary, table = finetune_grid(grid, arguments.output)
+    summary, table = finetune_grid(grid, arguments.output)
+    measured = arguments.output
+    if table is not None:
         measured = f"{arguments.output}/{summary['best']}"
         print(f"\n{table.text()}\n\nbest: {summary['best']}")
     print_summary(summary)
     print(f"report: {measured}/report.html")
-    record = TASKS[check_task(config.task).kind]
+    record = TASKS[check_task(grid.configs[0].task).kind]
     commands = [f"tensorboard --logdir {arguments.output}", f"bert-tf predict {arguments.output} {record.example}"]
     if record.served is not None:
         commands.append(f"bert-tf export {arguments.output}")

@@ -12,7 +12,7 @@ from bert_tf.runs.engine import run_all
 from bert_tf.runs.experiment import numbers
 from bert_tf.table import Table
 from bert_tf.tasks.record import TASKS, check_task
-from bert_tf.training.finetuning import finetune_seeds
+from bert_tf.training.finetuning import finetune, finetune_seeds
 from bert_tf.training.run_directory import CONFIG, SUMMARY, RunDirectory
 from bert_tf.training.strategies import is_chief, strategy_of, training_in
 
@@ -25,18 +25,20 @@ def finetune_grid(grid, output):
     is finished.
 
     Args:
-        grid: of `read_grid`.
+        grid: of `read_grid`; of one combination, it is trained in `output` itself.
         output: the folder. Its summary names the best combination, which later commands then use.
 
     Returns:
-        (what `finetune` returns for the best combination, whose folder is "best"; the `Table` of all).
+        (what `finetune` returns for the best combination, whose folder is "best"; the `Table` of all, None for one).
 
     Raises:
         RunDirectoryError: `output` holds another experiment.
         NonFiniteError: every combination diverged; with several workers, one did.
         ConfigError, DataError, Interrupted: as `finetune`.
     """
-    strategy = strategy_of(grid.combinations[0].config.train)
+    if not grid.axes:
+        return finetune(grid.configs[0], output), None
+    strategy = strategy_of(grid.configs[0].train)
     with training_in(output, strategy) as in_place:
         record, summaries = grid.record(), {}
         folder = RunDirectory.claim(output, record, in_place, varied=grid.axes)
@@ -85,7 +87,7 @@ def collect(grid, summaries, diverged=()):
             known = summaries.get(combination.name)
             cells.append(numbers(known[split], metric) if known else "diverged" if combination.name in lost else None)
         rows.append(cells)
-    kind = check_task(grid.combinations[0].config.task).kind
+    kind = check_task(grid.configs[0].task).kind
     lower = {f"dev {metrics['dev']}": metrics["dev"] in TASKS[kind].lower}
     table = Table([*(key.split(".")[-1] for key in grid.axes), *columns], rows, lower, left=())
     note = f"Later commands use the combination with the best dev {metrics['dev']}."

@@ -21,14 +21,12 @@ from bert_tf.reporting.tables import NOT_RESULTS
 from bert_tf.runs.engine import run_all
 from bert_tf.runs.experiment import numbers
 from bert_tf.runs.grid import finetune_grid
-from bert_tf.runs.grid_config import Grid
 from bert_tf.runs.study_config import StudyConfig  # noqa: F401
 from bert_tf.runs.study_plan import build_shards, configs_of, plan
 from bert_tf.table import Table
 from bert_tf.tasks import build_task
 from bert_tf.tasks.record import TASKS, check_task
 from bert_tf.tokenizers import load_tokenizer
-from bert_tf.training.finetuning import finetune
 from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.training.pretraining import pretrain
 from bert_tf.training.run_directory import CONFIG, SUMMARY, Summary
@@ -116,7 +114,7 @@ def _run(experiment):
             json.dump(metrics | {"tokens_per_second": statistics.median(rates)}, file, indent=1)
         return
     with _advice_about(experiment.folder.name):
-        (finetune_grid if isinstance(experiment.config, Grid) else finetune)(experiment.config, experiment.folder)
+        finetune_grid(experiment.config, experiment.folder)
 
 
 def _write_shards(config, output, tokenizer, corpora, rows):

@@ -12,7 +12,7 @@ from bert_tf.parsing import brief
 from bert_tf.runs.experiment import Experiment
 from bert_tf.runs.grid_config import Grid, read_grid
 from bert_tf.runs.study_config import StudyRow
-from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
+from bert_tf.training.finetune_config import FinetuneConfig, FinetuneDataConfig
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 from tfrecords.shards.config import CorpusConfig, ShardsConfig
 
@@ -35,10 +35,8 @@ OF_FINETUNING = {
 
 
 def configs_of(experiment):
-    """The `FinetuneConfig`s of an experiment: one, or those of its grid; none of a pretraining."""
-    if isinstance(experiment.config, Grid):
-        return [combination.config for combination in experiment.config.combinations]
-    return [experiment.config] if isinstance(experiment.config, FinetuneConfig) else []
+    """The `FinetuneConfig`s of an experiment; none of a pretraining."""
+    return experiment.config.configs if isinstance(experiment.config, Grid) else []
 
 
 def plan(config, output, held_out=False, tokenizer=None):
@@ -51,8 +49,8 @@ def plan(config, output, held_out=False, tokenizer=None):
         tokenizer: to check the lengths of the models; None skips this check.
 
     Returns:
-        list of `Experiment`, in folders ROW/seed-N/pretrained, of a `PretrainConfig`, and ROW/seed-N/TASK, of a
-        `FinetuneConfig` or of the `Grid` of which the best counts.
+        list of `Experiment`, in folders ROW/seed-N/pretrained, of a `PretrainConfig`, and ROW/seed-N/TASK, of the
+        `Grid` of which the best counts.
 
     Raises:
         ConfigError: names the row and the key.
@@ -251,9 +249,7 @@ def _finetuning(task, common, row, start):
     settings = merge(merge(common, row.finetune), {"init_from": start})
     with _about(f"finetune.{task}"):
         settings = leave_out(settings, common, FinetuneConfig)
-        grid = read_grid(settings)
-    config = grid or build(FinetuneConfig, settings, f"finetune.{task}")
-    data = grid.combinations[0].config.data if grid else config.data
+        data = build(FinetuneDataConfig, settings.get("data"), "data")
     for split, path in dataclasses.asdict(data).items():
         if path and "://" not in path and not Path(path).exists():
             raise ConfigError(f"finetune.{task}.data.{split}: there is no file {path}")
@@ -261,16 +257,13 @@ def _finetuning(task, common, row, start):
             raise ConfigError(
                 f"finetune.{task}.data.{split} must be given, with --set finetune.{task}.data.{split}=FILE"
             )
-    return config
+    with _about(f"finetune.{task}"):
+        return read_grid(settings)
 
 
 def _check(experiments, shards, tokenizer):
-    """Rejects settings with which the pretraining or a task of one seed would fail later."""
+    """Rejects settings with which the pretraining of one seed, or a task with its model, would fail later."""
     tasks = {e.folder.name: configs for e in experiments if (configs := configs_of(e))}
-    for task, configs in tasks.items():
-        for settings in configs:
-            with _about(f"finetune.{task}"):
-                check_finetuning(settings)
     pretraining = experiments[0].config if len(tasks) < len(experiments) else None
     if pretraining is None:
         return

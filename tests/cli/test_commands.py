@@ -422,6 +422,7 @@ def test_the_python_beside_finetune_is_the_same_experiment(monkeypatch):
         return {"warnings": []}
 
     monkeypatch.setattr(finetuning, "finetune", finetune)
+    monkeypatch.setattr(grid, "finetune", finetune)
     exec(textwrap.dedent(finetune_command.__doc__.split("in Python:\n")[1]), {})
     run("finetune --init-from run --train train.tsv --dev dev.tsv --output sentiment")
     assert asked[0] == asked[1]

@@ -16,8 +16,8 @@ from bert_tf.files import lock_directory
 from bert_tf.reporting.records import Results
 from bert_tf.runs import study as studies
 from bert_tf.runs.experiment import Experiment
+from bert_tf.runs.grid_config import read_grid
 from bert_tf.runs.study import StudyConfig, collect, plan, run_study
-from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.optimizer_config import AdafactorConfig
 from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.training.run_directory import RunDirectory
@@ -151,7 +151,7 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
     (row(model={"max_positions": 64}), "rows.a: finetune.sentiment.task.sequence_length=128 is beyond the model's 64"),
     (tuning(task={"knd": "tagging"}), "rows.a: finetune.sentiment: unknown key 'task.knd'"),
     (tuning(task={"preset": "sst"}), "rows.a: finetune.sentiment: unknown task.preset 'sst'; did you mean 'sst2'"),
-    (tuning(train={"epochs": 0}), "rows.a: 'finetune.sentiment.train.epochs' is 0; it must be at least 1"),
+    (tuning(train={"epochs": 0}), "rows.a: finetune.sentiment: 'train.epochs' is 0; it must be at least 1"),
 ])  # fmt: skip
 def test_a_mistake_in_any_row_is_told_before_anything_is_done(folder, tmp_path, changes, message):
     with pytest.raises(ConfigError, match=message):
@@ -192,13 +192,13 @@ def test_labelled_files_may_be_elsewhere(folder, tmp_path):
     data = {split: f"gs://bucket/{split}.tsv" for split in ("train", "dev")}
     finetune = {"sentiment": {"task": {"kind": "classification"}, "data": data}}
     experiments = plan(study(folder, finetune=finetune), tmp_path)
-    assert experiments[1].config.data.train == "gs://bucket/train.tsv"
+    assert experiments[1].config.configs[0].data.train == "gs://bucket/train.tsv"
 
 
 def test_an_empty_section_changes_nothing(folder, tmp_path):
     empty = {"rows": {"a": {"shards": "pairs", "pretrain": {"train": None, "objective": None}, "finetune": None}}}
     pretrained, sentiment = plan(study(folder, **empty), tmp_path)
-    assert pretrained.config.train.steps == 2 and sentiment.config.train.seeds == 2
+    assert pretrained.config.train.steps == 2 and sentiment.config.configs[0].train.seeds == 2
     assert len(plan(study(folder, finetune=None, shards={"pairs": None, "documents": {}}), tmp_path)) == 3
 
 
@@ -220,7 +220,7 @@ def test_a_row_leaves_out_what_its_optimizer_or_model_does_not_have(folder, tmp_
     task = study(folder).finetune["sentiment"] | {"optimizer": {"clip_norm": 0.5}}
     rows["a"]["finetune"] = {"optimizer": {"name": "adafactor", "clip_norm": None}}
     (_, a, *_) = plan(study(folder, pretrain=common, rows=rows, finetune={"sentiment": task}), tmp_path)
-    assert a.config.optimizer == AdafactorConfig()
+    assert a.config.configs[0].optimizer == AdafactorConfig()
     documents, adafactor = {"shards": "documents"}, {"name": "adafactor", "clip_norm": 1.0}
     misspelled = own | {"optimizer": own["optimizer"] | {"clip_treshold": None}}
     set_anyway = own | {"model": t5 | {"initializer_range": 0.1}}
@@ -284,7 +284,7 @@ def pretraining(monkeypatch):
         return SimpleNamespace(metrics=lambda: [{"tokens_per_second": 1.0}]), {"loss": 2.0}
 
     monkeypatch.setattr(studies, "pretrain", pretrain)
-    monkeypatch.setattr(studies, "finetune", lambda *_: None)
+    monkeypatch.setattr(studies, "finetune_grid", lambda *_: None)
     monkeypatch.setattr(studies, "_write_shards", lambda *_: None)
     return stands_in
 
@@ -329,7 +329,10 @@ def test_an_unknown_row(folder, tmp_path):
 def test_damaged_results_are_a_sentence(tmp_path, file, text):
     (seed := tmp_path / "row" / "seed-0").joinpath("sentiment").mkdir(parents=True)
     (seed / "pretrained.json").write_text('{"loss": 2.0, "gradient_norm": null}')
-    configs = {"pretrained": PretrainConfig(), "sentiment": FinetuneConfig(task={"kind": "classification"})}
+    configs = {
+        "pretrained": PretrainConfig(),
+        "sentiment": read_grid({"init_from": "pretrained", "data": {"train": "x", "dev": "x"}}),
+    }
     experiments = [Experiment(part, one, seed / part) for part, one in configs.items()]
     assert collect(experiments, tmp_path).table.means() == {"row": {"seeds": 1, "loss": 2.0}}
     (seed / file).write_text(text)

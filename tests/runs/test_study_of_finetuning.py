@@ -33,7 +33,8 @@ def study(folder, init_from="run", **changes):
 def test_rows_are_fine_tuned_from_one_model(folder, monkeypatch):
     opened, asked = [], []
 
-    def finetune(settings, output):
+    def finetune_grid(grid, output):
+        (settings,) = grid.configs
         asked.append((settings.init_from, check_task(settings.task).features, output.relative_to(folder).as_posix()))
         output.mkdir(parents=True)
         score = {"mean": {"f1": 0.5 + 0.1 * len(asked)}, "spread": {"f1": 0.01}, "baselines": {}}
@@ -41,7 +42,7 @@ def test_rows_are_fine_tuned_from_one_model(folder, monkeypatch):
         summary = {"metric": "best_f1", "test_metric": "f1", "best": ".", "seeds": [], "dev": tuned, "test": score}
         (output / "summary.json").write_text(json.dumps(summary))
 
-    monkeypatch.setattr(studies, "finetune", finetune)
+    monkeypatch.setattr(studies, "finetune_grid", finetune_grid)
     monkeypatch.setattr(studies, "pretrain", SimpleNamespace())  # not called
     monkeypatch.setattr(studies, "open_source", opened.append)  # before anything is trained
     table = run_study(study(folder), None, None, folder / "out").means()
@@ -69,10 +70,10 @@ def test_the_registry_says_which_number_is_the_best(folder):
 
 
 def test_advice_names_settings_as_the_study_does(folder, monkeypatch):
-    def finetune(settings, output):
+    def finetune_grid(grid, output):
         raise DataError("name the column with --set task.columns.label=3, or all tags with --set task.labels=[O]")
 
-    monkeypatch.setattr(studies, "finetune", finetune)
+    monkeypatch.setattr(studies, "finetune_grid", finetune_grid)
     monkeypatch.setattr(studies, "open_source", lambda path: None)
     with pytest.raises(DataError) as caught:
         run_study(study(folder), None, None, folder / "out")
@@ -92,7 +93,6 @@ def test_a_list_of_rates_is_a_grid_of_which_the_best_counts(folder, monkeypatch)
         (output / "summary.json").write_text(json.dumps(summary))
 
     monkeypatch.setattr(studies, "finetune_grid", finetune_grid)
-    monkeypatch.setattr(studies, "finetune", SimpleNamespace())  # not called
     monkeypatch.setattr(studies, "open_source", lambda path: None)
     tuned = study(folder)
     tuned.finetune["entities"]["optimizer"] = {"learning_rate": [1e-3, 1e-2]}
@@ -113,7 +113,7 @@ def test_a_list_of_rates_is_a_grid_of_which_the_best_counts(folder, monkeypatch)
     ({"rows": {"a": {"seeds": 3}}}, "rows.a.seeds is of pretraining"),
     ({"shards": {"pairs": {"sequence_length": 32}}}, "init_from=run is for a study that pretrains nothing"),
     ({"rows": {"a": {"finetune": {"init_from": "x"}}}}, "rows.a.finetune.entities.init_from is set by the study"),
-    ({"rows": {"a": {"finetune": {"train": {"epochs": 0}}}}}, "'finetune.entities.train.epochs' is 0"),
+    ({"rows": {"a": {"finetune": {"train": {"epochs": 0}}}}}, "finetune.entities: 'train.epochs' is 0"),
 ])  # fmt: skip
 def test_mistakes(folder, changes, message):
     with pytest.raises(ConfigError, match=message):
