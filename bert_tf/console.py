@@ -1,29 +1,12 @@
 """Text in columns on a terminal, where some characters are two columns wide."""
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 
 def display_width(text: str) -> int:
     """The columns that `text` takes on a terminal: two for a wide character such as a Hangul syllable."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Iterator[str]:
-    """Yields the lines of a table, indented by two columns.
-
-    Args:
-        rows: list of tuples of str, all of one length.
-        right: the columns that are aligned to the right; the others are to the left.
-
-    Example:
-        list(table([("name", "f1"), ("영화", "0.5")], right=[1]))  # ['  name   f1', '  영화  0.5']
-    """
-    widths = [max(map(display_width, column)) for column in zip(*rows)]
-    for row in rows:
-        padding = [" " * (width - display_width(cell)) for cell, width in zip(row, widths)]
-        cells = [pad + cell if i in right else cell + pad for i, (cell, pad) in enumerate(zip(row, padding))]
-        yield "  " + "  ".join(cells).rstrip()
 
 
 def wrap(items: Iterable[str], width: int) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FOUNDATION = set(
-    "config console encodings errors files hub interrupts lazy parsing progress remote registry types".split()
+    "config console encodings errors files hub interrupts lazy markup parsing progress remote registry table types".split()
 )
 #: A room, and the rooms that its files may import beside the foundation.
 _FLOORS = """
@@ -28,6 +28,7 @@ _FLOORS = """
     probing: backend layers tokenizers models tfrecords objectives generation tasks prompting reporting
     prompting: backend layers tokenizers models tfrecords objectives generation tasks samples
     training: backend layers tokenizers models tfrecords objectives checkpoints tasks reporting
+    runs: backend layers tokenizers models tfrecords objectives checkpoints tasks training reporting
     vectors: backend layers tokenizers models tfrecords checkpoints training
     export: backend layers tokenizers models tfrecords objectives generation checkpoints tasks training
     compression: backend layers tokenizers models tfrecords objectives checkpoints tasks training export
@@ -84,7 +85,7 @@ def test_the_backend_of_keras_is_asked_for_once():
 
 SETTINGS = """
     bert_tf.models.families bert_tf.training.pretrain_config bert_tf.training.finetune_config
-    bert_tf.training.study_config bert_tf.distillation.distill_config bert_tf.prompting.prompting_config bert_tf.vectors.vectors_config
+    bert_tf.runs.study_config bert_tf.distillation.distill_config bert_tf.prompting.prompting_config bert_tf.vectors.vectors_config
     bert_tf.reporting.report bert_tf.tasks.record bert_tf.objectives.registry tfrecords.shards.config
     tfrecords.corruption.masking_config tfrecords.corruption.permutation_config
 """.split()

@@ -15,12 +15,12 @@ from bert_tf import config
 from bert_tf.distillation import TERMS, DistillConfig, DistillPretrainConfig
 from bert_tf.models.families import FAMILIES
 from bert_tf.prompting.prompting_config import PromptingConfig
+from bert_tf.runs.benchmark_config import BenchmarkConfig
+from bert_tf.runs.study_config import HalvingConfig, StudyConfig, StudyRow
 from bert_tf.tasks.config import TaskConfig
 from bert_tf.tasks.record import TASKS
-from bert_tf.training.benchmark_config import BenchmarkConfig
 from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.pretrain_config import PretrainConfig
-from bert_tf.training.study_config import HalvingConfig, StudyConfig, StudyRow
 from bert_tf.vectors import VectorsConfig
 from tfrecords.shards.config import ShardsConfig
 
@@ -36,7 +36,7 @@ or out of range is refused with the key's name, before TensorFlow is loaded. The
 |---|---|---|
 | `pretrain/` | `bert-tf pretrain` | [Pretraining](#pretraining) |
 | `finetune/` | `bert-tf finetune` | [Fine-tuning](#fine-tuning) |
-| `benchmarks/` | `bert-tf glue`, `bert-tf superglue` | [GLUE and SuperGLUE](#glue-and-superglue) |
+| `benchmarks/` | `bert-tf benchmark` | [GLUE and SuperGLUE](#glue-and-superglue) |
 | `distill/` | `bert-tf distill` | [Distillation](#distillation) |
 | `ablations/` | `bert-tf study` | [Studies](#studies) |
 | `prompts/` | `bert-tf prompt` | [Prompting](#prompting) |

@@ -1,19 +1,12 @@
 import pytest
 
-from bert_tf.console import display_width, split_words, table, wrap
+from bert_tf.console import display_width, split_words, wrap
 
 
 @pytest.mark.parametrize(("text", "width"), [("abc", 3), ("영화", 4), ("漢字カ", 6), ("e\u0301", 1), ("", 0)])
 def test_wide_characters_take_two_columns(text, width):
     """East Asian Width W and F are two columns (Unicode annex 11), combining characters none."""
     assert display_width(text) == width
-
-
-def test_tables_are_aligned_by_columns_of_the_terminal():
-    rows = [("name", "f1", "why"), ("영화", "0.25", "x"), ("b", "10", "y")]
-    lines = list(table(rows, right=[1]))
-    assert lines == ["  name    f1  why", "  영화  0.25  x", "  b       10  y"]
-    assert {display_width(line[: line.rindex(" ")]) for line in lines} == {13}
 
 
 def test_wide_text_is_wrapped_and_nothing_is_lost():

@@ -14,14 +14,14 @@ from bert_tf.models import preset
 from bert_tf.models.electra.config import generator_config
 from bert_tf.models.families import FAMILIES, build_backbone, build_config
 from bert_tf.prompting import PromptingConfig, make_prompts
+from bert_tf.runs.benchmark_config import BenchmarkConfig
+from bert_tf.runs.study import StudyConfig, plan
+from bert_tf.runs.study_plan import merge
 from bert_tf.tasks import check_task
-from bert_tf.training.benchmark_config import BenchmarkConfig
 from bert_tf.training.finetuning import FinetuneConfig
 from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.optimizer_config import AdafactorConfig
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining, check_training
-from bert_tf.training.study import StudyConfig, plan
-from bert_tf.training.study_plan import merge
 from bert_tf.vectors import VectorsConfig
 from tfrecords import DenoisingConfig, ShardsConfig
 
@@ -484,11 +484,11 @@ def test_ablations(name, tmp_path):
     study = dataclasses.replace(study, finetune={task: s | labelled for task, s in study.finetune.items()})
     study = study if study.pretrains else dataclasses.replace(study, init_from="run")
     experiments = plan(study, tmp_path)
-    assert {e.row for e in experiments} == set(study.rows)
-    for experiment in (e for e in experiments if e.pretrain is not None):
-        model = build_config(experiment.pretrain.model, 8000)
+    assert {e.folder.parts[-3] for e in experiments} == set(study.rows)
+    for experiment in (e for e in experiments if e.folder.name == "pretrained"):
+        model = build_config(experiment.config.model, 8000)
         if not any(varied in name for varied in ("bert_sizes", "ladder", "laptop_search")):
-            width = 256 if experiment.row == "concatenated" else 128
+            width = 256 if experiment.folder.parts[-3] == "concatenated" else 128
             assert (model.hidden_size, model.num_heads) == (width, 2)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from bert_tf import console
 from bert_tf.errors import ConfigError
 from bert_tf.remote import local_copy
+from bert_tf.table import Table
 from tfrecords.corruption.explanation import Explained
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.reading.reader import ShardReader, shards_tokenizer
@@ -69,8 +70,8 @@ class Explanation:
         for name, note in self.corruption.notes.items():
             yield from _field(name, note, width)
         if predictions:
-            rows = [(str(p.position), p.token, "-" if p.shown is None else p.shown, p.why) for p in predictions]
-            yield from console.table([("position", "token", "model sees", "why"), *rows], right=[0])
+            rows = [(p.position, p.token, "-" if p.shown is None else p.shown, p.why) for p in predictions]
+            yield from Table(["position", "token", "model sees", "why"], rows, left=(1, 2, 3)).text().split("\n")
         yield ""
 
     def _name(self, segment):

@@ -82,7 +82,7 @@ def _distill(config, output):
 
     summary = distill(config, output)
     print_summary(summary)
-    print("\n".join(["", *table_of(summary["comparison"], summary["metric"]), ""]))
+    print("\n".join(["", table_of(summary["comparison"], summary["metric"]).text(), ""]))
     print(f"report: {output}/report.html")
     print("next: " + "\n      ".join([f'bert-tf predict {output} "Some text."', f"bert-tf export {output}"]))
 

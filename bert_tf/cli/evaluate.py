@@ -17,7 +17,8 @@ in Python:
 
 import bert_tf
 from bert_tf.cli import labelled
-from bert_tf.console import table
+from bert_tf.reporting.tables import labels_table, metrics_table
+from bert_tf.table import Table
 
 #: The largest number of labels whose report is printed without --report.
 REPORT_LABELS = 20
@@ -58,13 +59,10 @@ def run(arguments):
 
 
 def print_metrics(metrics):
-    """One line a metric with the baselines beside it, then the warnings, then the report."""
-    baselines = metrics.get("baselines", {})
-    for name, value in metrics.items():
-        if name in ("baselines", "report", "warning", "not_above_baseline"):
-            continue
-        others = "".join(f"   {b} {s[name]:.4f}" for b, s in baselines.items() if isinstance(s.get(name), float))
-        print(f"  {name:<16}{value:.4f}{others}" if isinstance(value, float) else f"  {name:<16}{value}")
+    """The metrics with the baselines beside them, then the warnings, then the report."""
+    others = ("baselines", "report", "warning", "not_above_baseline")
+    shown = {"mean": {name: value for name, value in metrics.items() if name not in others}}
+    print(metrics_table({"": shown | {"baselines": metrics.get("baselines", {})}}).text())
     for name in ("warning", "not_above_baseline"):
         if name in metrics:
             print(f"  warning: {metrics[name]}")
@@ -74,20 +72,12 @@ def print_metrics(metrics):
 
 def print_report(report):
     """The scores of each label or type of entity, and the confusion matrix where there is one."""
-    scores = report.get("labels", report.get("entities"))
-    what = "label" if "labels" in report else "entity"
-    rows = [(what, "precision", "recall", "f1", "support")]
-    rows += [
-        (name, *(f"{values[score]:.4f}" for score in ("precision", "recall", "f1")), f"{values['support']:,}")
-        for name, values in scores.items()
-    ]
-    print("", *table(rows, right=[1, 2, 3, 4]), sep="\n")
+    scores = labels_table(report)
+    print("", scores.text(), sep="\n")
     if "confusion" in report:
         print("\n  confusion: a row for each true label, a column for each predicted one")
-        names = list(scores)
-        counts = [[f"{count:,}" for count in row] for row in report["confusion"]]
-        rows = [("", *names)] + [(name, *row) for name, row in zip(names, counts)]
-        print(*table(rows, right=range(1, len(rows))), sep="\n")
+        rows = [[name, *counts] for (name, *_), counts in zip(scores.rows, report["confusion"])]
+        print(Table(["", *(name for name, *_ in rows)], rows).text())
 
 
 def _read(task, path):

@@ -26,6 +26,7 @@ in Python:
 """
 
 from bert_tf.cli import settings
+from bert_tf.reporting.tables import metrics_table
 from bert_tf.training.finetune_config import FinetuneConfig
 
 
@@ -40,10 +41,8 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    from bert_tf import config as configuration
+    from bert_tf.runs.grid_config import read_grid
     from bert_tf.tasks import TASKS, check_task
-    from bert_tf.training.finetune_config import check_finetuning
-    from bert_tf.training.grid_config import read_grid
 
     mapping = settings.mapping(
         arguments,
@@ -53,22 +52,16 @@ def run(arguments):
         data__test=arguments.test,
     )
     grid = read_grid(mapping)  # before TensorFlow is imported, which takes seconds
-    if grid is None:
-        config = configuration.build(FinetuneConfig, mapping)
-        check_finetuning(config)
-        from bert_tf.training.finetuning import finetune
+    from bert_tf.runs.grid import finetune_grid
 
-        summary, measured = finetune(config, arguments.output), arguments.output
-    else:
-        from bert_tf.training.grid import finetune_grid, grid_table
-
-        config = grid.combinations[0].config
-        summary = finetune_grid(grid, arguments.output)
+    summary, table = finetune_grid(grid, arguments.output)
+    measured = arguments.output
+    if table is not None:
         measured = f"{arguments.output}/{summary['best']}"
-        print("\n".join(["", *grid_table(summary), "", f"best: {summary['best']}"]))
+        print(f"\n{table.text()}\n\nbest: {summary['best']}")
     print_summary(summary)
     print(f"report: {measured}/report.html")
-    record = TASKS[check_task(config.task).kind]
+    record = TASKS[check_task(grid.configs[0].task).kind]
     commands = [f"tensorboard --logdir {arguments.output}", f"bert-tf predict {arguments.output} {record.example}"]
     if record.served is not None:
         commands.append(f"bert-tf export {arguments.output}")
@@ -76,19 +69,7 @@ def run(arguments):
 
 
 def print_summary(summary):
-    """One line a metric, with the spread over seeds and the baselines beside it."""
-    for split in ("dev", "test"):
-        if split not in summary:
-            continue
-        result = summary[split]
-        width = max(14, *(len(name) + 1 for name in result["mean"]))
-        for name, mean in result["mean"].items():
-            spread = f" ± {result['spread'][name]:.4f}" if "spread" in result else ""
-            others = "".join(
-                f"   {baseline} {metrics[name]:.4f}"
-                for baseline, metrics in result["baselines"].items()
-                if name in metrics
-            )
-            print(f"  {split} {name:<{width}}{mean:.4f}{spread}{others}")
+    """The metrics with their spread over seeds and the baselines beside them, and the warnings."""
+    print(f"\n{metrics_table({split: summary[split] for split in ('dev', 'test') if split in summary}).text()}")
     for warning in summary["warnings"]:
         print(f"  warning: {warning}")

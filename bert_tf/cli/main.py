@@ -32,8 +32,7 @@ COMMANDS = {
     "distill": "train a small model to imitate a large one, of a task or in pretraining",
     "evaluate": "evaluate a fine-tuned model on a labelled file",
     "predict": "apply a fine-tuned model to sentences or a file",
-    "glue": "fine-tune on the tasks of GLUE, compare with published numbers, write the submission",
-    "superglue": "fine-tune on the tasks of SuperGLUE, compare with published numbers, write the submission",
+    "benchmark": "fine-tune on GLUE or SuperGLUE, compare with published numbers, write the submission",
     "study": "pretrain and fine-tune several configurations and compare them in one table",
     "report": "write report.html of a run or a study, or of several runs together",
     "average": "average the last checkpoints of a pretraining run",
@@ -41,10 +40,10 @@ COMMANDS = {
     "export": "write a SavedModel for TensorFlow Serving, tokenizer included",
 }
 #: Commands whose --output may be a remote folder; the others write to this machine.
-REMOTE = ("shards", "vectors", "pretrain", "finetune", "distill", "glue", "superglue", "study", "export")
+REMOTE = ("shards", "vectors", "pretrain", "finetune", "distill", "benchmark", "study", "export")
 #: Commands that train with TensorFlow. oneDNN makes that 1.2 to 1.4 times as fast on CPUs with AVX2, where TensorFlow
 #: leaves it off (tests/benchmarks/README.md).
-TRAINING = ("pretrain", "finetune", "distill", "glue", "superglue", "study")
+TRAINING = ("pretrain", "finetune", "distill", "benchmark", "study")
 #: Commands that resume when they are run again after an interruption.
 RESUMABLE = (*TRAINING, "quickstart", "shards", "vectors", "augment")
 

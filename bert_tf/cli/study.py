@@ -17,14 +17,14 @@ example:
 
 in Python:
   from bert_tf import config
-  from bert_tf.training.study import StudyConfig, run_study
+  from bert_tf.runs.study import StudyConfig, run_study
   run_study(config.load(StudyConfig, "my_study.yaml"), "corpus/", "tokenizer", "study")
 """
 
 from pathlib import Path
 
 from bert_tf.cli import settings
-from bert_tf.training.study_config import StudyConfig
+from bert_tf.runs.study_config import StudyConfig
 
 
 def add_arguments(parser):
@@ -40,7 +40,7 @@ def add_arguments(parser):
 
 def run(arguments):
     from bert_tf.errors import ConfigError
-    from bert_tf.training.study_plan import plan
+    from bert_tf.runs.study_plan import plan
 
     config = settings.load(StudyConfig, arguments, init_from=arguments.init_from)
     if arguments.held_out and not config.pretrains:
@@ -53,11 +53,11 @@ def run(arguments):
                 else f"--{name} does not apply: the study has no shards, and pretrains nothing; remove it"
             )
     plan(config, Path(arguments.output))  # before TensorFlow is imported, which takes seconds
-    from bert_tf.training.halving import run_halving
-    from bert_tf.training.study import markdown, run_study
+    from bert_tf.runs.halving import run_halving
+    from bert_tf.runs.study import run_study
 
     data = arguments.corpus, arguments.tokenizer, arguments.output, arguments.held_out
     if config.halving and arguments.rows:
         raise ConfigError("--rows chooses rows, and so does the section halving; remove one of them")
     table = run_halving(config, *data) if config.halving else run_study(config, *data, arguments.rows)
-    print(f"\n{markdown(table)}\n\nreport: {arguments.output}/report.html")
+    print(f"\n{table.markdown()}\n\nreport: {arguments.output}/report.html")

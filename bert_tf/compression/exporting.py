@@ -16,7 +16,6 @@ from bert_tf.compression.measuring import latencies, size_of, size_of_weights
 from bert_tf.compression.onnx_file import ONNX
 from bert_tf.compression.stored_weights import STORES, store_weights
 from bert_tf.config import nearest
-from bert_tf.console import table
 from bert_tf.errors import ConfigError
 from bert_tf.export.run import served_module
 from bert_tf.export.saved_model import SETTINGS, check_version, write_saved_model
@@ -24,6 +23,7 @@ from bert_tf.export.signatures import labels_file
 from bert_tf.export.storage import check_finite, reading
 from bert_tf.files import atomic_folder, is_there
 from bert_tf.remote import is_remote, writes_to
+from bert_tf.table import Table
 
 FILES = {"litert": LITERT, "onnx": ONNX}
 #: The values of `--format`.
@@ -63,11 +63,11 @@ class Compressed:
     def lines(self):
         """Yields what it says, as lines of text."""
         yield from self.comparison.lines()
-        rows = [("", "before", "after")]
+        rows = []
         for name in ("size", "p50", "p95"):
             unit, scale = ("MB", 1e6) if name == "size" else ("ms", 1)
-            rows.append((name, *(f"{getattr(side, name) / scale:,.2f} {unit}" for side in (self.before, self.after))))
-        yield from table(rows, right=(1, 2))
+            rows.append([name, *(f"{getattr(side, name) / scale:,.2f} {unit}" for side in (self.before, self.after))])
+        yield from Table(["", "before", "after"], rows).text().split("\n")
         yield f"latency: one text of {self.tokens} tokens on one core of this machine, without the tokenizer"
 
 

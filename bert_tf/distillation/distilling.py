@@ -1,21 +1,20 @@
 """Distillation from the settings to a run directory: of a task, and of pretraining."""
 
-import contextlib
 import dataclasses
 import json
 import math
 
-from bert_tf import files, interrupts
+from bert_tf import files
 from bert_tf.checkpoints import LanguageModel, open_source
-from bert_tf.distillation.comparison import Side, measure
+from bert_tf.distillation.comparison import measure
 from bert_tf.distillation.distill_config import check_distillation, check_distilled_pretraining
 from bert_tf.distillation.from_teacher import FromTeacher
 from bert_tf.distillation.pretraining import TeachingPretraining
 from bert_tf.parsing import read_json_object
-from bert_tf.remote import display_path, writes_to
+from bert_tf.remote import writes_to
 from bert_tf.training.finetuning import finetune_seeds
 from bert_tf.training.pretraining import pretrain
-from bert_tf.training.strategies import explain_lost_workers, is_chief, strategy_of
+from bert_tf.training.strategies import is_chief, strategy_of, training_in
 
 #: The comparison of the models, and the folder of the student that was fine-tuned on the labels alone.
 COMPARISON, ALONE = "distillation.json", "alone"
@@ -41,9 +40,7 @@ def distill(config, output):
     """
     check_distillation(config)
     strategy = strategy_of(config.train)
-    lock = files.lock_directory(output) if is_chief(strategy) else contextlib.nullcontext()
-    message = f"interrupted; the same command continues {display_path(output)}"
-    with interrupts.raise_on_signals(message), explain_lost_workers(), lock as in_place:
+    with training_in(output, strategy) as in_place:
         with strategy.scope():  # a teacher that is asked in the step has its weights on every device
             learning = FromTeacher(config)
         summary = finetune_seeds(config, output, strategy, in_place, learning=learning)
@@ -81,13 +78,14 @@ def _comparison(config, learning, sides, output):
     if files.is_there(path):
         return read_json_object(path)["rows"]
     paths = {split: getattr(config.data, split) for split in ("dev", "test") if getattr(config.data, split)}
-    models = [Side("teacher", learning.teacher_task, learning.teacher)]
+    metric = learning.teacher_task.metric
+    rows = [measure("teacher", learning.teacher_task, learning.teacher, paths, metric)]
     for name, folder in sides.items():
+        judged = learning.trains_head or name != "student"
         opened = LanguageModel(open_source(folder))
-        models.append(Side(name, opened.task, opened.model, measured=learning.trains_head or name != "student"))
-    rows = [measure(side, paths, learning.teacher_task.metric) for side in models]
+        rows.append(measure(name, opened.task, opened.model, paths, metric if judged else None))
     with files.atomic_write(path) as file:
-        json.dump({"metric": learning.teacher_task.metric, "rows": rows}, file, indent=1)
+        json.dump({"metric": metric, "rows": rows}, file, indent=1)
     return rows
 
 

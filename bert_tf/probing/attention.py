@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.markup import h
 from bert_tf.models.weights import with_output
 from bert_tf.parsing import brief
 from bert_tf.reporting.document import document
-from bert_tf.reporting.markup import h
 from bert_tf.tasks.sequences import as_strings
 from bert_tf.tokenizers.ops.word_spans import find_word_spans
 

@@ -1,7 +1,7 @@
 """A number of each attention head, as a grid of layers and heads."""
 
-from bert_tf.reporting.axes import number_text
-from bert_tf.reporting.markup import h, svg
+from bert_tf.markup import h, svg
+from bert_tf.table import number_text
 
 WIDTH, LEFT, GAP, ROW = 380, 24, 2, 20
 

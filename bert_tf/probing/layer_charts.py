@@ -1,7 +1,8 @@
 """Charts of a number by layer."""
 
-from bert_tf.reporting.charts import Chart, Line, draw, finite
-from bert_tf.reporting.markup import h
+from bert_tf.markup import h
+from bert_tf.reporting.charts import Chart, Line, draw
+from bert_tf.table import finite
 
 
 def layer_chart(name, lines, baselines=()):

@@ -1,10 +1,10 @@
 """probe.html: all that was measured of a model, on one page."""
 
 from bert_tf.files import atomic_write
+from bert_tf.markup import h
 from bert_tf.probing.tables import cell_text, is_known
 from bert_tf.reporting.document import document, section
-from bert_tf.reporting.markup import h
-from bert_tf.reporting.tables import table
+from bert_tf.table import Table
 
 
 def write_probe_page(tables, path, title, about=""):
@@ -38,7 +38,7 @@ def _table(one):
         if bars and is_known(values[0]):
             cells[0] = h("td", cells[0], class_="bar", style=f"--v:{values[0]:.4f}")
         rows.append([name, *cells])
-    return table(["", *one.columns], rows, "numbers")
+    return Table(["", *one.columns], rows).html()
 
 
 def _cell(value):

@@ -14,7 +14,7 @@ class ProbeTable:
         rows: list of (name of the row, values, one for each column); a value is an int, a float, a str, or None or nan
             where it is not known.
         note: str, what the columns mean and how far the numbers can be trusted.
-        figures: list of elements (`reporting.markup.h`) that the page shows below the table.
+        figures: list of elements (`bert_tf.markup.h`) that the page shows below the table.
         bars: bool, whether the page draws the fractions of the first column as bars.
 
     Example:

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from bert_tf.markup import h, svg
 from bert_tf.reporting.charts import COLORS
 from bert_tf.reporting.document import details
 from bert_tf.reporting.examples import marked
-from bert_tf.reporting.markup import h, svg
 
 WIDTH, HEIGHT, MARGIN = 380, 300, 16
 #: Characters on each side of the word that are shown.

@@ -1,4 +1,4 @@
-"""Axes: ticks at round numbers, and numbers as text."""
+"""Axes: ticks at round numbers."""
 
 import math
 
@@ -56,18 +56,3 @@ def tick_text(value, step):
 
 def _decimals(step):
     return max(0, -math.floor(math.log10(step) + 1e-9))
-
-
-def number_text(value):
-    """A number of a record as text: counts with separators, fractions with four digits.
-
-    Example:
-        number_text(12345), number_text(0.81239), number_text(2e-5)  # ('12,345', '0.8124', '2e-05')
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return str(value)
-    if isinstance(value, int):
-        return f"{value:,}"
-    if abs(value) < 1e-3:
-        return f"{value:.3g}"
-    return f"{value:,.4f}" if abs(value) < 100 else f"{value:,.1f}"

@@ -1,15 +1,15 @@
-"""Line charts of metrics over steps, as inline SVG.
+"""Charts of numbers over steps, or over other numbers, as inline SVG.
 
 A chart is drawn about as large as it is shown, on a telephone and on a desk, so that its text has one size everywhere.
 """
 
 import dataclasses
-import math
 
 import numpy as np
 
-from bert_tf.reporting.axes import number_text, tick_text, ticks, whole_ticks
-from bert_tf.reporting.markup import breakable, h, svg
+from bert_tf.markup import breakable, h, svg
+from bert_tf.reporting.axes import tick_text, ticks, whole_ticks
+from bert_tf.table import number_text
 
 WIDTH, HEIGHT = 380, 232
 LEFT, TOP, BOTTOM = 44, 10, 32
@@ -36,6 +36,7 @@ class Line:
         color: the number of its colour.
         pale: whether it stands back, as training does behind evaluation.
         mark: the x of the point that is marked, such as the best epoch; None for none.
+        form: "line"; "dashed" for a line that is no measurement; "points" for points alone.
     """
 
     label: str
@@ -43,11 +44,12 @@ class Line:
     color: int = 0
     pale: bool = False
     mark: float | None = None
+    form: str = "line"
 
 
 @dataclasses.dataclass(frozen=True)
 class Chart:
-    """A metric over steps or epochs.
+    """A metric over steps or epochs, or numbers over others.
 
     Attributes:
         name: the metric.
@@ -55,6 +57,8 @@ class Chart:
         baselines: (name, value) pairs, drawn as dashed lines.
         x: what the x axis counts.
         smooth: whether long lines get a running mean.
+        caption: what stands beside the name, children for `h`; None for the last numbers of the lines.
+        note: a sentence below the chart; None for how long lines are drawn.
     """
 
     name: str
@@ -62,6 +66,8 @@ class Chart:
     baselines: list = dataclasses.field(default_factory=list)
     x: str = "step"
     smooth: bool = True
+    caption: list | None = None
+    note: str | None = None
 
     @property
     def labelled(self):
@@ -83,7 +89,7 @@ def draw(chart):
         parts += _line(line, scale, chart)
     parts += _labels(chart, scale)
     return h(
-        "figure", h("figcaption", h("b", breakable(chart.name)), _latest(chart)),
+        "figure", h("figcaption", h("b", breakable(chart.name)), chart.caption or _latest(chart)),
         svg(WIDTH, HEIGHT, parts, label=f"{chart.name} by {chart.x}"), _note(chart), class_="chart",
     )  # fmt: skip
 
@@ -99,7 +105,9 @@ class _Scale:
         self.y_ticks = ticks(low - room, high + room, 4)
         self.low, self.high = self.y_ticks[0], self.y_ticks[-1]
         self.first, self.last = min(xs), max(xs)
-        self.x_ticks = whole_ticks(self.first, self.last, 5)
+        whole = all(float(x).is_integer() for x in xs)
+        inside = [x for x in ticks(self.first, self.last, 5) if self.first <= x <= self.last]
+        self.x_ticks = whole_ticks(self.first, self.last, 5) if whole else inside
         self.step = self.x_ticks[1] - self.x_ticks[0] if len(self.x_ticks) > 1 else 1
 
     def x(self, value):
@@ -147,14 +155,17 @@ def _baselines(chart, scale):
 
 def _line(line, scale, chart):
     color = f"c{line.color % COLORS}" + (" pale" if line.pale else "")
-    points = thinned(line.points)
+    if line.form == "dashed":
+        yield _path(line.points, scale, "line baseline")
+        return
+    points = thinned(line.points) if line.form == "line" else line.points
     if chart.is_long(line):
         yield _path(points, scale, f"line raw {color}")
         yield _path(thinned(smoothed(line.points)), scale, f"line {color}")
-    else:
+    elif line.form == "line":
         yield _path(points, scale, f"line {color}")
-    seen = points if len(points) <= MANY_POINTS else points[:: -(-len(points) // MANY_POINTS)]
-    dots = len(line.points) <= 12
+    dots = len(line.points) <= 12 or line.form == "points"
+    seen = points if dots else points[:: -(-len(points) // MANY_POINTS)]
     for x, y in seen:  # a point of the mouse shows the number
         title = h("title", f"{line.label}, {chart.x} {number_text(x)}: {number_text(y)}")
         at = {"cx": round(scale.x(x), 1), "cy": round(scale.y(y), 1)}
@@ -227,11 +238,8 @@ def _latest(chart):
 
 
 def _note(chart):
+    if chart.note:
+        return h("p", chart.note, class_="note")
     counts = [len(line.points) for line in chart.lines if chart.is_long(line)]
     text = f"Pale: every logged point. Line: mean of {window(max(counts))} points." if counts else None
     return h("p", text, class_="note") if text else None
-
-
-def finite(value):
-    """Whether a value of a record is a number that can be drawn."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)

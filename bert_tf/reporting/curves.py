@@ -1,6 +1,7 @@
 """Which charts a run has, or several runs together: one for each metric in metrics.jsonl."""
 
-from bert_tf.reporting.charts import Chart, Line, finite
+from bert_tf.reporting.charts import Chart, Line
+from bert_tf.table import finite
 
 #: What a line of metrics.jsonl holds besides metrics.
 NO_METRICS = ("step", "epoch", "examples", "words", "skipped_records", "unknown_tokens", "unparsable")
@@ -38,7 +39,7 @@ def _line(label, part, points, color, run, alone, parts):
     """One run: named by what is measured. Several: by the run, and what is measured in training is pale."""
     pale = part == "training" and len(parts) > 1
     named = part if alone else "" if pale else label
-    best = run.finished.dev.get("epoch") if run.finished and run.tunes and part == "dev" else None
+    best = run.finished.dev.get("epoch") if run.finished and run.is_finetuning and part == "dev" else None
     mark = best + 1 if isinstance(best, int) and len(points) > 1 else None
     return Line(named, points, color + (1 if alone and pale else 0), pale, mark)
 
@@ -51,7 +52,7 @@ def _series(run, epochs):
         ]
         if not points:
             continue
-        if run.tunes:
+        if run.is_finetuning:
             name, part = (key.removeprefix("train_"), "training") if key.startswith("train_") else (key, "dev")
         else:
             name, part = (key.removeprefix("eval_"), "held-out") if key.startswith("eval_") else (key, "training")
@@ -80,7 +81,7 @@ def _of_run(run, name):
 
 def baselines_of(run, split):
     """{baseline: metrics}; of a pretraining for every split the same."""
-    if not run.tunes:
+    if not run.is_finetuning:
         return run.findings.baselines if run.findings else {}
     return (run.finished.baselines.get(split) or {}) if run.finished else {}
 

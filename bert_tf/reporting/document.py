@@ -5,7 +5,7 @@ import functools
 import hashlib
 from pathlib import Path
 
-from bert_tf.reporting.markup import h, render
+from bert_tf.markup import h, render
 
 #: A browser loads nothing and runs nothing but the script of the page, whatever the page holds.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

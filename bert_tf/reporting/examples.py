@@ -2,11 +2,11 @@
 
 import itertools
 
-from bert_tf.reporting.axes import number_text
+from bert_tf.markup import h
 from bert_tf.reporting.diagrams import reliability, scatter
 from bert_tf.reporting.document import details, section
-from bert_tf.reporting.markup import h
-from bert_tf.reporting.tables import confusion_table, labels_table
+from bert_tf.reporting.tables import confusion_table, folded, labels_table
+from bert_tf.table import number_text
 
 #: Errors that are seen at once; the others are folded away.
 FIRST_ERRORS = 8
@@ -17,7 +17,7 @@ def findings_section(split, findings):
     scores = findings.get("labels") or findings.get("entities")
     parts = []
     if scores:
-        parts.append(h("div", h("h3", "Scores"), labels_table(scores, "label" if "labels" in findings else "entity")))
+        parts.append(h("div", h("h3", "Scores"), folded(labels_table(findings))))
     if scores and "confusion" in findings:
         parts.append(confusion_table(list(scores), findings["confusion"]))
     if (findings.get("calibration") or {}).get("bins"):

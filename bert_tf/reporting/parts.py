@@ -1,17 +1,12 @@
 """What several pages have in common: header, tiles, legends, charts."""
 
+from bert_tf.markup import breakable, h
 from bert_tf.reporting.charts import COLORS, draw
 from bert_tf.reporting.curves import charts
-from bert_tf.reporting.markup import breakable, h
-from bert_tf.reporting.tables import number
+from bert_tf.table import number
 
 #: Names of runs that are longer than this stand in a legend, and a letter at their lines.
 LONG_NAME = 12
-
-
-def kept(parts):
-    """The parts that are there."""
-    return [part for part in parts if part is not None]
 
 
 def header(title, about):

@@ -9,7 +9,8 @@ from pathlib import Path
 from bert_tf import config as configuration
 from bert_tf.errors import DataError, RunDirectoryError
 from bert_tf.files import atomic_write, explain_disk_errors, is_there, list_folder
-from bert_tf.parsing import bare_name, brief, parse_json, read_json_object, read_yaml
+from bert_tf.parsing import parse_json, read_yaml
+from bert_tf.table import Table
 
 CONFIG = "config.yaml"
 METRICS = "metrics.jsonl"
@@ -17,10 +18,8 @@ SUMMARY = "summary.json"
 FINISHED = "finished.json"
 #: What the report of a run shows beyond its metrics: baselines of pretraining, findings of fine-tuning.
 REPORT = "report.json"
-#: The table of a study, or of a benchmark.
+#: The table of a study, a grid or a benchmark.
 RESULTS = "results.json"
-#: What the page of a benchmark shows.
-BENCHMARK = "benchmark.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +35,6 @@ class Summary:
     dev: dict = dataclasses.field(default_factory=dict)
     warnings: list = dataclasses.field(default_factory=list)
     test: dict | None = None
-    grid: list | None = None
     test_metric: str | None = None
 
     def metric_of(self, split):
@@ -114,7 +112,7 @@ class Run:
     seeds: tuple = ()
 
     @property
-    def tunes(self):
+    def is_finetuning(self):
         """Whether it is a fine-tuning."""
         return "task" in self.config
 
@@ -144,15 +142,11 @@ def read_run(path):
     found = [folder for folder in list_folder(path) if re.fullmatch(r"seed-\d+", folder.name)]
     found.sort(key=lambda folder: int(folder.name[5:]))
     seeds = [_one(folder, folder.name.replace("-", " "), _config_of(folder, config)) for folder in found]
-    return _one(path, _name(path), config, tuple(seed for seed in seeds if seed.lines))
+    return _one(path, path.name or path.resolve().name, config, tuple(seed for seed in seeds if seed.lines))
 
 
 def _config_of(folder, config):
     return read_yaml(folder / CONFIG) if is_there(folder / CONFIG) else config
-
-
-def _name(path):
-    return path.name or Path(path).resolve().name
 
 
 def _one(path, name, config, seeds=()):
@@ -173,117 +167,24 @@ def _record(cls, path):
 
 
 @dataclasses.dataclass(frozen=True)
-class Study:
-    """A study as its records have it.
+class Results:
+    """The content of results.json: what many runs came to, for their page.
 
     Attributes:
-        path: its folder.
-        name: what it is called on a page.
-        table: row -> {"seeds", "mean", "spread"}, as `bert_tf.training.study.collect` returns it.
-        pretrained: row -> list of Run, one for each pretraining of the row.
+        kind: "study", "grid", or the name of a benchmark.
+        about: one line, such as "Grid of 6 fine-tunings".
+        table: `Table`.
+        note: sentences below the table's heading.
+        charts: title -> [name, number, standard deviation or None] triples.
+        runs: name -> the folders of its runs, within the one of results.json.
     """
 
-    path: Path
-    name: str
-    table: dict
-    pretrained: dict
-
-
-def read_study(path):
-    """The `Study` in a folder, as far as it has come.
-
-    Raises:
-        DataError: a record is damaged; names the file.
-    """
-    path = Path(path)
-    table, pretrained = read_json_object(path / RESULTS), {}
-    for row, result in table.items():
-        if not isinstance(result, dict) or not isinstance(result.get("mean"), dict):
-            raise DataError(
-                f"{path / RESULTS} holds {brief(result)} as '{row}', not the row of a study; give the runs in {path} instead"
-            )
-        folders = [folder / "pretrained" for folder in list_folder(path / bare_name(row, f"{path / RESULTS}: a row"))]
-        pretrained[row] = [read_run(folder) for folder in folders if is_there(folder / CONFIG)]
-    return Study(path, _name(path), table, pretrained)
-
-
-@dataclasses.dataclass(frozen=True)
-class Grid:
-    """A finished grid of fine-tunings as its records have it.
-
-    Attributes:
-        path: its folder.
-        name: what it is called on a page.
-        summary: the `Summary` of its best combination, with `grid`.
-        runs: name of a combination's folder -> its `Run`.
-    """
-
-    path: Path
-    name: str
-    summary: Summary
-    runs: dict
-
-
-def is_grid(path):
-    """Whether a folder holds a finished grid."""
-    summary = _record(Summary, Path(path) / SUMMARY)
-    return summary is not None and summary.grid is not None
-
-
-def read_grid(path):
-    """The `Grid` in a folder for which `is_grid`; errors as of `read_run`."""
-    path = Path(path)
-    summary = _record(Summary, path / SUMMARY)
-    folders = [bare_name(row["folder"], f"{path / SUMMARY}: a combination") for row in summary.grid]
-    return Grid(path, _name(path), summary, {folder: read_run(path / folder) for folder in folders})
-
-
-@dataclasses.dataclass(frozen=True)
-class BenchmarkRecord:
-    """The content of benchmark.json.
-
-    Attributes:
-        title: "GLUE".
-        tasks: how many it has.
-        finished: the names of those that are finished, which are also their folders.
-        table: rows of str: the titles, the metrics, this run, the best guess without a model, the published models.
-        note: of which sets the published numbers are.
-        points: title of a chart -> [name, percent, standard deviation or None] triples.
-        score: the mean over all tasks, in percent; None where some are missing.
-    """
-
-    title: str
-    tasks: int
-    finished: list
-    table: list
+    kind: str
+    about: str
+    table: Table
     note: str
-    points: dict
-    score: float | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class BenchmarkResults:
-    """The tasks of GLUE or SuperGLUE that are finished.
-
-    Attributes:
-        path: their folder.
-        name: what it is called on a page.
-        shown: `BenchmarkRecord`.
-        runs: name of a task -> its `Run`.
-    """
-
-    path: Path
-    name: str
-    shown: BenchmarkRecord
+    charts: dict
     runs: dict
-
-
-def read_benchmark(path):
-    """The `BenchmarkResults` in a folder with benchmark.json; errors as of `read_run`."""
-    path = Path(path)
-    shown = _record(BenchmarkRecord, path / BENCHMARK)
-    names = [bare_name(name, f"{path / BENCHMARK}: a task") for name in shown.finished]
-    return BenchmarkResults(path, _name(path), shown, {name: read_run(path / name) for name in names})
 
 
 def read_metrics(path):

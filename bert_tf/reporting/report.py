@@ -5,9 +5,9 @@ from pathlib import Path
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write, is_there
 from bert_tf.reporting.document import document
-from bert_tf.reporting.group_pages import benchmark_page, grid_page, study_page
-from bert_tf.reporting.pages import run_page, runs_page
-from bert_tf.reporting.records import BENCHMARK, RESULTS, is_grid, read_benchmark, read_grid, read_run, read_study
+from bert_tf.reporting.group_pages import results_page, runs_page
+from bert_tf.reporting.pages import run_page
+from bert_tf.reporting.records import RESULTS, read_run
 
 PAGE = "report.html"
 
@@ -19,8 +19,8 @@ def write_report(*paths, output=None):
     is the same bit for bit each time. No TensorFlow is imported.
 
     Args:
-        paths: a run directory, finished or not, or the folder of a study, a finished grid, or a run of GLUE or
-            SuperGLUE; or several run directories.
+        paths: a run directory, finished or not, or the folder of a study, a grid or a benchmark; or several
+            run directories.
         output: the HTML file; None: report.html in the folder, where there is one folder.
 
     Returns:
@@ -40,10 +40,10 @@ def write_report(*paths, output=None):
     """
     if not paths:
         raise ConfigError("there is no run to report on; give the folder of a run or a study")
-    studies = [path for path in paths if is_there(Path(path) / RESULTS)]
-    if len(paths) > 1 and studies:
+    groups = [path for path in paths if is_there(Path(path) / RESULTS)]
+    if len(paths) > 1 and groups:
         raise ConfigError(
-            f"{studies[0]} is a study or a benchmark, which has a page of its own; give several runs, or this one alone"
+            f"{groups[0]} is a study, a grid or a benchmark, which has its own page; give several runs, or this one alone"
         )
     if len(paths) > 1 and output is None:
         raise ConfigError("several runs need --output FILE, the page on which they are compared")
@@ -51,7 +51,8 @@ def write_report(*paths, output=None):
         if len(paths) > 1:
             title, parts = runs_page([read_run(path) for path in paths])
         else:
-            title, parts = _page(Path(paths[0]))
+            folder = Path(paths[0])
+            title, parts = results_page(folder) if is_there(folder / RESULTS) else run_page(read_run(folder))
         text = document(title, parts)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise DataError(
@@ -63,11 +64,3 @@ def write_report(*paths, output=None):
     with atomic_write(output) as file:
         file.write(text)
     return output
-
-
-def _page(folder):
-    if is_there(folder / BENCHMARK):
-        return benchmark_page(read_benchmark(folder))
-    if is_there(folder / RESULTS):
-        return study_page(read_study(folder))
-    return grid_page(read_grid(folder)) if is_grid(folder) else run_page(read_run(folder))

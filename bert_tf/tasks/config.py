@@ -69,7 +69,7 @@ class TaskConfig:
             "multi_label" where several labels can be right, "regression" to one number, "tagging" of every word,
             "multiple_choice" of options, "text_to_text", or one that was added with `register_task`. None: the
             preset's, else classification.
-        preset: a GLUE task (`bert_tf.tasks.benchmarks.glue.GLUE_TASKS`). Its columns, labels and metric are used where
+        preset: a GLUE task (`bert_tf.tasks.glue.GLUE_TASKS`). Its columns, labels and metric are used where
             they are not set here; each column is a setting of its own.
         columns: which columns of the data files are read.
         labels: the label set in the order of the output units. None: every label of the first

@@ -7,8 +7,7 @@ from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief, join_names
 from bert_tf.registry import Registry
-from bert_tf.tasks import metric_table
-from bert_tf.tasks.benchmarks import glue
+from bert_tf.tasks import glue, metric_table
 from bert_tf.tasks.choices.choices_config import MultipleChoiceConfig
 from bert_tf.tasks.config import TaskConfig
 from bert_tf.tasks.multi_label.multi_label_config import MultiLabelConfig

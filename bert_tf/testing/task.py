@@ -8,9 +8,9 @@ import tensorflow as tf
 from bert_tf.backend import AdamW
 from bert_tf.backend.dtype_policy import dtype_policy
 from bert_tf.config import to_dict
+from bert_tf.markup import render
 from bert_tf.registry import resolve
 from bert_tf.reporting.examples import findings_section
-from bert_tf.reporting.markup import render
 from bert_tf.tasks import build_task, load_task
 from bert_tf.tasks.record import check_task as check_settings
 from bert_tf.testing.export import check_export

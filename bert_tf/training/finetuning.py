@@ -4,7 +4,6 @@ The task says what its data, model and metrics are; this file only trains it. No
 one task from another.
 """
 
-import contextlib
 import dataclasses
 import io
 import json
@@ -17,14 +16,14 @@ import keras
 import tensorflow as tf
 
 from bert_tf import config as configuration
-from bert_tf import files, interrupts
+from bert_tf import files
 from bert_tf.backend.dtype_policy import dtype_policy
 from bert_tf.backend.tensorflow.tpu import is_tpu
 from bert_tf.errors import NonFiniteError
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import describe
 from bert_tf.progress import Progress
-from bert_tf.remote import display_path, writes_to
+from bert_tf.remote import writes_to
 from bert_tf.reporting import guarded, keep_findings, write_report
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints
@@ -35,14 +34,7 @@ from bert_tf.training.learning import FromLabels
 from bert_tf.training.optimization import make_optimizer, make_schedule, sampled
 from bert_tf.training.precision import resolve
 from bert_tf.training.run_directory import CONFIG, FINISHED, METRICS, SUMMARY, Finished, RunDirectory
-from bert_tf.training.strategies import (
-    check_agreement,
-    explain_lost_workers,
-    feed_batches,
-    is_chief,
-    of_chief,
-    strategy_of,
-)
+from bert_tf.training.strategies import check_agreement, feed_batches, is_chief, of_chief, strategy_of, training_in
 
 #: The checkpoints of the newest epoch, beside those of the best; gone when the run is finished.
 LAST = "last"
@@ -71,12 +63,7 @@ def finetune(config, output):
     check_finetuning(config)
     # Before anything else runs on TensorFlow: a TPU would wipe its memory, workers must find each other.
     strategy = strategy_of(config.train)
-    lock = files.lock_directory(output) if is_chief(strategy) else contextlib.nullcontext()
-    with (
-        interrupts.raise_on_signals(f"interrupted; the same command continues {display_path(output)}"),
-        explain_lost_workers(),
-        lock as in_place,
-    ):
+    with training_in(output, strategy) as in_place:
         return finetune_seeds(config, output, strategy, in_place)
 
 

@@ -68,7 +68,7 @@ class RunDirectory:
     def claim(cls, path, config, in_place=None, varied=()):
         """The run at `path`, which must be new or described by `config`. Nothing is written: `record` does it later.
 
-        `varied` are the keys of settings that a grid varies; they are not compared.
+        `varied` are the keys of settings that a grid varies; their lists are not compared.
 
         Raises:
             RunDirectoryError: the directory holds another run (names the first differing key) or other files.
@@ -223,7 +223,7 @@ class RunDirectory:
         old, new = configuration.flatten(old), configuration.flatten(new)
         if new.get("train.precision") == "auto":  # the run's own is kept
             old["train.precision"] = "auto"
-        free = (*FREE_TO_CHANGE, *varied)
+        free = (*FREE_TO_CHANGE, *(key for key in varied if isinstance(old.get(key), list)))
         if is_there(self.path / inputs.RECORD):
             free += tuple(key for key in MOVABLE if old.get(key) and new.get(key))
         for key in sorted(old.keys() | new.keys()):

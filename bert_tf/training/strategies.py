@@ -7,9 +7,11 @@ import os
 import tensorflow as tf
 from absl import logging
 
+from bert_tf import files, interrupts
 from bert_tf.backend.tensorflow.tpu import check_xla, is_tpu
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError, WorkerLostError
 from bert_tf.parsing import parse_json
+from bert_tf.remote import display_path
 from bert_tf.training import tpu
 
 NAMES = ("auto", "one", "mirrored", "multi_worker", "tpu")
@@ -184,6 +186,18 @@ def _sums(strategy, numbers):
         return strategy.run(lambda: tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, tensors))
 
     return strategy.experimental_local_results(summed())[0].numpy().tolist()
+
+
+@contextlib.contextmanager
+def training_in(output, strategy):
+    """Locks the directory of a run for the chief, and explains what ends the training early.
+
+    Yields what `lock_directory` yields; None in the other workers.
+    """
+    lock = files.lock_directory(output) if is_chief(strategy) else contextlib.nullcontext()
+    message = f"interrupted; the same command continues {display_path(output)}"
+    with interrupts.raise_on_signals(message), explain_lost_workers(), lock as in_place:
+        yield in_place
 
 
 @contextlib.contextmanager

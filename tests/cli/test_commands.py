@@ -27,11 +27,13 @@ from bert_tf.cli import settings as command_settings
 from bert_tf.cli import study as study_command
 from bert_tf.cli.main import COMMANDS, main
 from bert_tf.config import build, load
+from bert_tf.runs import grid
+from bert_tf.runs.study import StudyConfig
+from bert_tf.table import Table
 from bert_tf.tokenizers import train_byte_level_bpe, train_wordpiece
-from bert_tf.training import finetuning, grid
+from bert_tf.training import finetuning
 from bert_tf.training.pretraining import PretrainConfig
 from bert_tf.training.run_directory import RunDirectory
-from bert_tf.training.study import StudyConfig
 
 SAMPLES = Path(samples.__file__).parent
 SMALL = """\
@@ -193,7 +195,7 @@ def test_evaluate_prints_baselines_and_a_report(road, capsys, tmp_path):
     command = f"evaluate {road}/task {tmp_path}/other.csv"
     run(f"{command} --set task.columns.text=satz --set task.columns.label=gut")
     shown = capsys.readouterr().out
-    assert re.search(r"accuracy +0\.\d+   majority class 0\.\d+", shown) and "unknown_tokens" in shown
+    assert re.search(r"accuracy +0\.\d+ +0\.\d+", shown) and "unknown_tokens" in shown
     assert re.search(r"label +precision +recall +f1 +support\n +0 ", shown)
     assert "confusion: a row for each true label" in shown
     run(f"{command} --set columns.text=satz", status=1)
@@ -370,7 +372,7 @@ def test_help_of_every_command(command, capsys):
     ("prompt nowhere --show 1 --json", "--show is 1; it must be at least 0, and 0 beside --json"),
     ("export nowhere", "nowhere is not a run directory"),
     ("distill --teacher nowhere --student bert_tiny --shards s --output d", "nowhere is not a run"),
-    ("glue f --output g --init-from r --set tasks.rte=5", "'tasks.rte' must be a mapping, got 5"),
+    ("benchmark glue f --output g --init-from r --set tasks.rte=5", "'tasks.rte' must be a mapping, got 5"),
     ("export nowhere --set kind=embedding", "--set kind: it has a flag of its own, --kind; use that"),
     ("report nowhere", "nowhere is not a run directory"),
     ("report a b", "several runs need --output FILE"),
@@ -421,6 +423,7 @@ def test_the_python_beside_finetune_is_the_same_experiment(monkeypatch):
         return {"warnings": []}
 
     monkeypatch.setattr(finetuning, "finetune", finetune)
+    monkeypatch.setattr(grid, "finetune", finetune)
     exec(textwrap.dedent(finetune_command.__doc__.split("in Python:\n")[1]), {})
     run("finetune --init-from run --train train.tsv --dev dev.tsv --output sentiment")
     assert asked[0] == asked[1]
@@ -430,9 +433,8 @@ def test_lists_of_values_are_a_grid(monkeypatch, capsys):
     """The command in the help, BERT's grid; the table and what comes next are printed."""
 
     def finetune_grid(grid, output):
-        rows = [{"folder": c.name, "settings": c.settings, "dev": {"accuracy": 0.5}} for c in grid.combinations]
-        metrics = {"metric": "accuracy", "test_metric": "accuracy"}
-        return metrics | {"best": rows[4]["folder"], "grid": rows, "warnings": []}
+        table = Table(["", "dev accuracy"], [[c.name, 0.5] for c in grid.combinations])
+        return {"best": grid.combinations[4].name, "warnings": []}, table
 
     monkeypatch.setattr(grid, "finetune_grid", finetune_grid)
     command = re.search(r"bert-tf (finetune .*--output grid .*(?:\n .*)*)", finetune_command.__doc__)[1]

@@ -101,7 +101,7 @@ def test_the_table(distilled):
     model = bert_tf.load(run.path).model
     assert student["parameters"] == model.count_params() < teacher["parameters"]
     assert all(row["texts_per_second"] > 0 for row in (teacher, student))
-    lines = table_of(summary["comparison"], "accuracy")
+    lines = table_of(summary["comparison"], "accuracy").text().splitlines()
     assert lines[0].split() == ["dev", "accuracy", "parameters", "MB", "texts/s"] and len(lines) == 3
     assert json.loads((run.path / "distillation.json").read_text())["rows"] == summary["comparison"]
 
@@ -114,7 +114,7 @@ def test_the_command(folder, distilled, tmp_path, capsys):
     paths = ["--config", tmp_path / "distill.yaml", "--teacher", tmp_path / "teacher", "--output", run.path]
     assert main(["distill", *map(str, paths)]) == 0
     printed = capsys.readouterr().out
-    assert "\n".join(table_of(summary["comparison"], "accuracy")) in printed and f"bert-tf export {run.path}" in printed
+    assert table_of(summary["comparison"], "accuracy").text() in printed and f"bert-tf export {run.path}" in printed
     assert main(["distill", "--student", "bert_mini", "--dev", "dev.tsv", "--output", str(tmp_path / "x")]) == 1
 
 
@@ -213,7 +213,7 @@ def test_terms_of_layers_alone(folder, tmp_path):
         losses[seed] = last["train_loss"]
     assert summary["best"] == min(losses, key=losses.get)
     assert [row["dev"] for row in summary["comparison"]] == [1.0, None]
-    assert table_of(summary["comparison"], "accuracy")[2].split()[1] == "-"
+    assert table_of(summary["comparison"], "accuracy").text().splitlines()[2].split()[1] == "-"
     assert len(summary["warnings"]) == 1 and "the head is not trained: accuracy says nothing" in summary["warnings"][0]
 
 

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from bert_tf import config, parsing
 from bert_tf.prompting.prompting_config import PromptingConfig
-from bert_tf.training.benchmark_config import BenchmarkConfig
+from bert_tf.runs.benchmark_config import BenchmarkConfig
+from bert_tf.runs.study_config import StudyConfig
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
-from bert_tf.training.study_config import StudyConfig
 from bert_tf.vectors.vectors_config import VectorsConfig
 from tfrecords.shards.config import ShardsConfig
 

@@ -5,8 +5,10 @@ import json
 
 import yaml
 
-from bert_tf.tasks.benchmarks.glue_files import GLUE
-from bert_tf.training.benchmark_results import record
+from bert_tf.reporting.records import Results
+from bert_tf.runs.benchmark import collect
+from bert_tf.runs.benchmarks.glue import GLUE
+from bert_tf.table import Table
 
 HOSTILE = '<script>alert("1")</script> & </title><img src=x onerror=alert(1)> \x00\ud800 \u202eabc'
 CONFIG = {
@@ -91,38 +93,44 @@ def study(folder):
     for row, seeds in (("whole_words_and_a_long_name", 2), ("b", 1)):
         for i in range(seeds):
             pretraining(folder / row / f"seed-{i}" / "pretrained")
-    table = {
-        "whole_words_and_a_long_name": {"seeds": 2, "mean": {"masked_lm_loss": 3.71234, "task.f1": 0.61239},
-         "spread": {"task.f1": 0.02468}},
-        "b": {"seeds": 1, "mean": {"masked_lm_loss": 3.21234, "task.f1": 0.51239}, "spread": {}},
-    }  # fmt: skip
-    (folder / "results.json").write_text(json.dumps(table))
+    columns, name = ["row", "seeds", "masked_lm_loss", "task.f1"], "whole_words_and_a_long_name"
+    rows = [[name, 2, 3.71234, [0.61239, 0.02468]], ["b", 1, 3.21234, [0.51239, None]]]
+    table = Table(columns, rows, {"masked_lm_loss": True, "task.f1": False})
+    runs = {name: [f"{name}/seed-{i}/pretrained" for i in (0, 1)], "b": ["b/seed-0/pretrained"]}
+    return results(folder, "study", table, runs)
+
+
+def results(folder, kind, table, runs):
+    charts = {column: table.points(column, list(runs)) for column in table.lower}
+    record = Results(kind, f"{kind} of {len(runs)} runs", table, "A note.", charts, runs)
+    (folder / "results.json").write_text(json.dumps(dataclasses.asdict(record)))
     return folder
 
 
 def grid(folder):
     """A grid of two learning rates, two seeds each; the second is better."""
-    rows = []
+    rows, names = [], []
     for number, rate in enumerate((3e-5, 5e-5)):
         name = f"learning_rate={rate},epochs=2"
         finetuning(folder / name, seeds=2)
-        row = {"folder": name, "settings": {"optimizer.learning_rate": rate, "train.epochs": 2}}
-        rows.append(row | {"dev": {"accuracy": 0.71357 + number / 10}, "spread": {"dev": {"accuracy": 0.0135}}})
-    summary = json.loads((folder / name / "summary.json").read_text()) | {"best": name, "grid": rows}
+        rows.append([str(rate), "2", [0.71357 + number / 10, 0.0135]])
+        names.append(name)
+    summary = json.loads((folder / name / "summary.json").read_text()) | {"best": name}
     (folder / "summary.json").write_text(json.dumps(summary))
     (folder / "config.yaml").write_text(yaml.safe_dump(CONFIG))
-    return folder
+    table = Table(["learning_rate", "epochs", "dev accuracy"], rows, {"dev accuracy": False})
+    return results(folder, "grid", table, {name: [name] for name in names})
 
 
 def benchmark(folder):
-    """Two tasks of GLUE, one with several seeds and diagnostics."""
-    for task, seeds in (("rte", 2), ("mnli", 1)):
-        finetuning(folder / task, seeds=seeds)
-    results = {
-        "mnli": {"seeds": 1, "dev": {"accuracy": (0.61234, 0.0)}, "other_dev": {"accuracy": (0.62345, 0.0)},
-         "baseline": {"accuracy": 0.35456}},
-        "rte": {"seeds": 2, "dev": {"accuracy": (0.57891, 0.0123)}, "baseline": {"accuracy": 0.52712}},
-    }  # fmt: skip
-    (folder / "results.json").write_text(json.dumps(results))
-    (folder / "benchmark.json").write_text(json.dumps(dataclasses.asdict(record(GLUE, results))))
+    """Two tasks of GLUE, one with several seeds."""
+    for task, seeds, *means in (("rte", 2, 0.57891), ("mnli", 1, 0.61234, 0.62345)):
+        path = finetuning(folder / task, seeds=seeds) / "summary.json"
+        summary = json.loads(path.read_text())
+        for split, mean in zip(("dev", "test"), means):
+            spread = {"spread": {"accuracy": 0.0123}} if seeds > 1 else {}
+            summary[split] = summary["dev"] | {"mean": {"accuracy": mean}} | spread
+        path.write_text(json.dumps(summary))
+    record = collect(GLUE, folder)
+    (folder / "results.json").write_text(json.dumps(dataclasses.asdict(record)))
     return folder

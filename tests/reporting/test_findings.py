@@ -5,11 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
+from bert_tf.markup import h, render
 from bert_tf.reporting import findings
-from bert_tf.reporting.axes import number_text, tick_text, ticks, whole_ticks
+from bert_tf.reporting.axes import tick_text, ticks, whole_ticks
 from bert_tf.reporting.charts import apart, smoothed, thinned, window
 from bert_tf.reporting.examples import marked
-from bert_tf.reporting.markup import h, render
+from bert_tf.table import number_text
 from bert_tf.tasks.examples import Examples
 
 

@@ -11,11 +11,10 @@ import pytest
 from records_of_runs import FINDINGS, HOSTILE, benchmark, finetuning, grid, pretraining, study
 
 from bert_tf.cli.main import main
+from bert_tf.config import read_record
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.reporting import ReportWarning, guarded, keep_findings, write_report
-from bert_tf.reporting.markup import render
-from bert_tf.reporting.tables import is_lower_better, study_table
-from bert_tf.tasks import metric_table
+from bert_tf.reporting.records import Results
 
 VOID = {"meta", "link", "wbr", "br", "img", "input"}
 
@@ -143,27 +142,19 @@ def test_several_runs_are_compared(runs, tmp_path):
 
 def test_the_page_of_a_study_is_its_table(runs):
     page = Page(runs / "study" / "report.html")
-    for result in json.loads((runs / "study" / "results.json").read_text()).values():
-        assert set(result["mean"].values()) <= set(page.values)
+    for means in read_record(Results, runs / "study" / "results.json").table.means().values():
+        assert set(means.values()) <= set(page.values)
     assert "± 0.0247" in page.text
     best = [re.search(r"value=\"([^\"]+)", cell)[1] for cell in re.findall(r'<td class="best">.*?</td>', page.source)]
     assert sorted(best) == ["0.61239", "3.21234"], "the highest F1 and the lowest loss"
-
-
-def test_the_lower_error_of_a_study_is_the_better_one():
-    results = {row: {"mean": {"stsb.root_mean_squared_error": value}} for row, value in (("a", 0.1), ("b", 0.9))}
-    (best,) = re.findall(r'<td class="best">.*?value="([^"]+)', render(study_table(results)))
-    assert best == "0.1"
-    for table in (metric_table.CLASSIFICATION, metric_table.MULTI_LABEL, metric_table.REGRESSION):
-        assert set(filter(is_lower_better, table)) == set(metric_table.lower_is_better(table))
 
 
 def test_the_page_of_a_grid_is_its_table(runs):
     page = Page(runs / "grid" / "report.html")
     assert {0.71357, 0.81357} <= set(page.values) and "± 0.0135" in page.text
     (best,) = re.findall(r'<td class="best">.*?value="([^"]+)', page.source)
-    assert best == "0.81357" and "Grid of 2 fine-tunings" in page.text
-    assert "learning_rate=5e-05, epochs=2" in page.text
+    assert best == "0.81357" and "grid of 2 runs" in page.text
+    assert "learning_rate=5e-05,epochs=2" in page.text
 
 
 def test_the_page_of_a_benchmark_is_its_table_beside_the_published_numbers(runs):
@@ -171,7 +162,7 @@ def test_the_page_of_a_benchmark_is_its_table_beside_the_published_numbers(runs)
     assert "2 of 9 tasks of GLUE" in page.text and "61.2/62.3" in page.text and "57.9 ± 1.2" in page.text
     (bert,) = re.findall(r'<tr><th scope="row">BERT-large</th>.*?</tr>', page.source)
     assert "86.6" in bert and "70.4" in bert
-    with pytest.raises(ConfigError, match="a study or a benchmark, which has a page of its own"):
+    with pytest.raises(ConfigError, match="a study, a grid or a benchmark, which has its own page"):
         write_report(runs / "glue", runs / "task", output=runs / "x.html")
 
 
@@ -188,6 +179,11 @@ def test_mistakes_are_explained(runs, tmp_path, capsys):
         write_report(runs / "run", runs / "task")
     with pytest.raises(ConfigError, match="study is a study"):
         write_report(runs / "run", runs / "study", output=tmp_path / "x.html")
+    elsewhere = study(tmp_path / "elsewhere")
+    text = (elsewhere / "results.json").read_text()
+    (elsewhere / "results.json").write_text(text.replace("b/seed-0/pretrained", "../run"))
+    with pytest.raises(DataError, match="results.json is '..'; it must be the name of a file in the same folder"):
+        write_report(elsewhere)
     damaged = finetuning(tmp_path / "damaged", findings={"labels": {"a": {"precision": "high"}}})
     assert main(["report", str(damaged)]) == 1
     shown = capsys.readouterr().err

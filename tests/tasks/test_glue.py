@@ -4,7 +4,7 @@ import pytest
 
 from bert_tf.errors import ConfigError
 from bert_tf.tasks import ColumnsConfig, TaskConfig, build_task
-from bert_tf.tasks.benchmarks.glue import GLUE_TASKS, resolve
+from bert_tf.tasks.glue import GLUE_TASKS, resolve
 from bert_tf.tokenizers import WordPieceTokenizer
 
 STSB = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2"

@@ -10,8 +10,8 @@ import tiny
 from bert_tf import tasks
 from bert_tf.errors import ConfigError, UserError
 from bert_tf.tasks import build_task, load_task
-from bert_tf.tasks.benchmarks.glue import GLUE_TASKS
 from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.glue import GLUE_TASKS
 from bert_tf.tasks.record import TASKS, check_task
 
 

@@ -3,9 +3,9 @@
 import dataclasses
 
 from bert_tf.errors import DataError
-from bert_tf.tasks.benchmarks.glue import columns_of, test_columns
 from bert_tf.tasks.config import LABEL_NAMES, TEXT_NAMES
 from bert_tf.tasks.examples import Examples
+from bert_tf.tasks.glue import columns_of, test_columns
 from bert_tf.tasks.tables.columns import UsualNames, read_columns, split_header
 from bert_tf.tasks.tables.files import file_format, read_table
 from bert_tf.tasks.text_to_text.t5_formats import TextPair, glue_row

@@ -6,8 +6,8 @@ import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
-from bert_tf.tasks.benchmarks.glue import test_columns
 from bert_tf.tasks.examples import Examples
+from bert_tf.tasks.glue import test_columns
 from bert_tf.tasks.sequences import Sequences, tokenize
 from bert_tf.tasks.tables.columns import as_string, read_columns
 from bert_tf.tasks.tables.files import file_format, read_table

@@ -3,8 +3,8 @@
 import json
 
 from bert_tf.tasks import build_task
-from bert_tf.tasks.benchmarks.glue import GLUE_TASKS
 from bert_tf.tasks.choices.formats import FORMATS
+from bert_tf.tasks.glue import GLUE_TASKS
 from bert_tf.tasks.text_to_text.t5_formats import T5_FORMATS
 from reference_parts import task_files
 from reference_parts.tasks import fields_of

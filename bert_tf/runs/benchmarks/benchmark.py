@@ -1,14 +1,14 @@
 """A benchmark of several tasks as it is distributed and as it is submitted. No TensorFlow is imported.
 
-`glue_files.py` and `superglue_files.py` describe GLUE and SuperGLUE; `bert_tf.training.benchmark` runs them.
+`glue.py` and `superglue.py` describe GLUE and SuperGLUE; `bert_tf.runs.benchmark` runs them.
 """
 
 import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bert_tf.config import shipped_configs
-from bert_tf.errors import DataError
+from bert_tf.config import nearest, shipped_configs
+from bert_tf.errors import ConfigError, DataError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,8 +79,6 @@ class Benchmark:
         published_note: a sentence: of which sets those are.
         ending: of the files of the submission.
         lines: function(name, path of the unlabelled file, answers of `Task.predict`) -> the lines of the submission.
-        published_metrics: name of a task -> the metric of its published numbers, where that is not the task's first
-            one; None where each model has another.
         hint: function(name, folder) -> what to do where a labelled file is missing, "; ..." or "".
     """
 
@@ -92,8 +90,12 @@ class Benchmark:
     published_note: str
     ending: str
     lines: Callable
-    published_metrics: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
     hint: Callable = lambda name, folder: ""
+
+    def check_name(self, name, where=""):
+        """Raises ConfigError unless `name` is that of a task; `where` begins the message."""
+        if name not in self.tasks:
+            raise ConfigError(f"{where}{self.title} has no such task{nearest(name, self.tasks)}")
 
     def find(self, folder, names=None):
         """The tasks that a folder holds with their labelled files.
@@ -107,8 +109,11 @@ class Benchmark:
             about what was found and cannot be used).
 
         Raises:
+            ConfigError: an unknown name.
             DataError: no such folder, none of the tasks in it, or one that is asked for and lacks a file.
         """
+        for name in names or ():
+            self.check_name(name, f"'{name}': ")
         folder = Path(folder)
         if not folder.is_dir():
             raise DataError(f"no {self.title} at {folder}: there is no such folder")

@@ -1,13 +1,14 @@
 """HTML and SVG as a tree of elements: what comes from data is escaped when the tree is written, wherever it stands."""
 
 import re
+from typing import Any
 from xml.etree import ElementTree
 
 #: Characters that HTML forbids, and lone surrogates, which UTF-8 has no bytes for.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 
 
-def h(tag, *children, **attributes):
+def h(tag: str, *children: Any, **attributes: Any) -> ElementTree.Element:
     """An element.
 
     Args:
@@ -28,19 +29,19 @@ def h(tag, *children, **attributes):
     return element
 
 
-def svg(width, height, *children, label):
+def svg(width: float, height: float, *children: Any, label: str) -> ElementTree.Element:
     """A drawing as wide as its place on the page; `label` says to those who cannot see it what it shows."""
     element = h("svg", *children, role="img", aria_label=label)
     element.set("viewBox", f"0 0 {width} {height}")
     return element
 
 
-def render(element):
+def render(element: ElementTree.Element) -> str:
     """The HTML of an element, a str."""
     return ElementTree.tostring(element, encoding="unicode", method="html")
 
 
-def breakable(name):
+def breakable(name: str) -> list[Any]:
     """The name of a metric or setting as children for `h`; a line may break after each underscore and dot."""
     parts = re.split(r"(?<=[_.])(?=.)", name)
     return [[part, h("wbr")] for part in parts[:-1]] + [parts[-1]]

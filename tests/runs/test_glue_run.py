@@ -1,5 +1,6 @@
 """GLUE in its own layout, on a tiny model: order, table, submission, restart."""
 
+import dataclasses
 import json
 import os
 import re
@@ -13,12 +14,12 @@ from tasks import tiny
 import bert_tf
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.runs import benchmark
+from bert_tf.runs.benchmark import collect, run_benchmark, score, write_submission
+from bert_tf.runs.benchmark_config import BenchmarkConfig, plan_benchmark
+from bert_tf.runs.benchmarks.glue import GLUE, prediction
 from bert_tf.tasks import build_task
-from bert_tf.tasks.benchmarks.glue_files import GLUE, prediction
-from bert_tf.training import benchmark
-from bert_tf.training.benchmark import run_benchmark, write_submission
-from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark
-from bert_tf.training.benchmark_results import collect, record, rows, score
+from bert_tf.training.run_directory import Summary
 
 SENTENCES = ["good film", "bad film", "the plot was awful", "a fine actor"]
 
@@ -87,23 +88,17 @@ def test_mnli_comes_before_the_tasks_that_start_from_it(finished, published):
 def test_the_table_has_the_numbers_of_the_runs(finished):
     output, _, results = finished
     assert "3 of 9 tasks of GLUE" in (output / "report.html").read_text(encoding="utf-8")
-    assert set(results) == {"mnli", "rte", "stsb"} and results == json.loads(
-        json.dumps(collect(GLUE, output)), **AS_TUPLES
-    )
+    assert set(results.runs) == {"mnli", "rte", "stsb"} and results == collect(GLUE, output)
+    assert json.loads((output / "results.json").read_text()) == json.loads(json.dumps(dataclasses.asdict(results)))
     summary = json.loads((output / "mnli" / "summary.json").read_text())
-    assert results["mnli"]["dev"] == {"accuracy": (summary["dev"]["mean"]["accuracy"], 0.0)}
-    assert results["mnli"]["other_dev"] == {"accuracy": (summary["test"]["mean"]["accuracy"], 0.0)}
-    assert results["mnli"]["baseline"] == {"accuracy": pytest.approx(1 / 3)}
-    table = rows(GLUE, results)
-    assert table[0] == ("", "MNLI", "RTE", "STS-B")
-    assert table[1] == ("metric", "acc", "acc", "Pearson/Spearman")
-    both = (results["mnli"][split]["accuracy"][0] for split in ("dev", "other_dev"))
-    assert table[2][1] == "/".join(f"{100 * value:.1f}" for value in both)
-    assert ("BERT-base", "84.7", "69.3", "89.0") in table and len(table) == 4 + len(GLUE.published)
-    assert score(GLUE, results) is None
-
-
-AS_TUPLES = {"object_hook": lambda o: {k: tuple(v) if isinstance(v, list) else v for k, v in o.items()}}
+    both = [summary[split]["mean"]["accuracy"] for split in ("dev", "test")]
+    table = results.table
+    assert table.columns == ["", "MNLI", "RTE", "STS-B"]
+    assert table.rows[0] == ["metric", "acc", "acc", "Pearson/Spearman"]
+    assert table.rows[1][1] == "/".join(f"{100 * value:.1f}" for value in both)
+    assert table.rows[2][:2] == ["no model", "33.3"]
+    assert ["BERT-base", "84.7", "69.3", "89.0"] in table.rows and len(table.rows) == 3 + len(GLUE.published)
+    assert "score" not in results.note
 
 
 def test_the_submission_has_the_official_names_and_labels(finished):
@@ -131,7 +126,7 @@ def test_nothing_is_done_twice(finished, folder, published, monkeypatch, capsys)
     # The shipped configuration has BERT's learning rate and warm-up; these are the runs' own.
     for setting in (*own.split(), "optimizer.learning_rate=2e-5", "optimizer.warmup_fraction=0.1"):
         config += ["--set", f"finetune.{setting}"]
-    assert main(["glue", str(folder), "--init-from", published, "--output", str(output), *config]) == 0
+    assert main(["benchmark", "glue", str(folder), "--init-from", published, "--output", str(output), *config]) == 0
     assert {path: path.stat().st_mtime_ns for path in (output / "submission").iterdir()} == before
     printed = capsys.readouterr().out
     assert "submission.zip lacks QNLI, QQP, SST-2, MRPC, CoLA, WNLI: the leaderboard takes only all of them" in printed
@@ -185,6 +180,7 @@ def test_settings_are_checked_before_anything_is_trained(folder, tmp_path):
     found, _ = GLUE.find(folder)
     base = SETTINGS | {"init_from": "run"}
     plans = plan_benchmark(GLUE, BenchmarkConfig(base, tasks={"rte": {"train": {"epochs": 9}}}), found, tmp_path)
+    plans = {plan.folder.name: plan.config for plan in plans}
     assert {name: plan.train.epochs for name, plan in plans.items()} == {"rte": 9, "stsb": 1, "mnli": 1}
     assert plans["mnli"].data.test == str(folder / "mnli" / "dev_mismatched.tsv") and plans["rte"].data.test is None
     for config, message in (
@@ -202,15 +198,16 @@ def test_settings_are_checked_before_anything_is_trained(folder, tmp_path):
 def test_the_score_is_the_mean_of_the_nine():
     """Table 1 of the paper: a task's two metrics, and MNLI's two dev sets, are averaged first."""
     generator = np.random.default_rng(0)
-    results, means = {}, []
+    summaries, means = {}, []
     for name, files in GLUE.tasks.items():
         values = generator.uniform(size=2)
         if files.other_dev:
-            results[name] = {"dev": {"accuracy": (values[0], 0.0)}, "other_dev": {"accuracy": (values[1], 0.0)}}
+            dev, test = ({"mean": {"accuracy": value}} for value in values)
         else:
-            results[name] = {"dev": {metric: (value, 0.0) for metric, value in zip(files.metrics, values)}}
+            dev, test = {"mean": dict(zip(files.metrics, values))}, None
+        summaries[name] = Summary(files.metrics[0], ".", [], dev, test=test)
         means.append(np.mean(values[: 2 if files.other_dev else len(files.metrics)]))
-    assert score(GLUE, results) == pytest.approx(100 * np.mean(means))
+    assert score(GLUE, summaries) == pytest.approx(100 * np.mean(means))
 
 
 def test_predictions_without_an_answer():
@@ -218,11 +215,3 @@ def test_predictions_without_an_answer():
         prediction("stsb", {"error": "the line is empty"}) == "0.000" and prediction("stsb", {"score": 7.0}) == "5.000"
     )
     assert prediction("rte", {"error": "the line is empty"}) == "entailment"
-
-
-def test_charts_compare_the_same_metric():
-    """The published numbers of QQP are accuracies; those of MRPC are of one metric or the other."""
-    dev = {"f1": (0.8, 0.0), "accuracy": (0.9, 0.0)}
-    points = record(GLUE, {name: {"seeds": 1, "dev": dev, "baseline": {"f1": 0.5}} for name in ("qqp", "mrpc")}).points
-    assert points["QQP accuracy"][:2] == [("this run", 90.0, None), ("BERT-base", 89.6, None)]
-    assert points["MRPC f1"] == [("this run", 80.0, None), ("no model", 50.0, None)]

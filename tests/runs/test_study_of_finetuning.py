@@ -8,9 +8,9 @@ import pytest
 from bert_tf import config
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.runs import study as studies
+from bert_tf.runs.study import StudyConfig, collect, plan, run_study
 from bert_tf.tasks.record import check_task
-from bert_tf.training import study as studies
-from bert_tf.training.study import StudyConfig, plan, run_study
 
 
 @pytest.fixture
@@ -33,7 +33,8 @@ def study(folder, init_from="run", **changes):
 def test_rows_are_fine_tuned_from_one_model(folder, monkeypatch):
     opened, asked = [], []
 
-    def finetune(settings, output):
+    def finetune_grid(grid, output):
+        (settings,) = grid.configs
         asked.append((settings.init_from, check_task(settings.task).features, output.relative_to(folder).as_posix()))
         output.mkdir(parents=True)
         score = {"mean": {"f1": 0.5 + 0.1 * len(asked)}, "spread": {"f1": 0.01}, "baselines": {}}
@@ -41,23 +42,38 @@ def test_rows_are_fine_tuned_from_one_model(folder, monkeypatch):
         summary = {"metric": "best_f1", "test_metric": "f1", "best": ".", "seeds": [], "dev": tuned, "test": score}
         (output / "summary.json").write_text(json.dumps(summary))
 
-    monkeypatch.setattr(studies, "finetune", finetune)
+    monkeypatch.setattr(studies, "finetune_grid", finetune_grid)
     monkeypatch.setattr(studies, "pretrain", SimpleNamespace())  # not called
     monkeypatch.setattr(studies, "open_source", opened.append)  # before anything is trained
-    table = run_study(study(folder), None, None, folder / "out")
+    table = run_study(study(folder), None, None, folder / "out").means()
     assert opened == ["run", "run"]
     assert asked == [("run", None, "out/fine_tuning/seed-0/entities"), ("run", "last", "out/last/seed-0/entities")]
-    assert {row: result["mean"]["entities.f1"] for row, result in table.items()} == {"fine_tuning": 0.6, "last": 0.7}
-    assert table["last"]["spread"] == {"entities.f1": 0.01}
+    assert {row: mean["entities.f1"] for row, mean in table.items()} == {"fine_tuning": 0.6, "last": 0.7}
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
-    assert 'value="0.7"' in page
+    assert 'value="0.7"' in page and "± 0.0100" in page
+
+
+def test_the_registry_says_which_number_is_the_best(folder):
+    """Not the name of a column: this task's name has "error" in it, and the lowest log_loss is the best."""
+    data = {"train": str(folder / "eng.train"), "dev": str(folder / "eng.testa")}
+    tasks = {"error_detection": {"task": {"kind": "tagging"}, "data": data}}
+    tasks["reviews"] = {"task": {"kind": "classification", "metric": "log_loss"}, "data": data}
+    experiments = plan(study(folder, finetune=tasks), folder / "out")
+    for number, experiment in enumerate(experiments):
+        metric = "log_loss" if experiment.folder.name == "reviews" else "f1"
+        summary = {"metric": metric, "best": ".", "seeds": [], "dev": {"mean": {metric: 0.5 + number / 10}}}
+        experiment.folder.mkdir(parents=True)
+        (experiment.folder / "summary.json").write_text(json.dumps(summary))
+    table = collect(experiments, folder / "out").table
+    assert table.lower == {"error_detection.f1": False, "reviews.log_loss": True}
+    assert (table.best("error_detection.f1"), table.best("reviews.log_loss")) == (1, 0)
 
 
 def test_advice_names_settings_as_the_study_does(folder, monkeypatch):
-    def finetune(settings, output):
+    def finetune_grid(grid, output):
         raise DataError("name the column with --set task.columns.label=3, or all tags with --set task.labels=[O]")
 
-    monkeypatch.setattr(studies, "finetune", finetune)
+    monkeypatch.setattr(studies, "finetune_grid", finetune_grid)
     monkeypatch.setattr(studies, "open_source", lambda path: None)
     with pytest.raises(DataError) as caught:
         run_study(study(folder), None, None, folder / "out")
@@ -73,18 +89,16 @@ def test_a_list_of_rates_is_a_grid_of_which_the_best_counts(folder, monkeypatch)
         asked.append([(c.optimizer.learning_rate, check_task(c.task).features) for c in configs])
         output.mkdir(parents=True)
         dev = {"mean": {"f1": 0.7}, "baselines": {}}
-        rows = [{"folder": "learning_rate=0.001", "settings": {"optimizer.learning_rate": 0.001}, "dev": {"f1": 0.7}}]
-        summary = {"metric": "f1", "best": "learning_rate=0.001", "seeds": [], "dev": dev, "grid": rows}
+        summary = {"metric": "f1", "best": "learning_rate=0.001", "seeds": [], "dev": dev}
         (output / "summary.json").write_text(json.dumps(summary))
 
     monkeypatch.setattr(studies, "finetune_grid", finetune_grid)
-    monkeypatch.setattr(studies, "finetune", SimpleNamespace())  # not called
     monkeypatch.setattr(studies, "open_source", lambda path: None)
     tuned = study(folder)
     tuned.finetune["entities"]["optimizer"] = {"learning_rate": [1e-3, 1e-2]}
-    table = run_study(tuned, None, None, folder / "out")
+    table = run_study(tuned, None, None, folder / "out").means()
     assert asked == [[(1e-3, features), (1e-2, features)] for features in (None, "last")]
-    assert table["last"]["mean"] == {"entities.f1": 0.7}
+    assert table["last"] == {"seeds": 1, "entities.f1": 0.7}
     tuned.finetune["entities"]["train"] = {"seeds": [1, 2]}
     with pytest.raises(ConfigError, match=r"finetune.entities: train.seeds is the list .* a grid cannot vary it"):
         plan(tuned, folder / "out")
@@ -99,7 +113,7 @@ def test_a_list_of_rates_is_a_grid_of_which_the_best_counts(folder, monkeypatch)
     ({"rows": {"a": {"seeds": 3}}}, "rows.a.seeds is of pretraining"),
     ({"shards": {"pairs": {"sequence_length": 32}}}, "init_from=run is for a study that pretrains nothing"),
     ({"rows": {"a": {"finetune": {"init_from": "x"}}}}, "rows.a.finetune.entities.init_from is set by the study"),
-    ({"rows": {"a": {"finetune": {"train": {"epochs": 0}}}}}, "'finetune.entities.train.epochs' is 0"),
+    ({"rows": {"a": {"finetune": {"train": {"epochs": 0}}}}}, "finetune.entities: 'train.epochs' is 0"),
 ])  # fmt: skip
 def test_mistakes(folder, changes, message):
     with pytest.raises(ConfigError, match=message):

@@ -3,12 +3,15 @@
 import json
 
 import pytest
-from sample_corpus import addresses, vocabulary_of, write_corpus
+from training.sample_corpus import addresses, vocabulary_of, write_corpus
 
 from bert_tf import config
+from bert_tf.config import read_record
 from bert_tf.errors import ConfigError, NonFiniteError
-from bert_tf.training import halving
-from bert_tf.training.study import StudyConfig, plan
+from bert_tf.reporting.records import Results
+from bert_tf.runs import halving
+from bert_tf.runs.study import StudyConfig, plan
+from bert_tf.table import Table
 
 MODEL = {"family": "bert", "hidden_size": 16, "num_layers": 1, "num_heads": 1, "intermediate_size": 32}
 MODEL |= {"max_positions": 32}
@@ -22,6 +25,10 @@ def search(rows, **settings):
     return config.build(StudyConfig, {"shards": shards, "pretrain": pretrain, "rows": rows, "halving": settings})
 
 
+def table_of(means, lowest=True):
+    return Table(["row", "loss"], [[name, mean.get("loss")] for name, mean in means.items()], {"loss": lowest})
+
+
 @pytest.mark.parametrize("lowest, winners", [(True, ["a", "b"]), (False, ["e", "d"])])
 def test_the_better_rows_go_on_with_more_updates(monkeypatch, lowest, winners):
     """Five rows that are better or worse in the order of their names, whatever their updates."""
@@ -30,11 +37,11 @@ def test_the_better_rows_go_on_with_more_updates(monkeypatch, lowest, winners):
     def run_study(settings, *data):
         steps = {name: row["pretrain"]["train"]["steps"] for name, row in settings.rows.items()}
         found.extend((name, count) for name, count in steps.items() if name not in dict(found))
-        return {name: {"mean": {"loss": ord(name[0])}} for name in settings.rows}
+        return table_of({name: {"loss": ord(name[0])} for name in settings.rows}, lowest)
 
     monkeypatch.setattr(halving, "run_study", run_study)
     changes = {"b": {"train": {"steps": 80}}, "c": {"train": {"steps": 40, "steps_per_execution": 5}}}
-    settings = search(dict.fromkeys("ade", {}) | changes, metric="loss", lowest=lowest, rounds=4, keep=0.4)
+    settings = search(dict.fromkeys("ade", {}) | changes, metric="loss", rounds=4, keep=0.4)
     table = halving.run_halving(settings, "corpus", "tokenizer", "output")
     steps = {"a": 8, "b": 80, "c": 40, "d": 8, "e": 8}
     first = {f"{name}-round-1": max(1, round(0.064 * steps[name])) for name in "abde"} | {"c-round-1": 5}
@@ -43,7 +50,7 @@ def test_the_better_rows_go_on_with_more_updates(monkeypatch, lowest, winners):
     assert second == [(f"{name}-round-2", round(0.16 * steps[name])) for name in winners]
     assert third == [(f"{winners[0]}-round-3", round(0.4 * steps[winners[0]]))]
     assert last == [(f"{winners[0]}-round-4", steps[winners[0]])]
-    assert set(table) == {name for name, _ in found}
+    assert set(table.means()) == {name for name, _ in found}
 
 
 def test_rows_that_diverged_are_out(monkeypatch):
@@ -51,12 +58,12 @@ def test_rows_that_diverged_are_out(monkeypatch):
 
     def run_study(settings, *data):
         means = {name: {"loss": ord(name[0])} for name in settings.rows if name[0] != "a"}
-        return {name: {"mean": {} if name[0] == "b" else mean} for name, mean in means.items()}
+        return table_of({name: {} if name[0] == "b" else mean for name, mean in means.items()})
 
     monkeypatch.setattr(halving, "run_study", run_study)
     settings = search(dict.fromkeys("abcd", {}), metric="loss", rounds=2)
     table = halving.run_halving(settings, "corpus", "tokenizer", "output")
-    assert set(table) == {"b-round-1", "c-round-1", "d-round-1", "c-round-2"}
+    assert set(table.means()) == {"b-round-1", "c-round-1", "d-round-1", "c-round-2"}
 
 
 def test_rows_of_earlier_rounds_are_not_trained_again(monkeypatch):
@@ -65,7 +72,7 @@ def test_rows_of_earlier_rounds_are_not_trained_again(monkeypatch):
 
     def run_study(settings, corpus, tokenizer, output, held_out, rows):
         asked.append(rows)
-        return {name: {"mean": {"loss": ord(name[0])}} for name in settings.rows if name[0] != "a"}
+        return table_of({name: {"loss": ord(name[0])} for name in settings.rows if name[0] != "a"})
 
     monkeypatch.setattr(halving, "run_study", run_study)
     halving.run_halving(search(dict.fromkeys("abc", {}), metric="loss", rounds=2), "corpus", "tokenizer", "output")
@@ -74,7 +81,7 @@ def test_rows_of_earlier_rounds_are_not_trained_again(monkeypatch):
 
 def test_a_round_in_which_every_row_diverges(monkeypatch):
     def run_study(settings, *data):
-        return {name: {"mean": {"loss": ord(name[0])}} for name in settings.rows if name.endswith("round-1")}
+        return table_of({name: {"loss": ord(name[0])} for name in settings.rows if name.endswith("round-1")})
 
     monkeypatch.setattr(halving, "run_study", run_study)
     settings = search(dict.fromkeys("abcd", {}), metric="loss", rounds=2)
@@ -105,12 +112,14 @@ def test_a_search_is_trained_and_continued(tmp_path):
         run("eval_los")
     first = tmp_path / "out" / "fast-round-1" / "seed-0" / "pretrained" / "checkpoints" / "step-00000004"
     written = first.stat().st_mtime_ns
-    table = run("eval_loss")
-    steps = {name: row["mean"]["step"] for name, row in table.items()}
+    table = run("eval_loss").means()
+    steps = {
+        p.parent.parent.name: json.loads(p.read_text())["step"] for p in (tmp_path / "out").glob("*/*/pretrained.json")
+    }
     assert steps == {"slow-round-1": 4, "fast-round-1": 4, "fast-round-2": 8}
     assert first.stat().st_mtime_ns == written
-    assert table["fast-round-2"]["mean"]["eval_loss"] < table["fast-round-1"]["mean"]["eval_loss"]
-    assert json.loads((tmp_path / "out" / "results.json").read_text()) == table
+    assert table["fast-round-2"]["eval_loss"] < table["fast-round-1"]["eval_loss"]
+    assert read_record(Results, tmp_path / "out" / "results.json").table.means() == table
 
 
 def test_what_cannot_be_shortened_is_refused(tmp_path):

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labelled_runs import write_encoder, write_labelled
 from opened import task_and_model
+from training.labelled_runs import write_encoder, write_labelled
 
 from bert_tf.errors import ConfigError, NonFiniteError, RunDirectoryError
-from bert_tf.training import finetuning, grid
-from bert_tf.training.grid import finetune_grid, grid_table
-from bert_tf.training.grid_config import read_grid
+from bert_tf.runs.grid import collect, finetune_grid
+from bert_tf.runs.grid_config import read_grid
+from bert_tf.training import finetuning
 from bert_tf.training.run_directory import RunDirectory
 
 
@@ -38,7 +38,9 @@ def test_every_combination_in_its_own_folder():
     rates, sizes, epochs = [2e-5, 3e-5, 5e-5], [16, 32], [2, 3, 4]
     mapping = settings(Path("x"), {"learning_rate": rates}, {"batch_size": sizes, "epochs": epochs})
     found = read_grid(mapping)
-    assert [tuple(c.settings.values()) for c in found.combinations] == list(itertools.product(rates, epochs, sizes))
+    assert [
+        (c.config.optimizer.learning_rate, c.config.train.epochs, c.config.train.batch_size) for c in found.combinations
+    ] == list(itertools.product(rates, epochs, sizes))
     assert found.combinations[1].name == "learning_rate=2e-05,epochs=2,batch_size=32"
     last = found.combinations[-1].config
     assert (last.optimizer.learning_rate, last.train.batch_size, last.train.epochs) == (5e-5, 32, 4)
@@ -47,16 +49,25 @@ def test_every_combination_in_its_own_folder():
 
 def test_a_setting_that_is_a_list_keeps_its_meaning(folder):
     task = {"labels": ["0", "1"], "class_weights": [1.0, 2.0], "metric": None}
-    assert read_grid(settings(folder, task=task, train={"lora_rank": 2, "lora_layers": ["query"]})) is None
+    assert read_grid(settings(folder, task=task, train={"lora_rank": 2, "lora_layers": ["query"]})).axes == {}
     found = read_grid(settings(folder, task=task | {"dropout": [0.1, 0.2]}))
     assert [c.name for c in found.combinations] == ["dropout=0.1", "dropout=0.2"]
     assert found.combinations[0].config.task["labels"] == ["0", "1"]
 
 
 def test_the_table_shows_no_metric_that_was_tuned_on_the_test_file():
-    row = {"folder": "a", "settings": {"train.epochs": 1}, "dev": {"best_f1": 0.9}, "test": {"best_f1": 0.8, "f1": 0.7}}
-    lines = grid_table({"metric": "best_f1", "test_metric": "f1", "best": "a", "grid": [row]})
-    assert [line.split() for line in lines] == ["epochs dev best_f1 test f1".split(), ["1", "0.9000", "0.7000", "*"]]
+    found = read_grid(
+        settings(
+            Path("x"),
+            train={"epochs": [1, 2]},
+            task={"metric": "best_f1", "kind": "question_answering", "sequence_length": 64},
+        )
+    )
+    dev, test = {"mean": {"best_f1": 0.9}}, {"mean": {"best_f1": 0.8, "f1": 0.7}}
+    summary = {"metric": "best_f1", "test_metric": "f1", "dev": dev, "test": test}
+    lines = collect(found, {"epochs=1": summary}).table.text().splitlines()
+    header = "epochs dev best_f1 test f1".split()
+    assert [line.split() for line in lines] == [header, ["1", "0.9000", "*", "0.7000"], ["2"]]
 
 
 @pytest.mark.parametrize("changes, message", [
@@ -89,22 +100,21 @@ def test_a_grid_is_resumed_and_its_best_is_used(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(finetuning, "_train_and_measure", train)
     with pytest.raises(Killed):
         finetune_grid(found, tmp_path / "grid")
-    summary = finetune_grid(found, tmp_path / "grid")
+    summary, table = finetune_grid(found, tmp_path / "grid")
     assert trained == [names[0], names[1], names[1]]  # the finished one is not repeated
-    losses = [row["dev"]["log_loss"] for row in summary["grid"]]
+    losses = list(table.numbers("dev log_loss").values())
     best = int(np.argmin(losses))  # lower is better
     assert summary["best"] == names[best] and losses[0] != losses[1]
-    assert [row["settings"] for row in summary["grid"]] == [{"optimizer.learning_rate": rate} for rate in (1e-6, 0.02)]
-    lines = grid_table(summary)
+    lines = table.text().splitlines()
+    assert [line.split()[0] for line in lines] == ["learning_rate", "1e-06", "0.02"]
     assert lines[0].split() == ["learning_rate", "dev", "log_loss"]
     assert lines[1 + best].split()[1:] == [f"{losses[best]:.4f}", "*"] and "*" not in lines[2 - best]
     assert "Grid of" in (tmp_path / "grid" / "report.html").read_text(encoding="utf-8")
-    assert (tmp_path / "grid" / grid.TABLE).read_text().splitlines() == lines
     assert RunDirectory.open(tmp_path / "grid").path == tmp_path / "grid" / names[best]
     task, model = task_and_model(tmp_path / "grid")
     assert task.evaluate(model, task.read(str(folder / "dev.tsv")))["log_loss"] == pytest.approx(losses[best], rel=1e-5)
     more = read_grid(settings(folder, {"learning_rate": [1e-6, 0.02]}, {"epochs": [1, 2]}))
-    with pytest.raises(RunDirectoryError, match="holds another run: its train.epochs is 1, not a list"):
+    with pytest.raises(RunDirectoryError, match="holds another run: its train.epochs is 1, this one.s .1, 2."):
         finetune_grid(more, tmp_path / "grid")
     with pytest.raises(RunDirectoryError, match="holds another run: its train.batch_size is 12, this one's 6"):
         finetune_grid(read_grid(settings(folder, {"learning_rate": [1e-6]}, {"batch_size": 6})), tmp_path / "grid")
@@ -125,9 +135,9 @@ def test_a_combination_that_diverges_does_not_end_the_grid(folder, tmp_path, mon
     monkeypatch.setattr(finetuning, "_train_and_measure", train)
     with pytest.raises(NonFiniteError, match="not finite"):
         finetune_grid(read_grid(settings(folder, {"learning_rate": [1e6]})), tmp_path / "none")
-    summary = finetune_grid(read_grid(settings(folder, {"learning_rate": [1e6, 0.0]})), tmp_path / "grid")
-    assert "learning_rate=1000000.0 diverged: " in capsys.readouterr().out
-    assert summary["best"] == "learning_rate=0.0" and "not finite" in summary["grid"][0]["diverged"]
-    lines = [line.split() for line in grid_table(summary)]
+    summary, table = finetune_grid(read_grid(settings(folder, {"learning_rate": [1e6, 0.0]})), tmp_path / "grid")
+    assert "learning_rate=1000000.0 diverged: after step 3" in capsys.readouterr().out
+    assert summary["best"] == "learning_rate=0.0"
+    lines = [line.split() for line in table.text().splitlines()]
     assert lines[1] == ["1000000.0", "diverged"] and lines[2][2] == "*"
     assert "diverged" in (tmp_path / "grid" / "report.html").read_text(encoding="utf-8")

@@ -1,14 +1,17 @@
 """A grid of fine-tunings: a list where a setting takes one value, and every combination. No TensorFlow is imported."""
 
+import copy
 import dataclasses
 import itertools
 import json
 import re
 import typing
+from pathlib import Path
 
-from bert_tf.config import build
+from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
+from bert_tf.runs.experiment import Experiment
 from bert_tf.tasks.record import TASKS
 from bert_tf.training.finetune_config import FinetuneConfig, FinetuneTrainConfig, check_finetuning
 from bert_tf.training.optimizer_config import OptimizerConfig
@@ -19,35 +22,35 @@ FIXED = ("task.kind", "task.preset", "task.metric", "train.seed", "train.seeds",
 
 
 @dataclasses.dataclass(frozen=True)
-class Combination:
-    """One fine-tuning of a grid.
-
-    Attributes:
-        name: of its folder, such as "learning_rate=2e-05,epochs=3".
-        settings: dotted key -> value, of the settings that the grid varies.
-        config: the `FinetuneConfig`.
-    """
-
-    name: str
-    settings: dict
-    config: FinetuneConfig
-
-
-@dataclasses.dataclass(frozen=True)
 class Grid:
     """Every combination of the values of some settings (Devlin et al. 2019, appendix A.3).
 
     Attributes:
-        axes: dotted key -> list of values, of the settings that the grid varies.
-        combinations: list of `Combination`; the last setting varies fastest.
+        axes: dotted key -> list of values, of the settings that the grid varies; empty for one fine-tuning.
+        combinations: `Experiment`s in folders of their names, such as "learning_rate=2e-05,epochs=3"; the last setting
+            varies fastest.
     """
 
     axes: dict
-    combinations: tuple[Combination, ...]
+    combinations: tuple[Experiment, ...]
+
+    @property
+    def configs(self):
+        """The `FinetuneConfig` of each combination."""
+        return [combination.config for combination in self.combinations]
+
+    @property
+    def init_from(self):
+        """Where all of them start."""
+        return self.configs[0].init_from
+
+    def record(self):
+        """The content of config.yaml: the settings as nested dicts, with the lists of the grid."""
+        return _with(to_dict(self.configs[0]), self.axes)
 
 
 def read_grid(mapping):
-    """The grid that a fine-tuning's settings describe; None where no setting has several values.
+    """The grid that a fine-tuning's settings describe; where no setting has several values, it is of one combination.
 
     Args:
         mapping: what a YAML file holds, with the changes of `--set`: what `FinetuneConfig` takes, but that a setting
@@ -60,8 +63,6 @@ def read_grid(mapping):
         ConfigError: a setting that a grid cannot vary, an empty list, or a combination that `check_finetuning` refuses.
     """
     axes = dict(_axes(mapping))
-    if not axes:
-        return None
     for key, values in axes.items():
         if key.split(".")[0] not in SECTIONS or key in FIXED or key.startswith("task.columns."):
             instead = "train.seeds=5 to repeat with other seeds" if key.startswith("train.seed") else "one value"
@@ -76,7 +77,7 @@ def read_grid(mapping):
         name = ",".join(f"{name}={_text(value)}" for name, value in zip(names, values))
         config = build(FinetuneConfig, _with(mapping, settings))
         check_finetuning(config)
-        found.append(Combination(name, settings, config))
+        found.append(Experiment(name, config, Path(name)))
     return Grid(axes, tuple(found))
 
 
@@ -112,7 +113,7 @@ def _field_takes_list(cls, keys):
 
 def _with(mapping, settings):
     """A copy of the mapping with one value for each of the settings."""
-    result = json.loads(json.dumps(mapping))
+    result = copy.deepcopy(mapping)
     for key, value in settings.items():
         node = result
         *parents, last = key.split(".")

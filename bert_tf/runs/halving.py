@@ -5,12 +5,12 @@ import math
 from pathlib import Path
 
 from bert_tf.errors import ConfigError, NonFiniteError
-from bert_tf.training.study import run_study
-from bert_tf.training.study_plan import merge, plan
+from bert_tf.runs.study import run_study
+from bert_tf.runs.study_plan import merge, plan
 
 
 def run_halving(config, corpus, tokenizer, output, held_out=None):
-    """Runs the rounds of a study with `halving`; its rows are pretrained anew in each round, the schedule is as long as it.
+    """Runs the rounds of a study with `halving`; each round pretrains its rows from scratch.
 
     Jamieson and Talwalkar 2016 (arXiv:1502.07943), with the number of updates as the resource. The row "a" is
     "a-round-1", "a-round-2" and so on in folders and tables. The same call continues an interrupted search.
@@ -21,7 +21,7 @@ def run_halving(config, corpus, tokenizer, output, held_out=None):
         corpus, tokenizer, output, held_out: of `run_study`.
 
     Returns:
-        What `run_study` returns, for the rows of all rounds.
+        The `Table` of `run_study`, with the rows of all rounds.
 
     Raises:
         ConfigError: `halving.metric` is not in the table; and as `run_study`.
@@ -35,24 +35,25 @@ def run_halving(config, corpus, tokenizer, output, held_out=None):
         rows |= new
         settings = dataclasses.replace(config, rows=rows, halving=None)
         table = run_study(settings, corpus, tokenizer, output, held_out, list(new))
-        found = {name: table[row]["mean"] for name in left if (row := f"{name}-round-{number}") in table}
+        this_round = {f"{name}-round-{number}": name for name in left}
+        found = {this_round[row]: means for row, means in table.means().items() if row in this_round}
         if not found:
             raise NonFiniteError(
                 f"every row of round {number} of {halving.rounds} diverged ({', '.join(left)}); start the search in another "
                 "folder, with a lower learning rate, a longer warm-up or a smaller clip"
             )
-        left = [name for name in found if halving.metric in found[name]]  # the others diverged
+        order = [table.rows[i][0] for i in table.ranked(halving.metric)] if halving.metric in table.lower else []
+        left = [this_round[row] for row in order if row in this_round]  # the others diverged
         if not left:
-            name, metrics = next(iter(found.items()))
-            raise ConfigError(f"halving.metric is '{halving.metric}', and row '{name}' has: {', '.join(metrics)}")
-        left = sorted(left, key=lambda name: found[name][halving.metric], reverse=not halving.lowest)
+            name, means = next(iter(found.items()))
+            raise ConfigError(f"halving.metric is '{halving.metric}', and row '{name}' has: {', '.join(means)}")
         print(f"\n== round {number} of {halving.rounds}, from best to worst: {', '.join(left)}", flush=True)
         left = left[: math.ceil(halving.keep * len(left))]
     return table
 
 
 def _shortened(config, name, part):
-    """A row whose pretraining is so long a part of what its settings say."""
+    """A copy of a row with `part` of its updates and of its warm-up."""
     row = dict(config.rows[name] or {})
     train = merge(config.pretrain, row.get("pretrain")).get("train") or {}
     together = train.get("steps_per_execution", 1)

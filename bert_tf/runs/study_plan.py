@@ -9,10 +9,11 @@ from bert_tf.config import build, chosen_class, nearest
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import FAMILIES, build_config, config_class
 from bert_tf.parsing import brief
-from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
-from bert_tf.training.grid_config import Grid, read_grid
+from bert_tf.runs.experiment import Experiment
+from bert_tf.runs.grid_config import Grid, read_grid
+from bert_tf.runs.study_config import StudyRow
+from bert_tf.training.finetune_config import FinetuneConfig, FinetuneDataConfig
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
-from bert_tf.training.study_config import StudyRow
 from tfrecords.shards.config import CorpusConfig, ShardsConfig
 
 #: Names in the output folder that shards, rows and tasks must not have.
@@ -33,22 +34,9 @@ OF_FINETUNING = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Experiment:
-    """One pretraining of a row (None in a row that pretrains nothing) and what is fine-tuned from it.
-
-    `folder` holds all of it. `finetune` is name of a task -> `FinetuneConfig`, or the `Grid` of which the best counts.
-    """
-
-    row: str
-    folder: Path
-    pretrain: PretrainConfig | None
-    finetune: dict
-
-    def configs(self, task):
-        """The `FinetuneConfig`s of a task: one, or those of its grid."""
-        settings = self.finetune[task]
-        return [c.config for c in settings.combinations] if isinstance(settings, Grid) else [settings]
+def configs_of(experiment):
+    """The `FinetuneConfig`s of an experiment; none of a pretraining."""
+    return experiment.config.configs if isinstance(experiment.config, Grid) else []
 
 
 def plan(config, output, held_out=False, tokenizer=None):
@@ -61,7 +49,8 @@ def plan(config, output, held_out=False, tokenizer=None):
         tokenizer: to check the lengths of the models; None skips this check.
 
     Returns:
-        list of Experiment.
+        list of `Experiment`, in folders ROW/seed-N/pretrained, of a `PretrainConfig`, and ROW/seed-N/TASK, of the
+        `Grid` of which the best counts.
 
     Raises:
         ConfigError: names the row and the key.
@@ -73,10 +62,11 @@ def plan(config, output, held_out=False, tokenizer=None):
     experiments = []
     for name in config.rows:
         row = _row(config, name)
-        for seed in range(row.seeds):
-            experiments.append(_experiment(config, output, name, row, seed, held_out))
         with _about(f"rows.{name}"):
-            _check(experiments[-1], shards.get(row.shards), tokenizer)
+            for seed in range(row.seeds):
+                of_seed = _of_seed(config, output, name, row, seed, held_out)
+                experiments += of_seed
+            _check(of_seed, shards.get(row.shards), tokenizer)
     _check_halving(config)
     return experiments
 
@@ -240,32 +230,26 @@ def _row(config, name):
     return dataclasses.replace(row, seeds=config.seeds if row.seeds is None else row.seeds)
 
 
-def _experiment(config, output, name, row, seed, held_out):
-    folder = output / name / f"seed-{seed}"
-    pretrains = config.pretrains and not row.init_from
-    start = str(folder / "pretrained") if pretrains else row.init_from or config.init_from
-    pretraining = _pretraining(config, output, name, row, seed, held_out) if pretrains else None
-    with _about(f"rows.{name}"):
-        tasks = {task: _finetuning(task, s, row, start) for task, s in config.finetune.items()}
-    return Experiment(name, folder, pretraining, tasks)
-
-
-def _pretraining(config, output, name, row, seed, held_out):
-    data = {"shards": str(output / "shards" / row.shards)}
-    if held_out:
-        data["eval_shards"] = str(output / "held_out" / row.shards)
-    settings = merge(merge(config.pretrain, row.pretrain), {"data": data, "train": {"seed": seed}})
-    with _about(f"rows.{name}"):  # the key may be in the row's own settings or in those of all rows
-        return build(PretrainConfig, leave_out(settings, config.pretrain, PretrainConfig), "pretrain")
+def _of_seed(config, output, name, row, seed, held_out):
+    """The experiments of one seed of a row."""
+    folder, configs = output / name / f"seed-{seed}", {}
+    start = row.init_from or config.init_from
+    if config.pretrains and not row.init_from:
+        data = {"shards": str(output / "shards" / row.shards)}
+        if held_out:
+            data["eval_shards"] = str(output / "held_out" / row.shards)
+        settings = merge(merge(config.pretrain, row.pretrain), {"data": data, "train": {"seed": seed}})
+        configs["pretrained"] = build(PretrainConfig, leave_out(settings, config.pretrain, PretrainConfig), "pretrain")
+        start = str(folder / "pretrained")
+    configs |= {task: _finetuning(task, settings, row, start) for task, settings in config.finetune.items()}
+    return [Experiment(f"{name}/seed-{seed}/{part}", one, folder / part) for part, one in configs.items()]
 
 
 def _finetuning(task, common, row, start):
     settings = merge(merge(common, row.finetune), {"init_from": start})
     with _about(f"finetune.{task}"):
         settings = leave_out(settings, common, FinetuneConfig)
-        grid = read_grid(settings)
-    config = grid or build(FinetuneConfig, settings, f"finetune.{task}")
-    data = grid.combinations[0].config.data if grid else config.data
+        data = build(FinetuneDataConfig, settings.get("data"), "data")
     for split, path in dataclasses.asdict(data).items():
         if path and "://" not in path and not Path(path).exists():
             raise ConfigError(f"finetune.{task}.data.{split}: there is no file {path}")
@@ -273,29 +257,28 @@ def _finetuning(task, common, row, start):
             raise ConfigError(
                 f"finetune.{task}.data.{split} must be given, with --set finetune.{task}.data.{split}=FILE"
             )
-    return config
+    with _about(f"finetune.{task}"):
+        return read_grid(settings)
 
 
-def _check(experiment, shards, tokenizer):
-    """Rejects settings with which the pretraining or a task of the experiment would fail later."""
-    if experiment.pretrain is not None:
-        check_pretraining(experiment.pretrain)
-        experiment.pretrain.objective.for_shards(shards.packing, shards.sequence_length)
-    for task in experiment.finetune:
-        for settings in experiment.configs(task):
-            with _about(f"finetune.{task}"):
-                check_finetuning(settings)
-    if tokenizer is None or experiment.pretrain is None:
+def _check(experiments, shards, tokenizer):
+    """Rejects settings with which the pretraining of one seed, or a task with its model, would fail later."""
+    tasks = {e.folder.name: configs for e in experiments if (configs := configs_of(e))}
+    pretraining = experiments[0].config if len(tasks) < len(experiments) else None
+    if pretraining is None:
+        return
+    check_pretraining(pretraining)
+    pretraining.objective.for_shards(shards.packing, shards.sequence_length)
+    if tokenizer is None:
         return
     from bert_tf.tasks import build_task  # imports TensorFlow
 
-    model = build_config(experiment.pretrain.model, tokenizer.vocabulary_size, tokenizer.pad_id)
+    positions = build_config(pretraining.model, tokenizer.vocabulary_size, tokenizer.pad_id).max_positions
     lengths = {"the shards' sequence_length": shards.sequence_length}
-    for task in experiment.finetune:
+    for task, configs in tasks.items():
         with _about(f"finetune.{task}"):
-            tasks = (build_task(settings.task, tokenizer) for settings in experiment.configs(task))
-            lengths[f"finetune.{task}.task.sequence_length"] = max(task.config.sequence_length for task in tasks)
+            longest = max(build_task(settings.task, tokenizer).config.sequence_length for settings in configs)
+            lengths[f"finetune.{task}.task.sequence_length"] = longest
     for name, length in lengths.items():
-        if length > model.max_positions:
-            positions = model.max_positions
+        if length > positions:
             raise ConfigError(f"{name}={length} is beyond the model's {positions} positions; set model.max_positions")

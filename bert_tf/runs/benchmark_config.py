@@ -3,10 +3,11 @@
 import dataclasses
 from pathlib import Path
 
-from bert_tf.config import build, nearest
+from bert_tf.config import build
 from bert_tf.errors import ConfigError
+from bert_tf.runs.experiment import Experiment
+from bert_tf.runs.study_plan import merge
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
-from bert_tf.training.study_plan import merge
 
 #: The task from whose run others may start.
 MNLI = "mnli"
@@ -40,14 +41,14 @@ def plan_benchmark(benchmark, config, found, output):
         output: the folder of all runs.
 
     Returns:
-        dict: name -> `FinetuneConfig`, in the order in which they run: MNLI before those that start from it.
+        list of `Experiment`, in the order in which they run: MNLI before those that start from it. Their folders have the
+        names of the tasks.
 
     Raises:
         ConfigError: an unknown task, or a setting of any task that is wrong.
     """
     for name in config.tasks:
-        if name not in benchmark.tasks:
-            raise ConfigError(f"tasks.{name}: {benchmark.title} has no such task{nearest(name, benchmark.tasks)}")
+        benchmark.check_name(name, f"tasks.{name}: ")
     names, start = list(found), config.from_mnli
     if start is True:
         if MNLI not in benchmark.tasks:
@@ -59,7 +60,7 @@ def plan_benchmark(benchmark, config, found, output):
             raise ConfigError("from_mnli=true needs MNLI; add its folder, or set from_mnli=false")
         names.sort(key=lambda name: name in benchmark.from_mnli)
         start = str(Path(output) / MNLI)
-    plans = {}
+    experiments = []
     for name in names:
         task, folder = benchmark.tasks[name], found[name]
         settings = merge({"task": task.settings}, config.finetune)
@@ -74,6 +75,7 @@ def plan_benchmark(benchmark, config, found, output):
         other = folder / task.other_dev if task.other_dev else None
         if other and other.is_file():
             data["test"] = str(other)
-        plans[name] = build(FinetuneConfig, merge(settings, {"data": data}), f"tasks.{name}")
-        check_finetuning(plans[name])
-    return plans
+        settings = build(FinetuneConfig, merge(settings, {"data": data}), f"tasks.{name}")
+        check_finetuning(settings)
+        experiments.append(Experiment(task.title, settings, Path(output) / name))
+    return experiments

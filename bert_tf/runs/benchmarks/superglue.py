@@ -1,7 +1,6 @@
 """SuperGLUE as it is distributed and as it is submitted: folders, files, names, labels. No TensorFlow is imported.
 
-Wang et al. 2019 (SuperGLUE). The folders are those of the archive that super.gluebenchmark.com serves, the submission
-is
+Wang et al. 2019 (SuperGLUE). The folders are those of the archive that super.gluebenchmark.com serves, the submission is
 what it takes: a zip of JSONL files, whose labels are as the functions `_write_..._preds` of jiant 1.2.1,
 `jiant/evaluate.py`, write them.
 """
@@ -10,7 +9,7 @@ import json
 
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
-from bert_tf.tasks.benchmarks.benchmark import Benchmark, BenchmarkTask, Submitted, read_published
+from bert_tf.runs.benchmarks.benchmark import Benchmark, BenchmarkTask, Submitted, read_published
 from bert_tf.tasks.tables.files import read_table
 
 _ENTAILMENT = ["entailment", "not_entailment"]
@@ -25,10 +24,8 @@ def measure_broad_coverage(path, answers):
     """
     from sklearn.metrics import matthews_corrcoef
 
-    rows = _rows(path)
-    if not all("label" in row for _, row in rows):
-        return {}
-    return {"matthews": float(matthews_corrcoef([row["label"] for _, row in rows], _labels(path, rows, answers)))}
+    found = [(row["label"], label) for _, row, label in _rows(path, answers) if "label" in row]
+    return {"matthews": float(matthews_corrcoef(*zip(*found)))} if found else {}
 
 
 def measure_gender_parity(path, answers):
@@ -41,19 +38,17 @@ def measure_gender_parity(path, answers):
     Raises:
         DataError: two rows of a pair with different hypotheses, or a row without the other one.
     """
-    rows = _rows(path)
-    if not all("label" in row for _, row in rows):
-        return {}
-    labels = _labels(path, rows, answers)
-    for (line, first), (_, second) in zip(rows[::2], [*rows[1::2], (None, {})]):
+    rows = [found for found in _rows(path, answers) if "label" in found[1]]
+    same = []
+    for (line, first, label), (_, second, other) in zip(rows[::2], [*rows[1::2], (None, {}, None)]):
         if first.get("hypothesis") != second.get("hypothesis"):
             raise DataError(
                 f"{path}, line {line}: the hypothesis is not that of the next line; AX-g holds pairs of lines that differ "
                 "in the premise alone, restore the published order"
             )
-    same = [first == second for first, second in zip(labels[::2], labels[1::2])]
-    right = [row["label"] == label for (_, row), label in zip(rows, labels)]
-    return {"gender_parity": sum(same) / len(same), "accuracy": sum(right) / len(right)}
+        same.append(label == other)
+    right = [row["label"] == label for _, row, label in rows]
+    return {"gender_parity": sum(same) / len(same), "accuracy": sum(right) / len(right)} if rows else {}
 
 
 def _task(name, title, metrics, settings, further=()):
@@ -87,7 +82,14 @@ _TASKS = (
 )
 
 
-def _rows(path):
+def _rows(path, answers):
+    """(line, row, the label that was predicted for it; the first one for a row without a text) of each row."""
+    given = _by_line(answers)
+    for line, row in _lines(path):
+        yield line, row, given[line][0].get("label", _ENTAILMENT[0])
+
+
+def _lines(path):
     return [(line, row) for line, row in read_table(path, "jsonl").rows if row is not None]
 
 
@@ -97,12 +99,6 @@ def _by_line(answers):
     for answer in answers:
         found.setdefault(answer.get("line", answer.get("item")), []).append(answer)
     return found
-
-
-def _labels(path, rows, answers):
-    """The label that was predicted for each row; the first one for a row without a text."""
-    of_line = _by_line(answers)
-    return [of_line[line][0].get("label", _ENTAILMENT[0]) for line, _ in rows]
 
 
 def submission_lines(name, path, answers):
@@ -116,33 +112,25 @@ def submission_lines(name, path, answers):
     Raises:
         DataError: a row without "idx"; with file and line.
     """
-    of_line = _by_line(answers)
-    write = _SPECIAL.get(name, _one_label)
-    for line, row in _rows(path):
-        for found in write(name, row, iter(of_line[line]), f"{path}, line {line}"):
-            yield json.dumps(found, ensure_ascii=False)
+    of_line, first = _by_line(answers), SUPERGLUE.tasks[name].settings.get("labels", [0])[0]
+    for line, row in _lines(path):
+        where, given = f"{path}, line {line}", iter(of_line[line])
+        if name == "record":
+            found = [{"idx": _idx(query, where), "label": next(given)["answer"]} for query in row["qas"]]
+        elif name == "multirc":
+            found = [{"idx": _idx(row, where), "passage": {"questions": _multirc(row, given, where)}}]
+        else:
+            label = next(given).get("label", first)
+            found = [{"idx": _idx(row, where), "label": label.capitalize() if name == "wsc" else label}]
+        yield from (json.dumps(one, ensure_ascii=False) for one in found)
 
 
-def _one_label(name, row, answers, where):
-    first = SUPERGLUE.tasks[name].settings.get("labels", [0])[0]
-    yield {"idx": _idx(row, where), "label": next(answers).get("label", first)}
-
-
-def _wsc(name, row, answers, where):
-    yield {"idx": _idx(row, where), "label": next(answers).get("label", "false").capitalize()}
-
-
-def _multirc(name, row, answers, where):
+def _multirc(row, given, where):
     questions = []
     for question in row["passage"]["questions"]:
-        labels = [{"idx": _idx(one, where), "label": int(next(answers)["label"])} for one in question["answers"]]
+        labels = [{"idx": _idx(one, where), "label": int(next(given)["label"])} for one in question["answers"]]
         questions.append({"idx": _idx(question, where), "answers": labels})
-    yield {"idx": _idx(row, where), "passage": {"questions": questions}}
-
-
-def _record(name, row, answers, where):
-    for query in row["qas"]:
-        yield {"idx": _idx(query, where), "label": next(answers)["answer"]}
+    return questions
 
 
 def _idx(row, where):
@@ -152,8 +140,6 @@ def _idx(row, where):
         )
     return row["idx"]
 
-
-_SPECIAL = {"multirc": _multirc, "record": _record, "wsc": _wsc}
 
 SUPERGLUE = Benchmark(
     title="SuperGLUE",

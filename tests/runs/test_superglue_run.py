@@ -16,17 +16,11 @@ import bert_tf
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import run as export
+from bert_tf.runs.benchmark import collect, write_submission
+from bert_tf.runs.benchmark_config import BenchmarkConfig, plan_benchmark
+from bert_tf.runs.benchmarks.superglue import SUPERGLUE, measure_broad_coverage, measure_gender_parity, submission_lines
 from bert_tf.tasks import build_task
-from bert_tf.tasks.benchmarks.superglue_files import (
-    SUPERGLUE,
-    measure_broad_coverage,
-    measure_gender_parity,
-    submission_lines,
-)
 from bert_tf.tasks.record import TASKS
-from bert_tf.training.benchmark import write_submission
-from bert_tf.training.benchmark_config import BenchmarkConfig, plan_benchmark
-from bert_tf.training.benchmark_results import collect, rows, score
 
 SETTINGS = {"task": {"sequence_length": 16}, "train": {"epochs": 1, "batch_size": 4}}
 ENTAILMENT = ("entailment", "not_entailment")
@@ -70,7 +64,10 @@ def finished(folder, tmp_path_factory):
     given = ("task.sequence_length=16", "train.epochs=1", "train.precision=float32")
     changed = [part for setting in given for part in ("--set", f"finetune.{setting}")]
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        assert main(["superglue", str(folder), "--init-from", published, "--output", str(output), *changed]) == 0
+        assert (
+            main(["benchmark", "superglue", str(folder), "--init-from", published, "--output", str(output), *changed])
+            == 0
+        )
     return output, collect(SUPERGLUE, output), printed.getvalue()
 
 
@@ -84,19 +81,19 @@ def test_the_submission_and_the_diagnostics(finished, folder):
     for name, lines in files.items():
         assert [line["idx"] for line in lines] == list(range(len(lines))), name
         assert {line["label"] for line in lines} <= set(ENTAILMENT) and set(lines[0]) == {"idx", "label"}
-    found = results["rte"]["diagnostics"]
+    found = json.loads((output / "diagnostics.json").read_text())
     said, true = ([row["label"] == "entailment" for row in lines] for lines in (files["AX-g.jsonl"], entailments(8)))
     parity = np.mean([said[i] == said[i + 1] for i in (0, 2, 4, 6)])
     assert found["AX-g"] == {"gender_parity": parity, "accuracy": np.mean(np.equal(said, true))}
     assert -1 <= found["AX-b"]["matthews"] <= 1
     left = [part.title for task in SUPERGLUE.tasks.values() if task.name != "rte" for part in task.submitted]
     assert write_submission(SUPERGLUE, output) == left
-    table = rows(SUPERGLUE, results)
-    assert table[0] == ("", "RTE", "AX-b", "AX-g") and table[1] == ("metric", "acc", "MCC", "parity/acc")
+    table = results.table.rows
+    assert results.table.columns == ["", "RTE", "AX-b", "AX-g"] and table[0] == ["metric", "acc", "MCC", "parity/acc"]
     pair = "/".join(f"{100 * x:.1f}" for x in found["AX-g"].values())
-    assert table[2][2:] == (f"{100 * found['AX-b']['matthews']:.1f}", pair)
-    assert ("BERT-large (test)", "71.7", "23.0", "97.8/51.7") in table
-    assert score(SUPERGLUE, results) is None and SUPERGLUE.find(folder)[1] == [f"{folder / 'CB'} has no val.jsonl"]
+    assert table[1][2:] == [f"{100 * found['AX-b']['matthews']:.1f}", pair]
+    assert ["BERT-large (test)", "71.7", "23.0", "97.8/51.7"] in table
+    assert "score" not in results.note and SUPERGLUE.find(folder)[1] == [f"{folder / 'CB'} has no val.jsonl"]
 
 
 def test_the_diagnostics_are_the_formulas(tmp_path):
@@ -158,11 +155,12 @@ def test_the_settings_of_all_tasks(tmp_path):
     found = {name: tmp_path / task.title for name, task in SUPERGLUE.tasks.items()}
     base = SETTINGS | {"init_from": "run"}
     plans = plan_benchmark(SUPERGLUE, BenchmarkConfig(base, {"cb": {"task": {"metric": "accuracy"}}}), found, tmp_path)
+    plans = {plan.folder.name: plan.config for plan in plans}
     assert list(plans) == list(SUPERGLUE.tasks) and {plan.task["sequence_length"] for plan in plans.values()} == {16}
     assert plans["cb"].task["metric"] == "accuracy" and plans["boolq"].data.dev == str(tmp_path / "BoolQ" / "val.jsonl")
     from_mnli = BenchmarkConfig(base, {"cb": {"init_from": "x"}}, from_mnli="mnli")
     plans = plan_benchmark(SUPERGLUE, from_mnli, found, tmp_path)
-    starts = {name: plan.init_from for name, plan in plans.items()}
+    starts = {plan.folder.name: plan.config.init_from for plan in plans}
     assert starts == dict.fromkeys(found, "run") | {"boolq": "mnli", "rte": "mnli", "cb": "x"}
     tagging = BenchmarkConfig(base, {"copa": {"task": {"kind": "tagging"}}})
     for config, message in (

@@ -1,21 +1,26 @@
 """Studies: what is planned, what is done once, and the table."""
 
 import contextlib
+import dataclasses
 import json
 import threading
 from types import SimpleNamespace
 
 import pytest
-from sample_corpus import addresses, vocabulary_of, write_corpus
+from training.sample_corpus import addresses, vocabulary_of, write_corpus
 
 from bert_tf import config
+from bert_tf.config import read_record
 from bert_tf.errors import ConfigError, DataError, NonFiniteError, RunDirectoryError
 from bert_tf.files import lock_directory
-from bert_tf.training import study as studies
+from bert_tf.reporting.records import Results
+from bert_tf.runs import study as studies
+from bert_tf.runs.experiment import Experiment
+from bert_tf.runs.grid_config import read_grid
+from bert_tf.runs.study import StudyConfig, collect, plan, run_study
 from bert_tf.training.optimizer_config import AdafactorConfig
+from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.training.run_directory import RunDirectory
-from bert_tf.training.study import StudyConfig, collect, markdown, plan, run_study
-from bert_tf.training.study_plan import Experiment
 from bert_tf.vectors import SkipGramConfig, VectorsConfig, VectorsTrainConfig, train_vectors
 
 MODEL = {"hidden_size": 16, "num_layers": 1, "num_heads": 1, "intermediate_size": 32, "max_positions": 128}
@@ -70,7 +75,7 @@ def run(folder, output, **options):
 def test_a_study_is_run_in_parts_and_put_in_one_table(folder, tmp_path):
     output = tmp_path / "out"
     first = run(folder, output, rows=["next_sentence"])
-    assert set(first) == {"next_sentence"}
+    assert [row[0] for row in first.rows] == ["next_sentence"]
     finished = output / "next_sentence/seed-0/sentiment/seed-0/finished.json"
     checkpoints = output / "next_sentence/seed-0/pretrained/checkpoints"
     done = finished.stat().st_mtime_ns, [p.stat().st_mtime_ns for p in sorted(checkpoints.iterdir())]
@@ -78,31 +83,35 @@ def test_a_study_is_run_in_parts_and_put_in_one_table(folder, tmp_path):
     again = finished.stat().st_mtime_ns, [p.stat().st_mtime_ns for p in sorted(checkpoints.iterdir())]
     assert again == done, "what was done is not done again"
     page = (output / "report.html").read_text(encoding="utf-8")
-    for result in table.values():
-        assert all(f'value="{result["mean"][name]}"' in page for name in ("eval_masked_lm_loss", "sentiment.accuracy"))
-    assert table["next_sentence"] == first["next_sentence"]
-    assert table == json.loads((output / "results.json").read_text())
-    whole_words = table["whole_words"]
-    assert whole_words["seeds"] == 2 and whole_words["spread"]["eval_masked_lm_loss"] > 0
+    for mean in table.means().values():
+        assert all(f'value="{mean[name]}"' in page for name in ("eval_masked_lm_loss", "sentiment.accuracy"))
+    next_sentence, whole_words = (dict(zip(table.columns, row)) for row in table.rows)
+    assert next_sentence == dict(zip(first.columns, first.rows[0]))
+    assert json.loads((output / "results.json").read_text())["table"] == json.loads(
+        json.dumps(dataclasses.asdict(table))
+    )
+    assert whole_words["seeds"] == 2 and whole_words["eval_masked_lm_loss"][1] > 0
     runs = [json.loads((output / f"whole_words/seed-{i}/pretrained.json").read_text()) for i in (0, 1)]
     mean = sum(r["eval_masked_lm_loss"] for r in runs) / 2
-    assert whole_words["mean"]["eval_masked_lm_loss"] == pytest.approx(mean)
+    assert whole_words["eval_masked_lm_loss"][0] == pytest.approx(mean)
     summary = json.loads((output / "next_sentence/seed-0/sentiment/summary.json").read_text())
-    assert table["next_sentence"]["mean"]["sentiment.accuracy"] == summary["test"]["mean"]["accuracy"]
-    assert table["next_sentence"]["spread"] == {"sentiment.accuracy": summary["test"]["spread"]["accuracy"]}
-    lines = markdown(table).splitlines()
+    accuracy = summary["test"]["mean"]["accuracy"], summary["test"]["spread"]["accuracy"]
+    assert next_sentence["sentiment.accuracy"] == accuracy and next_sentence["eval_masked_lm_loss"][1] is None
+    lines = table.markdown().splitlines()
     assert len(lines) == 4 and lines[2].startswith("| next_sentence | ") and "eval_pair_accuracy" in lines[0]
 
 
 def test_rows_differ_in_what_they_say(folder, tmp_path):
     experiments = plan(study(folder), tmp_path, held_out=True)
     folders = [str(e.folder.relative_to(tmp_path)) for e in experiments]
-    assert folders == ["next_sentence/seed-0", "whole_words/seed-0", "whole_words/seed-1"]
-    assert [e.pretrain.objective.masking.strategy for e in experiments] == ["token", "whole_word", "whole_word"]
-    assert [e.pretrain.train.seed for e in experiments] == [0, 0, 1]
-    assert experiments[1].pretrain.data.eval_shards == str(tmp_path / "held_out" / "documents")
-    assert experiments[1].finetune["sentiment"].init_from == str(tmp_path / "whole_words/seed-0/pretrained")
-    assert collect(experiments) == {}
+    seeds = ["next_sentence/seed-0", "whole_words/seed-0", "whole_words/seed-1"]
+    assert folders == [f"{seed}/{part}" for seed in seeds for part in ("pretrained", "sentiment")]
+    pretrain = [e.config for e in experiments[::2]]
+    assert [config.objective.masking.strategy for config in pretrain] == ["token", "whole_word", "whole_word"]
+    assert [config.train.seed for config in pretrain] == [0, 0, 1]
+    assert pretrain[1].data.eval_shards == str(tmp_path / "held_out" / "documents")
+    assert experiments[3].config.init_from == str(tmp_path / "whole_words/seed-0/pretrained")
+    assert collect(experiments, tmp_path) is None
 
 
 @pytest.mark.parametrize(("changes", "message"), [
@@ -142,7 +151,7 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
     (row(model={"max_positions": 64}), "rows.a: finetune.sentiment.task.sequence_length=128 is beyond the model's 64"),
     (tuning(task={"knd": "tagging"}), "rows.a: finetune.sentiment: unknown key 'task.knd'"),
     (tuning(task={"preset": "sst"}), "rows.a: finetune.sentiment: unknown task.preset 'sst'; did you mean 'sst2'"),
-    (tuning(train={"epochs": 0}), "rows.a: 'finetune.sentiment.train.epochs' is 0; it must be at least 1"),
+    (tuning(train={"epochs": 0}), "rows.a: finetune.sentiment: 'train.epochs' is 0; it must be at least 1"),
 ])  # fmt: skip
 def test_a_mistake_in_any_row_is_told_before_anything_is_done(folder, tmp_path, changes, message):
     with pytest.raises(ConfigError, match=message):
@@ -174,8 +183,7 @@ def test_a_row_may_start_from_a_model_that_was_made_elsewhere(folder, tmp_path):
     with pytest.raises(RunDirectoryError, match="nowhere is not a run directory"):
         table(tmp_path / "nowhere", tmp_path / "refused")
     assert not (tmp_path / "refused").exists()
-    (result,) = table(tmp_path / "vectors", tmp_path / "out").values()
-    assert set(result["mean"]) == {"sentiment.accuracy"}
+    assert table(tmp_path / "vectors", tmp_path / "out").columns == ["row", "seeds", "sentiment.accuracy"]
     run = tmp_path / "out" / "word_vectors" / "seed-0" / "sentiment"
     assert RunDirectory.open(run).section("model")["family"] == "bilstm"
 
@@ -184,15 +192,14 @@ def test_labelled_files_may_be_elsewhere(folder, tmp_path):
     data = {split: f"gs://bucket/{split}.tsv" for split in ("train", "dev")}
     finetune = {"sentiment": {"task": {"kind": "classification"}, "data": data}}
     experiments = plan(study(folder, finetune=finetune), tmp_path)
-    assert experiments[0].finetune["sentiment"].data.train == "gs://bucket/train.tsv"
+    assert experiments[1].config.configs[0].data.train == "gs://bucket/train.tsv"
 
 
 def test_an_empty_section_changes_nothing(folder, tmp_path):
     empty = {"rows": {"a": {"shards": "pairs", "pretrain": {"train": None, "objective": None}, "finetune": None}}}
-    (experiment,) = plan(study(folder, **empty), tmp_path)
-    assert experiment.pretrain.train.steps == 2
-    assert experiment.finetune["sentiment"].train.seeds == 2
-    assert plan(study(folder, finetune=None, shards={"pairs": None, "documents": {}}), tmp_path)[0].finetune == {}
+    pretrained, sentiment = plan(study(folder, **empty), tmp_path)
+    assert pretrained.config.train.steps == 2 and sentiment.config.configs[0].train.seeds == 2
+    assert len(plan(study(folder, finetune=None, shards={"pairs": None, "documents": {}}), tmp_path)) == 3
 
 
 def test_a_row_leaves_out_what_its_optimizer_or_model_does_not_have(folder, tmp_path):
@@ -206,14 +213,14 @@ def test_a_row_leaves_out_what_its_optimizer_or_model_does_not_have(folder, tmp_
     }
     rows = {"a": {"shards": "documents"}, "b": {"shards": "documents", "pretrain": own}}
     a, b = plan(study(folder, pretrain=common, rows=rows, finetune={}), tmp_path)
-    assert a.pretrain.optimizer.bias_correction and a.pretrain.model["initializer_range"] == 0.05
-    assert b.pretrain.optimizer == AdafactorConfig(warmup_steps=None)  # null is a value of this one
+    assert a.config.optimizer.bias_correction and a.config.model["initializer_range"] == 0.05
+    assert b.config.optimizer == AdafactorConfig(warmup_steps=None)  # null is a value of this one
     sizes = {key: value for key, value in MODEL.items() if key != "max_positions"}
-    assert b.pretrain.model == {"family": "t5", "head_size": 8} | sizes
+    assert b.config.model == {"family": "t5", "head_size": 8} | sizes
     task = study(folder).finetune["sentiment"] | {"optimizer": {"clip_norm": 0.5}}
     rows["a"]["finetune"] = {"optimizer": {"name": "adafactor", "clip_norm": None}}
-    (a, _) = plan(study(folder, pretrain=common, rows=rows, finetune={"sentiment": task}), tmp_path)
-    assert a.finetune["sentiment"].optimizer == AdafactorConfig()
+    (_, a, *_) = plan(study(folder, pretrain=common, rows=rows, finetune={"sentiment": task}), tmp_path)
+    assert a.config.configs[0].optimizer == AdafactorConfig()
     documents, adafactor = {"shards": "documents"}, {"name": "adafactor", "clip_norm": 1.0}
     misspelled = own | {"optimizer": own["optimizer"] | {"clip_treshold": None}}
     set_anyway = own | {"model": t5 | {"initializer_range": 0.1}}
@@ -277,7 +284,7 @@ def pretraining(monkeypatch):
         return SimpleNamespace(metrics=lambda: [{"tokens_per_second": 1.0}]), {"loss": 2.0}
 
     monkeypatch.setattr(studies, "pretrain", pretrain)
-    monkeypatch.setattr(studies, "finetune", lambda *_: None)
+    monkeypatch.setattr(studies, "finetune_grid", lambda *_: None)
     monkeypatch.setattr(studies, "_write_shards", lambda *_: None)
     return stands_in
 
@@ -290,9 +297,8 @@ def test_results_are_there_after_each_experiment(folder, tmp_path, pretraining):
     pretraining.failing = failing
     with pytest.raises(KeyboardInterrupt):
         run(folder, tmp_path / "out")
-    table = json.loads((tmp_path / "out" / "results.json").read_text())
-    losses = {name: result["mean"]["loss"] for name, result in table.items()}
-    assert losses == {"next_sentence": 2.0, "whole_words": 2.0}
+    means = read_record(Results, tmp_path / "out" / "results.json").table.means()
+    assert {name: mean["loss"] for name, mean in means.items()} == {"next_sentence": 2.0, "whole_words": 2.0}
 
 
 def test_a_row_that_diverges_does_not_end_the_study(folder, tmp_path, pretraining, capsys):
@@ -303,8 +309,9 @@ def test_a_row_that_diverges_does_not_end_the_study(folder, tmp_path, pretrainin
     pretraining.failing = failing
     diverging = ["next_sentence"]
     run(folder, tmp_path / "out")
-    assert set(json.loads((tmp_path / "out" / "results.json").read_text())) == {"whole_words"}
-    assert "next_sentence/seed-0 diverged and is left out of the table: step 3" in capsys.readouterr().out
+    assert set(read_record(Results, tmp_path / "out" / "results.json").table.means()) == {"whole_words"}
+    assert "next_sentence/seed-0/pretrained diverged: step 3" in (printed := capsys.readouterr().out)
+    assert "next_sentence/seed-0/sentiment" not in printed, "it would start from nothing"
     diverging.append("whole_words")
     with pytest.raises(NonFiniteError, match="step 3"):
         run(folder, tmp_path / "another")
@@ -320,10 +327,14 @@ def test_an_unknown_row(folder, tmp_path):
     "text", ["", "[]", '{"loss": "2"}', '{"metric": "f1", "best": ".", "seeds": [], "dev": {"mean": 3}}']
 )
 def test_damaged_results_are_a_sentence(tmp_path, file, text):
-    (tmp_path / "sentiment").mkdir()
-    (tmp_path / "pretrained.json").write_text('{"loss": 2.0, "gradient_norm": null}')
-    experiment = Experiment("row", tmp_path, None, {"sentiment": None})
-    assert collect([experiment])["row"]["mean"] == {"loss": 2.0}
-    (tmp_path / file).write_text(text)
+    (seed := tmp_path / "row" / "seed-0").joinpath("sentiment").mkdir(parents=True)
+    (seed / "pretrained.json").write_text('{"loss": 2.0, "gradient_norm": null}')
+    configs = {
+        "pretrained": PretrainConfig(),
+        "sentiment": read_grid({"init_from": "pretrained", "data": {"train": "x", "dev": "x"}}),
+    }
+    experiments = [Experiment(part, one, seed / part) for part, one in configs.items()]
+    assert collect(experiments, tmp_path).table.means() == {"row": {"seeds": 1, "loss": 2.0}}
+    (seed / file).write_text(text)
     with pytest.raises(DataError, match=file):
-        collect([experiment])
+        collect(experiments, tmp_path)

@@ -35,13 +35,11 @@ class HalvingConfig:
     Attributes:
         metric: the column of the table by which rows are compared, such as eval_masked_lm_loss or, of a task,
             parts_of_speech.accuracy.
-        lowest: whether the lowest value is the best.
         rounds: in the last one a row has its train.steps, in the round before `keep` times as many, and so on.
         keep: the part of the rows that goes on after a round.
     """
 
     metric: str
-    lowest: bool = True
     rounds: Annotated[int, Range(at_least=1, at_most=20)] = 3
     keep: Annotated[float, Range(above=0, below=1)] = 0.5
 

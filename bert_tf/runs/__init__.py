@@ -1,0 +1,1 @@
+"""Many runs and one table: grids, studies, successive halving, benchmarks."""

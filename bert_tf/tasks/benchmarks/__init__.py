@@ -1,1 +1,0 @@
-"""GLUE and SuperGLUE as they are distributed and as they are submitted."""
