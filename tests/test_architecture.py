@@ -2,12 +2,14 @@
 
 import ast
 import configparser
+import importlib.metadata
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 FOUNDATION = set(
@@ -96,16 +98,18 @@ def test_settings_are_checked_without_tensorflow():
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
 
 
-def test_setup_lists_every_package():
+def test_what_is_imported_is_declared():
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
-    listed = set(setup["options"]["packages"].split())
-    found = {
-        ".".join(p.parent.relative_to(ROOT).parts)
-        for top in ("bert_tf", "tfrecords")
-        for p in (ROOT / top).rglob("__init__.py")
-    }
-    assert listed == found | {"bert_tf.configs"}
+    lists = [setup["options"]["install_requires"], *setup["options.extras_require"].values()]
+    declared = {Requirement(line).name.lower() for text in lists for line in text.split("\n") if line.strip()}
+    imported = {module.split(".")[0] for path in FILES for module in imported_modules(path)}
+    places = importlib.metadata.packages_distributions()
+    for module in imported - {"bert_tf", "tfrecords", "__future__"} - set(sys.stdlib_module_names):
+        names = {name.lower().replace("_", "-") for name in places.get(module, [module])}
+        assert names & {name.replace("_", "-") for name in declared}, (
+            f"{module} is imported, and setup.cfg does not name it"
+        )
 
 
 def checked_files():
