@@ -105,7 +105,7 @@ def test_what_is_imported_is_declared():
     declared = {Requirement(line).name.lower() for text in lists for line in text.split("\n") if line.strip()}
     imported = {module.split(".")[0] for path in FILES for module in imported_modules(path)}
     places = importlib.metadata.packages_distributions()
-    for module in imported - {"bert_tf", "tfrecords", "__future__"} - set(sys.stdlib_module_names):
+    for module in imported - {"bert_tf", "tfrecords", "__future__", "_typeshed"} - set(sys.stdlib_module_names):
         names = {name.lower().replace("_", "-") for name in places.get(module, [module])}
         assert names & {name.replace("_", "-") for name in declared}, (
             f"{module} is imported, and setup.cfg does not name it"
