@@ -77,9 +77,9 @@ def _row(experiment):
 
 
 def _check_files(experiments, tokenizer):
-    """Opens what given models are called, and reads the files of all tasks that follow a pretraining, each once.
+    """Opens the models that rows start from, and reads the files of all tasks that follow a pretraining, each once.
 
-    No error in them is found hours later.
+    Otherwise an error in them would be found hours later.
     """
     read = set()
     pretrained = {str(e.folder) for e in experiments if isinstance(e.config, PretrainConfig)}

@@ -5,7 +5,7 @@ import dataclasses
 import typing
 from pathlib import Path
 
-from bert_tf.config import build, chosen_class, nearest
+from bert_tf.config import build, chosen_class, flatten, nearest
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import FAMILIES, build_config, config_class
 from bert_tf.parsing import brief
@@ -207,12 +207,9 @@ def _refuse_own(pretrain, finetune, where=""):
     sections = {"pretrain": (pretrain, OF_PRETRAINING)}
     sections |= {f"finetune.{task}": (settings, OF_FINETUNING) for task, settings in finetune.items()}
     for section, (settings, own) in sections.items():
-        for key, instead in own.items():
-            value = settings
-            for part in key.split("."):
-                value = value.get(part) if isinstance(value, dict) else None
-            if value is not None:
-                raise ConfigError(f"{where}{section}.{key} is set by the study; {instead}")
+        for key, value in flatten(settings or {}).items():
+            if key in own and value is not None:
+                raise ConfigError(f"{where}{section}.{key} is set by the study; {own[key]}")
 
 
 def _row(config, name):

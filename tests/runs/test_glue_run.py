@@ -165,6 +165,8 @@ def test_what_is_found(folder, tmp_path):
     assert list(GLUE.find(folder, ["stsb"])[0]) == ["stsb"]
     with pytest.raises(DataError, match="QQP has no dev.tsv"):
         GLUE.find(folder, ["qqp"])
+    with pytest.raises(ConfigError, match="'qp': GLUE has no such task; did you mean 'qqp'"):
+        GLUE.find(folder, ["qp"])
     with pytest.raises(DataError, match="has no folder SST-2"):
         GLUE.find(folder, ["sst2"])
     with pytest.raises(DataError, match="holds none of the folders of GLUE: MNLI, QNLI"):
