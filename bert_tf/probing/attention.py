@@ -12,6 +12,7 @@ from bert_tf.models.weights import with_output
 from bert_tf.probing.scored_texts import tokenized
 from bert_tf.reporting.document import document
 from bert_tf.reporting.markup import h
+from bert_tf.reporting.parts import header
 
 #: A page with more tokens would be too large to look at.
 MOST_TOKENS = 128
@@ -122,12 +123,7 @@ def write_attention_page(attention, path, title="Attention"):
     data = {name: _as_data(view) for name, view in views.items()}
     layers, heads = attention.weights.shape[:2]
     parts = [
-        h(
-            "header",
-            h("p", "bert_tf", class_="brand"),
-            h("h1", title),
-            h("p", f"{layers} layers of {heads} heads", class_="about"),
-        ),
+        header(title, f"{layers} layers of {heads} heads"),
         h(
             "p",
             "Choose a head by clicking or with the arrow keys: left and right for the head, up and down for the layer. Point at "

@@ -5,6 +5,7 @@ from bert_tf.probing.tables import cell_text, is_known
 from bert_tf.reporting.charts import Chart, Line, draw, finite
 from bert_tf.reporting.document import document, section
 from bert_tf.reporting.markup import h
+from bert_tf.reporting.parts import header
 from bert_tf.reporting.tables import table
 
 
@@ -23,10 +24,9 @@ def write_probe_page(tables, path, title, about=""):
     Example:
         write_probe_page([ProbeTable("minimal pairs", ["accuracy"], [("all", [0.75])])], "probe.html", "run")
     """
-    header = h("header", h("p", "bert_tf", class_="brand"), h("h1", title), h("p", about, class_="about"))
     parts = [section(one.title, _table(one), *_figures(one), note=one.note or None) for one in tables]
     with atomic_write(path) as file:
-        file.write(document(f"{title} · probes", [header, *parts]))
+        file.write(document(f"{title} · probes", [header(title, about), *parts]))
 
 
 def _table(one):
