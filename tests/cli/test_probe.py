@@ -1,5 +1,6 @@
 """`bert-tf probe` on the small published-format BERT of the fixtures."""
 
+import html
 import json
 from pathlib import Path
 
@@ -13,25 +14,41 @@ pytestmark = pytest.mark.usefixtures("loaded_once")
 BERT = str(Path(__file__).parents[1] / "fixtures" / "checkpoints" / "bert")
 
 
-def test_questions(tmp_path, capsys):
-    cloze, pairs, crows = (tmp_path / name for name in ("cloze.tsv", "pairs.tsv", "crows.csv"))
-    cloze.write_text("kind\ttext\tanswers\toptions\nfacts\tthe ___ of a war\tpeople\tlaw\nb\ta ___\twar of\tlaw\n")
-    pairs.write_text("sentence_good\tsentence_bad\nthe war\twar the\na law\tlaw a\n")
-    crows.write_text("sent_more,sent_less,stereo_antistereo,bias_type\nthe war,a war,stereo,age\n")
-    out, scorer = tmp_path / "probe.json", text_scorer(*load_pretrained(BERT))
-    for name, file, words in (
-        ("cloze", cloze, "mean of kinds"), ("pairs", pairs, "minimal pairs"), ("crows_pairs", crows, "do not call one fair")
-    ):  # fmt: skip
-        run(f"probe {name} {BERT} {file} --output {out}")
-        printed, probe = capsys.readouterr().out, PROBES[name]()
-        assert f"<h2>{probe.title}</h2>" in out.with_suffix(".html").read_text()
-        assert all(text in printed for text in (probe.title, "by pseudo-log-likelihood", words))
-        found = json.loads(out.read_text())
-        assert found["probe"] == name and found["model"] == probe.run(scorer, probe.read(file)).numbers()
-        if name == "cloze":
-            random, trained = (found[of]["rows"]["facts"] for of in ("random weights", "model"))
-            assert random["questions"] == trained["questions"] == 1
-            assert random["median rank"] != trained["median rank"]
+LABELS = zip(("stereotype", "anti-stereotype", "unrelated"), ("law", "war", "people"))
+OPTIONS = [{"gold_label": label, "sentence": f"the {word}"} for label, word in LABELS]
+EXAMPLE = {"target": "law", "bias_type": "x", "context": "the BLANK", "sentences": OPTIONS}
+#: Probe -> its files, each with two rows, the row of its table, and what that counts of the first rows.
+QUESTIONS = {
+    "cloze": (["kind\ttext\tanswers\toptions\n" + "facts\tthe ___ of a war\tpeople\tlaw\n" * 2], "facts", 1),
+    "lama": (['{"obj_label": "law", "masked_sentences": ["the [MASK]"]}\n' * 2], "lama-0", 1),
+    "pairs": (["sentence_good\tsentence_bad\n" + "the war\twar the\n" * 2], "all", 1),
+    "crows_pairs": (["sent_more,sent_less,stereo_antistereo,bias_type\n" + "the war,a war,stereo,age\n" * 2], "age", 1),
+    "stereoset": ([json.dumps({"data": {"intrasentence": [EXAMPLE] * 2, "intersentence": [EXAMPLE] * 2}})], "all", 2),
+    "winobias": (["1 [The law] and [he].\n" * 2, "1 [The law] and [she].\n" * 2], "pro", 1),
+    "ettinger": (
+        ["item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n" + "0\tthe war\tthe war of a\tpeople\tlaw\n" * 2],
+        "ettinger-0, all", 1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_first_questions_of_each_file(name, tmp_path, capsys):
+    texts, row, count = QUESTIONS[name]
+    suffix = "csv" if name == "crows_pairs" else "tsv"
+    files = [tmp_path / f"{name}-{number}.{suffix}" for number in range(len(texts))]
+    for file, text in zip(files, texts):
+        file.write_text(text)
+    out, probe = tmp_path / "probe.json", PROBES[name]()
+    run(f"probe {name} {BERT} {' '.join(map(str, files))} --most 1 --output {out}")
+    printed, found, page = capsys.readouterr().out, json.loads(out.read_text()), out.with_suffix(".html").read_text()
+    table = probe.run(text_scorer(*load_pretrained(BERT)), probe.read_files(files, most=1))
+    assert f"<h2>{html.escape(probe.title, quote=False)}</h2>" in page and "by pseudo-log-likelihood" in printed
+    assert found["probe"] == name and found["model"] == table.numbers()
+    assert found["random weights"].keys() == found["model"].keys()
+    assert found["random weights"] != found["model"] or name not in ("cloze", "lama"), "ranks of other weights differ"
+    assert table[row][probe.unit] == count, "of StereoSet also how sentences follow, by next sentence prediction"
+    assert ("do not call one fair" in printed) == (name in ("crows_pairs", "stereoset", "winobias"))
 
 
 def test_questions_in_another_language_are_a_warning(tmp_path, caplog):
@@ -97,63 +114,6 @@ def test_trees(tmp_path, capsys):
     assert "UUAS: random weights" in printed and found["trees"]["model"]["count"] == 4
     rows = found["heads"]["random weights"]["rows"]
     assert {name: own["words"] for name, own in rows.items()} == {"all": 12, "det": 4, "case": 4, "nmod": 4}
-
-
-def test_bias_and_expectations(tmp_path, capsys):
-    stereoset, pro, anti, negation = (tmp_path / name for name in ("dev.json", "pro.txt", "anti.txt", "NEG.tsv"))
-    labels = ("stereotype", "anti-stereotype", "unrelated")
-    row = {"id": "1", "target": "law", "bias_type": "x"}
-    inside = [{"gold_label": label, "sentence": f"the {word}"} for label, word in zip(labels, ("law", "war", "people"))]
-    after = [{"gold_label": label, "sentence": f"a {word}"} for label, word in zip(labels, ("law", "war", "people"))]
-    splits = {"intrasentence": [row | {"context": "the BLANK", "sentences": inside}]}
-    splits["intersentence"] = [row | {"context": "the war", "sentences": after}]
-    stereoset.write_text(json.dumps({"data": splits}))
-    pro.write_text("1 [The law] and [he].\n2 [The war] and [she].\n")
-    anti.write_text("1 [The law] and [she].\n2 [The war] and [he].\n")
-    columns = "item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n"
-    negation.write_text(columns + "0\tthe war of\tthe war of a\tpeople\tlaw\n")
-    counts = {}
-    for files in (f"stereoset {BERT} {stereoset}", f"winobias {BERT} {pro} {anti}", f"ettinger {BERT} {negation}"):
-        run(f"probe {files} --output {tmp_path}/bias.html")
-        rows = json.loads((tmp_path / "bias.json").read_text())["model"]["rows"]
-        counts |= {name: own[list(own)[-1]] for name, own in rows.items()}
-    printed = capsys.readouterr().out
-    assert all(text in printed for text in ("do not call one fair", "NEG, negative", "pro minus anti"))
-    assert counts["all"] == 2, "also how sentences follow, by next sentence prediction"
-    assert counts["pro"] == 2 == counts["NEG, all"]
-
-
-def test_the_first_of_each_file(tmp_path):
-    scorer = text_scorer(*load_pretrained(BERT))
-    cloze, lama, crows, stereoset, pro, anti, negation = files = [tmp_path / f"{name}.jsonl" for name in "clsnpae"]
-    rows = [[{"kind": "facts", "text": "the ___ of", "answers": word, "options": "war"} for word in ("people", "law")]]
-    rows += [[{"obj_label": word, "masked_sentences": ["the [MASK]"]} for word in ("people", "law")]]
-    rows += [[{"sent_more": "a law", "sent_less": "a war", "stereo_antistereo": "stereo", "bias_type": "x"}] * 2]
-    for file, own in zip(files, rows):
-        file.write_text("\n".join(map(json.dumps, own)))
-    labels = zip(("stereotype", "anti-stereotype", "unrelated"), ("law", "war", "people"))
-    example = {"target": "law", "bias_type": "x", "context": "the BLANK"}
-    example["sentences"] = [{"gold_label": label, "sentence": f"the {word}"} for label, word in labels]
-    stereoset.write_text(json.dumps({"data": {"intrasentence": [example] * 2}}))
-    pro.write_text("1 The law and [he].\n2 The war and [she].\n")
-    anti.write_text("1 The law and [she].\n2 The war and [he].\n")
-    negation.write_text(
-        "item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n" + "0\tthe war of\tthe war\tpeople\tlaw\n" * 2
-    )
-    files = {
-        "cloze": [cloze],
-        "lama": [lama],
-        "crows_pairs": [crows],
-        "stereoset": [stereoset],
-        "winobias": [pro, anti],
-    }
-    files["ettinger"] = [negation.rename(tmp_path / "e.tsv")]
-    counts = {}
-    for name, paths in files.items():
-        table = (probe := PROBES[name]()).run(scorer, probe.read_files(paths, most=1))
-        counts[name] = {row: values[-1] for row, values in table.rows}
-    assert counts["cloze"] == {"facts": 1} and counts["lama"] == {"l": 1} and counts["crows_pairs"]["all"] == 1
-    assert counts["stereoset"]["all"] == counts["winobias"]["pro"] == counts["ettinger"]["e, all"] == 1
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
