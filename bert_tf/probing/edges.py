@@ -7,11 +7,13 @@ embeddings alone.
 """
 
 import dataclasses
+from typing import Annotated
 
 import keras
 import numpy as np
 from keras import ops
 
+from bert_tf.config import Range
 from bert_tf.errors import DataError
 from bert_tf.layers import ScalarMix
 from bert_tf.probing.edge_files import read_spans
@@ -85,13 +87,13 @@ class Edges(Probe):
         table.facts["mix"]
     """
 
-    projection: int = 256
-    hidden: int = 256
-    dropout: float = 0.2
-    epochs: int = 10
-    batch_size: int = 32
-    learning_rate: float = 1e-3
-    seed: int = 0
+    projection: Annotated[int, Range(at_least=1)] = 256
+    hidden: Annotated[int, Range(at_least=1)] = 256
+    dropout: Annotated[float, Range(at_least=0, below=1)] = 0.2
+    epochs: Annotated[int, Range(at_least=1)] = 10
+    batch_size: Annotated[int, Range(at_least=1)] = 32
+    learning_rate: Annotated[float, Range(above=0)] = 1e-3
+    seed: Annotated[int, Range(at_least=0)] = 0
 
     name, title, asks = "edges", "labels of spans", "layers"
 

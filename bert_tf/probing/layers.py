@@ -11,10 +11,12 @@ import collections
 import dataclasses
 import itertools
 import zlib
+from typing import Annotated
 
 import numpy as np
 
 from bert_tf.backend import as_graph
+from bert_tf.config import Range
 from bert_tf.errors import DataError
 from bert_tf.probing.probe import Probe
 from bert_tf.probing.tables import layer_table
@@ -93,8 +95,8 @@ class Layers(Probe):
         table["tags"]["0"], table["tags: selectivity"]["0"]
     """
 
-    sequence_length: int = 128
-    seed: int = 0
+    sequence_length: Annotated[int, Range(at_least=4)] = 128
+    seed: Annotated[int, Range(at_least=0)] = 0
 
     name, title, asks, unit = "layers", "layers", "layers", "classifiers"
 

@@ -7,12 +7,14 @@ Hewitt and Manning 2019: a linear map B such that |B(h_i - h_j)|^2 is near the n
 
 import dataclasses
 import itertools
+from typing import Annotated
 
 import keras
 import numpy as np
 from keras import ops
 
 from bert_tf.backend import as_graph
+from bert_tf.config import Range
 from bert_tf.errors import DataError
 from bert_tf.probing.probe import Probe
 from bert_tf.probing.tables import layer_table
@@ -45,11 +47,11 @@ class Trees(Probe):
         Trees(rank=4, epochs=1).run(LayerReader(encoder, tokenizer), [[tree] * 4, [tree]])["UUAS"]["neighbours"]
     """
 
-    rank: int | None = 64
-    epochs: int = 10
-    batch_size: int = 20
-    learning_rate: float = 1e-3
-    seed: int = 0
+    rank: Annotated[int | None, Range(at_least=1)] = 64
+    epochs: Annotated[int, Range(at_least=1)] = 10
+    batch_size: Annotated[int, Range(at_least=1)] = 20
+    learning_rate: Annotated[float, Range(above=0)] = 1e-3
+    seed: Annotated[int, Range(at_least=0)] = 0
 
     name, title, asks, unit = "trees", "trees in the vectors", "layers", "epochs"
 

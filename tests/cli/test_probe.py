@@ -123,6 +123,8 @@ def test_trees(tmp_path, capsys):
     ("pairs no_such_run a.jsonl --set relations=b.jsonl", "'relations'"),
     ("word no_such_run bank", "word reads WORD and CORPUS; given are 1: ['bank']"),
     ("pairs no_such_run", "pairs reads PATH; given are 0"),
+    ("ettinger no_such_run", "ettinger reads PATH and OTHERS; given are 0"),
+    ("trees no_such_run a b --set epochs=0", "'epochs' is 0; it must be at least 1"),
     ("word no_such_run bank a.txt --set layer=x", "'layer' must be int"),
     ("pairs no_such_run nowhere.zip", "there is no file nowhere.zip"),
 ])  # fmt: skip

@@ -38,11 +38,11 @@ class Ettinger(LikelihoodProbe):
         "more than that; P@1, P@5: an expected word is among the most probable tokens"
     )
 
-    def read(self, *paths, most=None):
+    def read(self, path, *others, most=None):
         """Reads TSV files of Ettinger's.
 
         Args:
-            paths: the files.
+            path, others: the files.
             most: the first so many predictions and comparisons of each; None for all.
 
         Returns:
@@ -57,17 +57,17 @@ class Ettinger(LikelihoodProbe):
             Ettinger().read("neg.tsv")[0].texts  # ('A robin is a bird.', 'A robin is a tree.')
         """
         questions = []
-        for path in paths:
-            rows, name = read_rows(path), Path(path).stem
+        for file in (path, *others):
+            rows, name = read_rows(file), Path(file).stem
             columns, ask = next((form for form in _FORMATS if form[0] <= rows[0].keys()), (None, None))
             if ask is None:
                 raise DataError(
-                    f"{path} has the columns {', '.join(rows[0])}; it must be a file of CPRAG-102, ROLE-88 or NEG-136"
+                    f"{file} has the columns {', '.join(rows[0])}; it must be a file of CPRAG-102, ROLE-88 or NEG-136"
                 )
             predictions, comparisons = ask(rows)
             if not all(word for _, places in comparisons for _, word in places):
                 raise DataError(
-                    f"{path}: a row lacks one of the words {', '.join(sorted(columns))}; complete it, or leave it out"
+                    f"{file}: a row lacks one of the words {', '.join(sorted(columns))}; complete it, or leave it out"
                 )
             unique = {places: (kinds, places) for kinds, places in predictions}
             for found, is_prediction in ((comparisons, False), (list(unique.values()), True)):
