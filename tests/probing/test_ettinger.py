@@ -40,8 +40,12 @@ def test_files(tmp_path):
     (tmp_path / "NEG.tsv").write_text("a\tb\n1\t2\n")
     with pytest.raises(DataError, match="has the columns a, b; it must be a file of CPRAG-102"):
         Ettinger().read(tmp_path / "NEG.tsv")
-    for name, text, word in (("ROLE", ROLE, "interviewed\t0.5\t0.5"), ("NEG", NEGATION, "insect")):
-        (tmp_path / f"{name}.tsv").write_text(text.replace(word, word.replace("interviewed", "").replace("insect", "")))
+    for name, text, word in (
+        ("ROLE", ROLE, "interviewed"),
+        ("ROLE", ROLE, "avoided|hated by"),
+        ("NEG", NEGATION, "insect"),
+    ):
+        (tmp_path / f"{name}.tsv").write_text(text.replace(word, ""))
         with pytest.raises(DataError, match=f"{name}.tsv: a row lacks one of the words"):
             Ettinger().read(tmp_path / f"{name}.tsv")
 

@@ -65,7 +65,7 @@ class Ettinger(LikelihoodProbe):
                     f"{file} has the columns {', '.join(rows[0])}; it must be a file of CPRAG-102, ROLE-88 or NEG-136"
                 )
             predictions, comparisons = ask(rows)
-            if not all(word for _, places in comparisons for _, word in places):
+            if not all(places and all(word for _, word in places) for _, places in (*comparisons, *predictions)):
                 raise DataError(
                     f"{file}: a row lacks one of the words {', '.join(sorted(columns))}; complete it, or leave it out"
                 )
