@@ -5,14 +5,14 @@ import json
 from pathlib import Path
 
 import numpy as np
+import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.markup import h
 from bert_tf.models.weights import with_output
-from bert_tf.parsing import brief
+from bert_tf.probing.scored_texts import tokenized
 from bert_tf.reporting.document import document
-from bert_tf.tasks.sequences import as_strings
-from bert_tf.tokenizers.ops.word_spans import find_word_spans
+from bert_tf.reporting.parts import header
 
 #: A page with more tokens would be too large to look at.
 MOST_TOKENS = 128
@@ -69,19 +69,14 @@ def text_attention(encoder, tokenizer, text, text_pair=None):
         ConfigError: a model that cannot give its attention.
         DataError: a text without tokens, or more than 128 tokens.
     """
+    texts = [text] if text_pair is None else [text, text_pair]
     parts, words, places = [], [], []
-    for given in (text, text_pair)[: 1 if text_pair is None else 2]:
-        string = as_strings([given])
-        ids, starts, ends = tokenizer.tokenize_with_offsets(string)
-        begins, _ = find_word_spans(tokenizer, string, ids, starts, ends)
-        if not len(ids.values):
-            raise DataError(f"{brief(given)} has no token; give at least one word")
-        parts.append(ids)
-        words.append(np.cumsum(begins.numpy()))
-        places.append([(given, *place) for place in zip(starts.values.numpy(), ends.values.numpy())])
+    for given, (ids, starts, ends, begins) in zip(texts, tokenized(tokenizer, texts)):
+        parts.append(tf.RaggedTensor.from_row_lengths(ids, [len(ids)]))
+        words.append(np.cumsum(begins))
+        places.append([(given, *place) for place in zip(starts, ends)])
     longest = min(MOST_TOKENS, encoder.config.max_positions)
-    count = sum(len(own) for own in words)
-    row = tokenizer.pack(*parts, sequence_length=count + 8, dynamic=True)
+    row = tokenizer.pack(*parts, sequence_length=sum(map(len, words)) + 8, dynamic=True)
     found = row["token_ids"].numpy()[0]
     if len(found) > longest:
         raise DataError(f"the text has {len(found)} tokens, and at most {longest} can be shown; shorten it")
@@ -128,12 +123,7 @@ def write_attention_page(attention, path, title="Attention"):
     data = {name: _as_data(view) for name, view in views.items()}
     layers, heads = attention.weights.shape[:2]
     parts = [
-        h(
-            "header",
-            h("p", "bert_tf", class_="brand"),
-            h("h1", title),
-            h("p", f"{layers} layers of {heads} heads", class_="about"),
-        ),
+        header(title, f"{layers} layers of {heads} heads"),
         h(
             "p",
             "Choose a head by clicking or with the arrow keys: left and right for the head, up and down for the layer. Point at "

@@ -1,11 +1,10 @@
 """Files of edge probes: a text with one span or two, and the labels of what lies between them."""
 
 import dataclasses
-from itertools import accumulate
+import itertools
 
 from bert_tf.errors import DataError
-from bert_tf.parsing import parse_json
-from bert_tf.tasks.tables.files import numbered_lines, read_text
+from bert_tf.probing.rows import json_files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,12 +47,9 @@ def read_spans(path, most=None):
         read_spans("a.jsonl")[0].spans  # ((2, 6), (7, 11))
     """
     examples = []
-    for number, line in numbered_lines(read_text(path)):
-        if len(examples) == most:
-            break
-        if line.strip():
-            where = f"{path}, line {number}"
-            examples.append(_example(parse_json(line, where), where))
+    for _, rows in json_files(path):
+        for row, where in itertools.islice(rows, most):
+            examples.append(_example(row, where))
             if len(examples[-1].spans) != len(examples[0].spans):
                 raise DataError(
                     f"{where}: {len(examples[-1].spans)} spans where the first line has {len(examples[0].spans)}"
@@ -70,7 +66,7 @@ def _example(row, where):
         raise DataError(f"{where}: 'label' must be a text, or a list of texts")
     if "words" in row:
         size = _checked_words(row["words"], where)
-        ends = list(accumulate(len(word) + 1 for word in row["words"]))
+        ends = list(itertools.accumulate(len(word) + 1 for word in row["words"]))
         text, begins = " ".join(row["words"]), [0, *ends]
     else:
         text = row["text"]

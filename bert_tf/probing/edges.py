@@ -7,72 +7,19 @@ embeddings alone.
 """
 
 import dataclasses
+from typing import Annotated
 
 import keras
 import numpy as np
 from keras import ops
 
+from bert_tf.config import Range
 from bert_tf.errors import DataError
 from bert_tf.layers import ScalarMix
-from bert_tf.probing.tables import ProbeTable, beside
-from bert_tf.probing.token_states import room, token_states
+from bert_tf.probing.edge_files import read_spans
+from bert_tf.probing.probe import Probe
+from bert_tf.probing.tables import ProbeTable
 from bert_tf.tasks.sequences import tokenize_with_offsets
-
-
-@dataclasses.dataclass(frozen=True)
-class EdgeConfig:
-    """How edge probes are built and trained.
-
-    Attributes:
-        projection: width of the projected vectors, as the paper.
-        hidden: width of the MLP's hidden layer.
-        dropout: on the hidden layer.
-        epochs: over the training examples.
-        batch_size: examples of a step, as the paper.
-        learning_rate: of Adam; the paper's 1e-4 is for 100,000s of examples, with a dev file that says when to stop.
-        seed: of the weights, the order of the examples and dropout.
-
-    Example:
-        EdgeConfig(projection=8, hidden=8, epochs=2)
-    """
-
-    projection: int = 256
-    hidden: int = 256
-    dropout: float = 0.2
-    epochs: int = 10
-    batch_size: int = 32
-    learning_rate: float = 1e-3
-    seed: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
-class EdgeResult:
-    """How well labels of spans are read.
-
-    Attributes:
-        f1: float, micro F1 of the mix of all layers on the test examples; a label is predicted above a probability of
-            0.5.
-        embeddings: float, the same of the output of the embeddings alone, which knows words and not their context.
-        majority: float, the same of always predicting the most frequent label.
-        mix: tuple of float, the learned shares of the layers, that of the embeddings first.
-        count, skipped: int, test examples that were read, and those that were too long for the model.
-
-    Example:
-        examples = [SpanExample("a good film", ((2, 6), (7, 11)), ("amod",)), SpanExample("the film", ((0, 3), (4, 8)), ("det",))]
-        run_edges(encoder, tokenizer, examples * 4, examples, EdgeConfig(projection=4, hidden=4, epochs=1)).mix
-    """
-
-    f1: float
-    embeddings: float
-    majority: float
-    mix: tuple
-    count: int
-    skipped: int
-
-    @property
-    def center(self):
-        """float, the mean layer by the shares of the mix."""
-        return float(np.dot(self.mix, np.arange(len(self.mix))))
 
 
 class EdgeProbe(keras.Model):
@@ -81,7 +28,7 @@ class EdgeProbe(keras.Model):
     Args:
         labels, layers: int.
         spans: 1 or 2; each has a projection and a pooling of its own.
-        config: `EdgeConfig`.
+        config: `Edges`.
 
     Call arguments:
         a tuple for each span: float [B, layers, S, H], and 1 for its tokens and 0 for padding [B, S].
@@ -91,7 +38,7 @@ class EdgeProbe(keras.Model):
 
     Example:
         vectors, real = np.ones((2, 3, 4, 8), "float32"), np.ones((2, 4), "float32")
-        EdgeProbe(5, 3, 1, EdgeConfig())((vectors, real)).shape  # [2, 5]
+        EdgeProbe(5, 3, 1, Edges())((vectors, real)).shape  # [2, 5]
     """
 
     def __init__(self, labels, layers, spans, config):
@@ -116,64 +63,103 @@ class EdgeProbe(keras.Model):
         return self.output_layer(self.dropout(x, training=training))
 
 
-def run_edges(encoder, tokenizer, train, test, config=None, batch_size=32, progress=None):
-    """The `EdgeResult` of a model on test examples, by probes trained on others.
+@dataclasses.dataclass(frozen=True)
+class Edges(Probe):
+    """Can the labels of one span or two be read from their vectors? By probes that are trained on other examples.
 
-    Args:
-        encoder: an encoder or decoder that can give the outputs of its layers.
-        tokenizer: of its pretraining.
-        train, test: lists of `SpanExample` with the same number of spans.
-        config: `EdgeConfig`; None for the default.
-        batch_size: texts computed together.
-        progress: function(texts done, all); None for nothing.
+    "F1": micro F1 on the test examples; a label is predicted above a probability of 0.5. "majority": that of always
+    predicting the most frequent label. Rows: the mix of all layers, and the output of the embeddings alone, which knows
+    words and not their context. "mean layer" is by the learned shares of the layers. Facts: "mix", these shares, that of
+    the embeddings first; "count", "skipped", the test examples that were read, and those that were too long for the model.
 
-    Raises:
-        ConfigError: a model that does not give the outputs of its layers.
-        DataError: examples with one span and with two, no example that fits into the model's positions, or one label
-            only.
+    Attributes:
+        projection: width of the projected vectors, as the paper.
+        hidden: width of the MLP's hidden layer.
+        dropout: on the hidden layer.
+        epochs: over the training examples.
+        batch_size: examples of a step, as the paper.
+        learning_rate: of Adam; the paper's 1e-4 is for 100,000s of examples, with a dev file that says when to stop.
+        seed: of the weights, the order of the examples and dropout.
+
+    Example:
+        examples = [SpanExample("a good film", ((2, 6), (7, 11)), ("amod",)), SpanExample("the film", ((0, 3), (4, 8)), ("det",))]
+        table = Edges(projection=4, hidden=4, epochs=1).run(LayerReader(encoder, tokenizer), [examples * 4, examples])
+        table.facts["mix"]
     """
-    config = config or EdgeConfig()
-    if len({len(example.spans) for example in (*train, *test)}) != 1:
-        raise DataError("the files have examples with one span and examples with two; all must have the same number")
-    labels = sorted({label for example in train for label in example.labels})
-    if len(labels) < 2:
-        raise DataError("the training examples have one label; a probe needs at least two")
-    inputs, kept = _span_inputs(encoder, tokenizer, [*train, *test], batch_size, progress)
-    border = int(np.searchsorted(kept, len(train)))
-    if border in (0, len(kept)):
-        raise DataError("no example fits into the model's positions; give others to train on and to test on")
-    all_examples = [*train, *test]
-    targets = np.array([[label in all_examples[i].labels for label in labels] for i in kept], np.float32)
-    # A label that the training examples lack is missed by every probe.
-    unknown = sum(len(set(all_examples[i].labels) - set(labels)) for i in kept[border:])
-    trained, tested = tuple(x[:border] for x in inputs), tuple(x[border:] for x in inputs)
-    # A mix of the same layer twice is that layer.
-    only_embeddings = [tuple(x[:, [0, 0]] if x.ndim == 4 else x for x in part) for part in (trained, tested)]
-    found = []
-    for one, other in ((trained, tested), only_embeddings):
-        keras.utils.set_random_seed(config.seed)
-        probe = EdgeProbe(len(labels), one[0].shape[1], len(one) // 2, config)
-        schedule = keras.optimizers.schedules.PolynomialDecay(
-            config.learning_rate, config.epochs * -(-border // config.batch_size), end_learning_rate=0.0
+
+    projection: Annotated[int, Range(at_least=1)] = 256
+    hidden: Annotated[int, Range(at_least=1)] = 256
+    dropout: Annotated[float, Range(at_least=0, below=1)] = 0.2
+    epochs: Annotated[int, Range(at_least=1)] = 10
+    batch_size: Annotated[int, Range(at_least=1)] = 32
+    learning_rate: Annotated[float, Range(above=0)] = 1e-3
+    seed: Annotated[int, Range(at_least=0)] = 0
+
+    name, title, asks = "edges", "labels of spans", "layers"
+
+    def read(self, train, test, most=None):
+        """For each of two files what `read_spans` returns."""
+        return [read_spans(path, most) for path in (train, test)]
+
+    def run(self, reader, parts, progress=None):
+        """The `ProbeTable` of a model.
+
+        Raises:
+            ConfigError: a model that does not give the outputs of its layers.
+            DataError: examples with one span and with two, no example that fits into the model's positions, or one label
+                only.
+        """
+        train, test = parts
+        examples = [*train, *test]
+        if len({len(example.spans) for example in examples}) != 1:
+            raise DataError(
+                "the files have examples with one span and examples with two; all must have the same number"
+            )
+        labels = sorted({label for example in train for label in example.labels})
+        if len(labels) < 2:
+            raise DataError("the training examples have one label; a probe needs at least two")
+        inputs, kept = _span_inputs(reader, examples, progress)
+        border = int(np.searchsorted(kept, len(train)))
+        if border in (0, len(kept)):
+            raise DataError("no example fits into the model's positions; give others to train on and to test on")
+        targets = np.array([[label in examples[i].labels for label in labels] for i in kept], np.float32)
+        # A label that the training examples lack is missed by every probe.
+        unknown = sum(len(set(examples[i].labels) - set(labels)) for i in kept[border:])
+        # A mix of the same layer twice is that layer.
+        only_embeddings = tuple(x[:, [0, 0]] if x.ndim == 4 else x for x in inputs)
+        found = []
+        for given in (inputs, only_embeddings):
+            probe = self._trained(tuple(x[:border] for x in given), targets[:border])
+            starts = range(border, len(kept), self.batch_size)
+            logits = [ops.convert_to_numpy(probe(tuple(x[i : i + self.batch_size] for x in given))) for i in starts]
+            found.append((micro_f1(np.concatenate(logits) > 0, targets[border:], unknown), probe))
+        frequent = np.zeros_like(targets[border:])
+        frequent[:, targets[:border].sum(axis=0).argmax()] = 1
+        majority = micro_f1(frequent > 0, targets[border:], unknown)
+        mix = [float(x) for x in ops.convert_to_numpy(ops.softmax(found[0][1].mix.weight.value))]
+        count = len(kept) - border
+        note = (
+            f"Micro F1 on {count} examples, {len(test) - count} left out (too long for the model). majority: the most "
+            "frequent label; mean layer: by the learned shares, "
+            + ", ".join(f"{i}: {share:.2f}" for i, share in enumerate(mix))
         )
-        probe.compile(
-            keras.optimizers.Adam(schedule), keras.losses.BinaryCrossentropy(from_logits=True), jit_compile=False
-        )
-        probe.fit(one, targets[:border], batch_size=config.batch_size, epochs=config.epochs, verbose=0)
-        starts = range(0, len(other[0]), config.batch_size)
-        logits = [ops.convert_to_numpy(probe(tuple(x[i : i + config.batch_size] for x in other))) for i in starts]
-        found.append((probe, micro_f1(np.concatenate(logits) > 0, targets[border:], unknown)))
-    frequent = np.zeros_like(targets[border:])
-    frequent[:, targets[:border].sum(axis=0).argmax()] = 1
-    mix = ops.convert_to_numpy(ops.softmax(found[0][0].mix.weight.value))
-    return EdgeResult(
-        f1=found[0][1],
-        embeddings=found[1][1],
-        majority=micro_f1(frequent > 0, targets[border:], unknown),
-        mix=tuple(float(x) for x in mix),
-        count=len(kept) - border,
-        skipped=len(test) - (len(kept) - border),
-    )
+        rows = [
+            ("mix of all layers", [found[0][0], majority, None, float(np.dot(mix, np.arange(len(mix))))]),
+            ("embeddings alone", [found[1][0], majority, None, 0.0]),
+        ]
+        facts = {"mix": mix, "count": count, "skipped": len(test) - count}
+        return ProbeTable(self.title, ["F1", "majority", "random", "mean layer"], rows, note, facts=facts)
+
+    def _trained(self, inputs, targets):
+        """The `EdgeProbe` of inputs [N, ...] and float32 [N, labels]."""
+        keras.utils.set_random_seed(self.seed)
+        probe = EdgeProbe(targets.shape[1], inputs[0].shape[1], len(inputs) // 2, self)
+        steps = self.epochs * -(-len(targets) // self.batch_size)
+        schedule = keras.optimizers.schedules.PolynomialDecay(self.learning_rate, steps, end_learning_rate=0.0)
+        loss = keras.losses.BinaryCrossentropy(from_logits=True)
+        probe.compile(keras.optimizers.Adam(schedule), loss, jit_compile=False)
+        probe.fit(inputs, targets, batch_size=self.batch_size, epochs=self.epochs, verbose=0)
+        return probe
 
 
 def micro_f1(predicted, true, missed=0):
@@ -187,20 +173,20 @@ def micro_f1(predicted, true, missed=0):
     return 2 * right / max(1, int(predicted.sum()) + int(true.sum()) + missed)
 
 
-def _span_inputs(encoder, tokenizer, examples, batch_size, progress):
+def _span_inputs(reader, examples, progress):
     """(for each span its vectors float32 [N, layers, S, H] and float32 [N, S], 1 for its tokens; the numbers of the examples)."""
     sequences, places, kept = [], [], []
-    parts = tokenize_with_offsets(tokenizer, [example.text for example in examples])
+    parts = tokenize_with_offsets(reader.tokenizer, [example.text for example in examples])
     for number, (example, ids, starts, ends) in enumerate(zip(examples, *(part.to_list() for part in parts))):
         own = [
             [i for i, (a, b) in enumerate(zip(starts, ends)) if a < end and b > start] for start, end in example.spans
         ]
-        if len(ids) <= room(encoder, tokenizer) and all(own):
+        if len(ids) <= reader.room and all(own):
             sequences.append(ids)
             places.append(own)
             kept.append(number)
     found = [None] * len(kept)
-    for index, states in token_states(encoder, tokenizer, sequences, batch_size, progress):
+    for index, states in reader.hidden_states(sequences, progress):
         found[index] = [states[:, own] for own in places[index]]
     inputs = []
     for of_span in zip(*found):
@@ -211,21 +197,3 @@ def _span_inputs(encoder, tokenizer, examples, batch_size, progress):
             vectors[row, :, : states.shape[1]], real[row, : states.shape[1]] = states, 1.0
         inputs += [vectors, real]
     return tuple(inputs), np.array(kept, int)
-
-
-def edges_table(result, control=None):
-    """The `ProbeTable` of an `EdgeResult`, beside that of random weights.
-
-    Example:
-        edges_table(EdgeResult(0.9, 0.7, 0.4, (0.2, 0.3, 0.5), 100, 0)).lines()
-    """
-    rows = [
-        ("mix of all layers", [result.f1, result.majority, beside(control, lambda c: c.f1), result.center]),
-        ("embeddings alone", [result.embeddings, result.majority, beside(control, lambda c: c.embeddings), 0.0]),
-    ]
-    note = (
-        f"Micro F1 on {result.count} examples, {result.skipped} left out (too long for the model). majority: the most frequent "
-        "label; mean layer: by the learned shares, "
-        + ", ".join(f"{i}: {share:.2f}" for i, share in enumerate(result.mix))
-    )
-    return ProbeTable("labels of spans", ["F1", "majority", "random", "mean layer"], rows, note)

@@ -3,37 +3,52 @@
 Michel et al. 2019, "Are Sixteen Heads Really Better than One?", section 4; Hugging Face's run_bertology.py.
 """
 
-import dataclasses
-
 import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers import Attention
 from bert_tf.probing.head_grid import head_grid
+from bert_tf.probing.probe import Probe
 from bert_tf.probing.tables import ProbeTable
 
 
-@dataclasses.dataclass(frozen=True)
-class HeadImportance:
-    """The importance of each head of a fine-tuned model.
+class HeadImportance(Probe):
+    """How much does the loss of a fine-tuned model depend on each attention head? A row for each layer, bottom first.
 
-    Attributes:
-        layers: float [layers][heads], bottom first; of each layer the L2 norm is 1.
-        count: int, the examples that it was computed on.
+    Facts: "layers", the importance of each head, float [layers][heads], of each layer the L2 norm is 1; "count", the
+    examples that it was computed on.
 
     Example:
         task = build_task({"sequence_length": 16}, tokenizer)
         examples = task.examples(["a good film", "a bad film"], labels=["pos", "neg"])
-        run_head_importance(task, task.model(encoder), examples).layers
+        importance_of_heads(task, task.model(encoder), examples)
     """
 
-    layers: list
-    count: int
+    name, title, asks, unit = "head_importance", "importance of heads", "task", "examples"
+
+    def read(self, path, most=None):
+        """(path, most): the task of the model reads its own files."""
+        return path, most
+
+    def run(self, model, rows, progress=None):
+        task, task_model = model
+        path, most = rows
+        layers, count = importance_of_heads(task, task_model, task.read(path), most, progress)
+        rows = []
+        for number, values in enumerate(layers, 1):
+            most, least = int(np.argmax(values)), int(np.argmin(values))
+            rows.append((f"layer {number}", [values[most], most + 1, values[least], least + 1]))
+        note = (
+            f"The mean of |dL/dm| over {count:,} examples, m a factor of what the head adds; each layer has the norm 1. "
+            "Heads of little importance can often be left out (Michel et al. 2019)."
+        )
+        figures, facts = [head_grid("importance", np.array(layers))], {"layers": layers, "count": count}
+        return ProbeTable(self.title, ["largest", "head", "smallest", "head"], rows, note, figures, facts=facts)
 
 
-def run_head_importance(task, model, examples, most=None, progress=None):
-    """The `HeadImportance` of a model: the mean over examples of |dL/dm|, divided by its L2 norm in the layer.
+def importance_of_heads(task, model, examples, most=None, progress=None):
+    """(float [layers][heads], the examples): the mean over examples of |dL/dm|, divided by its L2 norm in the layer.
 
     m is a factor of what a head adds to the output of its layer, at m = 1 (equation 2). A head adds its vectors times
     its rows of the output kernel, so dL/dm is the sum of these rows times their gradient, and no mask is needed.
@@ -76,22 +91,4 @@ def run_head_importance(task, model, examples, most=None, progress=None):
         totals = [total + gradient.numpy() for total, gradient in zip(totals, graph(features))]
         if progress is not None:
             progress(step + 1, len(plan))
-    return HeadImportance([(total / max(np.linalg.norm(total), 1e-20)).tolist() for total in totals], len(plan))
-
-
-def head_importance_table(result, control=None):
-    """The `ProbeTable` of a `HeadImportance`, with a grid of all heads.
-
-    Example:
-        head_importance_table(HeadImportance([[0.6, 0.8], [1.0, 0.0]], count=4)).lines()
-    """
-    rows = []
-    for number, values in enumerate(result.layers, 1):
-        most, least = int(np.argmax(values)), int(np.argmin(values))
-        rows.append((f"layer {number}", [values[most], most + 1, values[least], least + 1]))
-    note = (
-        f"The mean of |dL/dm| over {result.count:,} examples, m a factor of what the head adds; each layer has the norm 1. "
-        "Heads of little importance can often be left out (Michel et al. 2019)."
-    )
-    figure = head_grid("importance", np.array(result.layers))
-    return ProbeTable("importance of heads", ["largest", "head", "smallest", "head"], rows, note, [figure])
+    return [(total / max(np.linalg.norm(total), 1e-20)).tolist() for total in totals], len(plan)

@@ -1,8 +1,7 @@
 """What each layer of a model knows about words and sentences: classifiers on its frozen vectors.
 
 Words: the tags of a labelled file, as Tenney et al. 2019 and Hewitt and Manning 2019 probe parts of speech. Sentences:
-    their
-length and whether two words were exchanged, as SentLen and BShift of Conneau et al. 2018. The classifier is
+their length and whether two words were exchanged, as SentLen and BShift of Conneau et al. 2018. The classifier is
 scikit-learn's multinomial logistic regression on standardized vectors. Three controls stand beside it: the same model
 with random weights; control tasks (Hewitt and Liang 2019), in which each word has a random tag of its own, so that only
 a classifier that learns words by heart is good at them; and the most frequent tag of each word.
@@ -12,16 +11,19 @@ import collections
 import dataclasses
 import itertools
 import zlib
+from typing import Annotated
 
 import numpy as np
 
 from bert_tf.backend import as_graph
+from bert_tf.config import Range
 from bert_tf.errors import DataError
-from bert_tf.probing.layer_charts import grid, layer_chart
-from bert_tf.probing.tables import ProbeTable
-from bert_tf.tasks.config import TaskConfig
+from bert_tf.probing.probe import Probe
+from bert_tf.probing.tables import layer_table
+from bert_tf.tasks.config import ColumnsConfig, TaskConfig
 from bert_tf.tasks.features import with_hidden_states
 from bert_tf.tasks.heads import INPUTS
+from bert_tf.tasks.tagging.files import read_tagged
 from bert_tf.tasks.tagging.sequences import cut_sequences, words_of_sentences
 
 #: Classes of the length of a sentence, with as many training sentences each.
@@ -39,58 +41,31 @@ class LayerVectors:
         sentences: float32 [layers + 1, M, H], the mean of each sentence's words.
 
     Example:
-        layer_vectors(encoder, tokenizer, [["a", "film"], ["good"]]).words.shape  # (2, 3, 16)
+        layer_vectors(LayerReader(encoder, tokenizer), [["a", "film"], ["good"]]).words.shape  # (2, 3, 16)
     """
 
     words: np.ndarray
     sentences: np.ndarray
 
 
-@dataclasses.dataclass(frozen=True)
-class LayerProbe:
-    """Accuracies of the classifiers of one probe.
-
-    Attributes:
-        layers: tuple of float, the accuracy on the test sentences by layer, that of the embeddings first.
-        control: the same on the control task; None for sentences.
-        baseline: float, the accuracy of the most frequent tag of each word, or of the most frequent class.
-        classes: int.
-
-    Example:
-        LayerProbe((0.7, 0.8), (0.6, 0.5), 0.65, 12).selectivity  # of each layer: about (0.1, 0.3)
-    """
-
-    layers: tuple
-    control: tuple | None
-    baseline: float
-    classes: int
-
-    @property
-    def selectivity(self):
-        """tuple of float, the accuracy minus that on the control task; None without one."""
-        return None if self.control is None else tuple(a - b for a, b in zip(self.layers, self.control))
-
-
-def layer_vectors(encoder, tokenizer, sentences, sequence_length=128, batch_size=32):
+def layer_vectors(reader, sentences, sequence_length=128):
     """The `LayerVectors` of sentences.
 
     Args:
-        encoder: an encoder or decoder that can give the outputs of its layers.
-        tokenizer: of its pretraining.
+        reader: `LayerReader`.
         sentences: list of lists of str, words.
         sequence_length: longer sentences are read in parts.
-        batch_size: sentences computed together.
 
     Raises:
         ConfigError: a model that does not give the outputs of its layers.
     """
-    encoder = with_hidden_states(encoder)
+    encoder, tokenizer = with_hidden_states(reader.encoder), reader.tokenizer
     length = min(sequence_length, encoder.config.max_positions)
     words = words_of_sentences(tokenizer, sentences)
     cut = cut_sequences(
         words, length, tokenizer.layout, last=encoder.structure == "decoder", token_shape=tokenizer.token_shape
     )
-    plan = cut.plan(TaskConfig(sequence_length=length), batch_size)
+    plan = cut.plan(TaskConfig(sequence_length=length), reader.batch_size)
     compute = as_graph(lambda features: encoder(features, training=False)["hidden_states"])
     found = [None] * len(cut.owners)
     for (indexes, _), features in zip(plan, cut.dataset(plan, tokenizer, length)):
@@ -103,93 +78,80 @@ def layer_vectors(encoder, tokenizer, sentences, sequence_length=128, batch_size
     return LayerVectors(vectors, np.stack(means, axis=1))
 
 
-def probe_layers(encoder, tokenizer, train, test, sequence_length=128, batch_size=32, seed=0, progress=None):
-    """Probes all layers of a model for tags, sentence length and word order.
+@dataclasses.dataclass(frozen=True)
+class Layers(Probe):
+    """Can a linear classifier read the tags of words, the length of a sentence and a changed order from each layer?
 
-    Args:
-        encoder, tokenizer, sequence_length, batch_size: as of `layer_vectors`.
-        train, test: pairs (list of sentences, list of their tags), lists of lists of str.
+    Rows: accuracies on the test sentences by layer; of the tags also the selectivity, the accuracy minus that on the
+    control task. Facts: "control", the accuracies on the control task; "classes", how many each has.
+
+    Attributes:
+        sequence_length: as of `layer_vectors`.
         seed: of the control tags, and of the words that are exchanged.
-        progress: function(classifiers done, all), called after each; None for nothing.
-
-    Returns:
-        {"tags", "length", "order": `LayerProbe`}.
-
-    Raises:
-        DataError: too few sentences, or training sentences that are all of one class: one tag, or one length.
 
     Example:
         sentences, tags = [["a", "good", "film"], ["the", "film"]] * 8, [["D", "A", "N"], ["D", "N"]] * 8
-        probe_layers(encoder, tokenizer, (sentences, tags), (sentences, tags))["tags"].layers
+        table = Layers().run(LayerReader(encoder, tokenizer), [(sentences, tags), (sentences, tags)])
+        table["tags"]["0"], table["tags: selectivity"]["0"]
     """
-    parts = [sentences for sentences, _ in (train, test)]
-    if min(map(len, parts)) < LENGTH_CLASSES or len({tag for tags in train[1] for tag in tags}) < 2:
-        raise DataError(
-            f"there must be at least {LENGTH_CLASSES} sentences to train on and to test on, with two tags or more"
-        )
-    shuffled, moved = zip(*(_exchanged(sentences, seed + i) for i, sentences in enumerate(parts)))
-    words = [[word for sentence in sentences for word in sentence] for sentences in parts]
-    tags = [np.array([tag for of_one in of_all for tag in of_one]) for _, of_all in (train, test)]
-    controls = [control_tags(of_part, tags[0], seed) for of_part in words]
-    lengths = _length_classes(*([len(sentence) for sentence in sentences] for sentences in parts))
-    classes = {"random tags of their words": controls, "numbers of their words": lengths}
-    classes["orders (exchanged words or not)"] = moved
-    for name, (of_train, _) in classes.items():
-        if len(set(of_train.tolist())) < 2:
+
+    sequence_length: Annotated[int, Range(at_least=4)] = 128
+    seed: Annotated[int, Range(at_least=0)] = 0
+
+    name, title, asks, unit = "layers", "layers", "layers", "classifiers"
+
+    def read(self, train, test, most=None):
+        """For each of two files of tagged words, as `bert-tf finetune` reads them (CoNLL, CoNLL-U), (sentences, tags)."""
+        files = [read_tagged(path, ColumnsConfig(), True) for path in (train, test)]
+        return [(found.words[:most], found.labels[:most]) for found in files]
+
+    def run(self, reader, parts, progress=None):
+        """The `ProbeTable` of a model.
+
+        Raises:
+            DataError: too few sentences, or training sentences that are all of one class: one tag, or one length.
+        """
+        train_tags = {tag for tags in parts[0][1] for tag in tags}
+        if min(len(sentences) for sentences, _ in parts) < LENGTH_CLASSES or len(train_tags) < 2:
             raise DataError(
-                f"the {name} are the same for all training sentences, and a classifier needs two classes; give more "
-                "sentences, of different words and lengths"
+                f"there must be at least {LENGTH_CLASSES} sentences to train on and to test on, with two tags or more"
             )
-    vectors = [layer_vectors(encoder, tokenizer, sentences, sequence_length, batch_size) for sentences in parts]
-    mixed = [
-        layer_vectors(encoder, tokenizer, sentences, sequence_length, batch_size).sentences for sentences in shuffled
-    ]
-    of_words, of_sentences = ([getattr(v, name) for v in vectors] for name in ("words", "sentences"))
-    count, done = len(of_words[0]), 0
-
-    def accuracies(x, labels):
-        nonlocal done
-        found = []
-        for layer in range(count):
-            found.append(classify(x[0][layer], labels[0], x[1][layer], labels[1], seed))
-            done += 1
-            if progress is not None:
-                progress(done, 4 * count)
-        return tuple(found)
-
-    own = _most_frequent_tags(words[0], tags[0])
-    guesses = np.array([own.get(word, own[None]) for word in words[1]])
-    return {
-        "tags": LayerProbe(
-            accuracies(of_words, tags),
-            accuracies(of_words, controls),
-            float(np.mean(guesses == tags[1])),
-            len(set(tags[0])),
-        ),
-        "length": LayerProbe(accuracies(of_sentences, lengths), None, _majority(*lengths), len(set(lengths[0]))),
-        "order": LayerProbe(accuracies(mixed, moved), None, _majority(*moved), 2),
-    }
-
-
-def layers_table(result, control=None):
-    """The `ProbeTable` of what `probe_layers` returns, beside that of random weights: a column for each layer, and charts.
-
-    Example:
-        layers_table({"tags": LayerProbe((0.7, 0.8), (0.6, 0.5), 0.65, 12)}).lines()
-    """
-    rows, charts = [], []
-    for name, found in result.items():
-        random = None if control is None else control[name].layers
-        lines = {name: found.layers, f"{name}: selectivity": found.selectivity, f"{name}: random weights": random}
-        guess = [found.baseline, None, None]
-        rows += [(label, [*values, own]) for (label, values), own in zip(lines.items(), guess) if values is not None]
-        charts.append(layer_chart(name, {"model": found.layers, "random": random}, {"guess": found.baseline}))
-    note = (
-        "Accuracy of a linear classifier by layer; 0 is the output of the embeddings. selectivity: accuracy minus that on random "
-        "tags of words; guess: the most frequent tag of a word, or class"
-    )
-    layers = range(len(next(iter(result.values())).layers))
-    return ProbeTable("layers", [*map(str, layers), "guess"], rows, note, [grid(charts)], bars=False)
+        sentences, tags = zip(*parts)
+        shuffled, moved = zip(*(_exchanged(of_part, self.seed + i) for i, of_part in enumerate(sentences)))
+        words = [[word for sentence in of_part for word in sentence] for of_part in sentences]
+        tags = [np.array([tag for of_one in of_part for tag in of_one]) for of_part in tags]
+        controls = [control_tags(of_part, tags[0], self.seed) for of_part in words]
+        lengths = _length_classes(*([len(sentence) for sentence in of_part] for of_part in sentences))
+        classes = {"random tags of their words": controls, "numbers of their words": lengths}
+        classes["orders (exchanged words or not)"] = moved
+        for name, (of_train, _) in classes.items():
+            if len(set(of_train.tolist())) < 2:
+                raise DataError(
+                    f"the {name} are the same for all training sentences, and a classifier needs two classes; give more "
+                    "sentences, of different words and lengths"
+                )
+        vectors, mixed = (
+            [layer_vectors(reader, of_part, self.sequence_length) for of_part in both] for both in (sentences, shuffled)
+        )
+        asked = {"tags": ("words", vectors, tags), "control": ("words", vectors, controls)}
+        asked |= {"length": ("sentences", vectors, lengths), "order": ("sentences", mixed, moved)}
+        found = {name: [] for name in asked}
+        for name, (kind, of_parts, (train, test)) in asked.items():
+            for x, y in zip(*(getattr(of_part, kind) for of_part in of_parts)):
+                found[name].append(classify(x, train, y, test, self.seed))
+                if progress is not None:
+                    progress(sum(map(len, found.values())), len(asked) * len(vectors[0].words))
+        control, own = found.pop("control"), _most_frequent_tags(words[0], tags[0])
+        guesses = np.array([own.get(word, own[None]) for word in words[1]])
+        rows = {"tags": (found["tags"], float(np.mean(guesses == tags[1])))}
+        rows["tags: selectivity"] = [a - b for a, b in zip(found["tags"], control)], None
+        rows |= {"length": (found["length"], _majority(*lengths)), "order": (found["order"], _majority(*moved))}
+        note = (
+            "Accuracy of a linear classifier by layer; 0 is the output of the embeddings. selectivity: accuracy minus that on "
+            "random tags of words; guess: the most frequent tag of a word, or class"
+        )
+        facts = {"control": control, "classes": {name: len(set(asked[name][2][0].tolist())) for name in found}}
+        return layer_table(self.title, rows, "guess", note, curves=tuple(found), facts=facts)
 
 
 def classify(train, train_labels, test, test_labels, seed=0):
@@ -225,7 +187,7 @@ def control_tags(words, tags, seed=0):
 
 
 def _exchanged(sentences, seed):
-    """(sentences, of which about half have two neighbouring words exchanged, bool whether each has)."""
+    """(sentences, about half with two adjacent words swapped, and a bool array that marks them)."""
     rng, changed, moved = np.random.default_rng(seed), [], []
     for sentence in sentences:
         places = [i for i, (a, b) in enumerate(itertools.pairwise(sentence)) if a != b]

@@ -172,8 +172,7 @@ class HiddenTokenScorer:
         return found
 
     def _score(self, texts, spans):
-        tokens, rows, owners = tokenized(self.tokenizer, texts), [], []
-        kept = []
+        tokens, rows, kept = tokenized(self.tokenizer, texts), [], []
         for number, ((ids, starts, ends, begins), span) in enumerate(zip(tokens, spans)):
             self._check_length(len(ids), texts[number])
             chosen, groups = np.arange(len(ids)), np.cumsum(begins) if self.hide == "word" else np.arange(len(ids))
@@ -183,14 +182,10 @@ class HiddenTokenScorer:
             for position in chosen:
                 later = np.arange(len(ids)) >= position
                 rows.append((ids, later & (groups == groups[position]), position))
-            owners += [number] * len(chosen)
             kept.append((ids[chosen], starts[chosen], ends[chosen]))
-        log_p, ranks = self._computed(rows)
-        owners, results = np.array(owners), []
-        for number, parts in enumerate(kept):
-            own = owners == number
-            results.append(ScoredText(*parts, log_p[own], ranks[own]))
-        return results
+        ends = np.cumsum([len(ids) for ids, _, _ in kept])[:-1]
+        computed = (np.split(values, ends) for values in self._computed(rows))
+        return [ScoredText(*parts, *own) for parts, *own in zip(kept, *computed)]
 
     def _computed(self, rows):
         """(log-probabilities float32, ranks int32) of (ids, which are hidden, which is predicted)."""

@@ -1,29 +1,38 @@
 """The structural probe: are the distances of words in a dependency tree in their vectors?
 
 Hewitt and Manning 2019: a linear map B such that |B(h_i - h_j)|^2 is near the number of edges between words i and j
-    (section
-2.1, equation 1), trained with the L1 loss of section 2.2; the scores of section 4 as the authors' code
+(section 2.1, equation 1), trained with the L1 loss of section 2.2; the scores of section 4 as the authors' code
 (john-hewitt/structural-probes) computes them. The probes of all layers train side by side.
 """
 
 import dataclasses
+import itertools
+from typing import Annotated
 
 import keras
 import numpy as np
 from keras import ops
 
 from bert_tf.backend import as_graph
+from bert_tf.config import Range
 from bert_tf.errors import DataError
-from bert_tf.probing.token_states import room, token_states
-from bert_tf.tasks.tagging.sequences import words_of_sentences
+from bert_tf.probing.probe import Probe
+from bert_tf.probing.tables import layer_table
+from bert_tf.probing.trees import read_trees
 
 #: The lengths over which the authors average the Spearman correlation.
 LENGTHS = range(5, 51)
 
 
 @dataclasses.dataclass(frozen=True)
-class StructuralConfig:
-    """How the probes are trained.
+class Trees(Probe):
+    """Are the distances of words in a dependency tree in their vectors? By probes that are trained on other sentences.
+
+    Rows, by layer, beside the distance in the sentence, |i - j|, what a model without syntax reaches: "UUAS", the fraction
+    of the trees' edges that the minimum spanning tree of the distances has, punctuation left out; "Spearman correlation",
+    the mean correlation of the distances from a word with those in the tree, over the words of each length of sentence,
+    then over the lengths 5 to 50, nan without such sentences. Facts: "count", "skipped", the test sentences that were read,
+    and those that were too long for the model.
 
     Attributes:
         rank: rows of B; the paper's figure 5 shows no gain above 64. None for the width of the model, as in its tables.
@@ -34,82 +43,58 @@ class StructuralConfig:
         seed: of B and of the order of the sentences.
 
     Example:
-        StructuralConfig(rank=8, epochs=2)
-    """
-
-    rank: int | None = 64
-    epochs: int = 10
-    batch_size: int = 20
-    learning_rate: float = 1e-3
-    seed: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
-class StructuralResult:
-    """How well trees are read from the layers.
-
-    Attributes:
-        uuas: tuple of float, by layer the fraction of the trees' edges that the minimum spanning tree of the distances
-            has; punctuation left out. The output of the embeddings is first.
-        spearman: tuple of float, by layer the mean correlation of the distances from a word with those in the tree:
-            over the words of each length of sentence, then over the lengths 5 to 50. nan without such sentences.
-        neighbours: (uuas, spearman) of the distance in the sentence, |i - j|: what a model without syntax reaches.
-        count, skipped: int, test sentences that were read, and those that were too long for the model.
-
-    Example:
         tree = DependencyTree(["a", "good", "film", "is", "one"], [2, 2, 4, 4, -1], ["x"] * 5, [False] * 5)
-        run_structural(encoder, tokenizer, [tree] * 4, [tree], StructuralConfig(rank=4, epochs=1)).uuas
+        Trees(rank=4, epochs=1).run(LayerReader(encoder, tokenizer), [[tree] * 4, [tree]])["UUAS"]["neighbours"]
     """
 
-    uuas: tuple
-    spearman: tuple
-    neighbours: tuple
-    count: int
-    skipped: int
+    rank: Annotated[int | None, Range(at_least=1)] = 64
+    epochs: Annotated[int, Range(at_least=1)] = 10
+    batch_size: Annotated[int, Range(at_least=1)] = 20
+    learning_rate: Annotated[float, Range(above=0)] = 1e-3
+    seed: Annotated[int, Range(at_least=0)] = 0
 
+    name, title, asks, unit = "trees", "trees in the vectors", "layers", "epochs"
 
-def run_structural(encoder, tokenizer, train, test, config=None, batch_size=32, progress=None):
-    """The `StructuralResult` of a model on test sentences, by probes trained on others.
+    def read(self, train, test, most=None):
+        """For each of two CoNLL-U files what `read_trees` returns."""
+        return [read_trees(path, most) for path in (train, test)]
 
-    Args:
-        encoder: an encoder or decoder that can give the outputs of its layers.
-        tokenizer: of its pretraining.
-        train, test: lists of `DependencyTree`.
-        config: `StructuralConfig`; None for the default.
-        batch_size: sentences computed together.
-        progress: function(epochs done, all); None for nothing.
+    def run(self, reader, parts, progress=None):
+        """The `ProbeTable` of a model.
 
-    Raises:
-        ConfigError: a model that does not give the outputs of its layers.
-        DataError: no sentence of two words fits into the model's positions.
-    """
-    config = config or StructuralConfig()
-    vectors = word_vectors(encoder, tokenizer, [*train, *test], batch_size)
-    pairs = [[(own, tree) for own, tree in zip(*part) if own is not None and len(tree.words) > 1] for part in (
-        (vectors[: len(train)], train), (vectors[len(train) :], test)
-    )]  # fmt: skip
-    if not all(pairs):
-        raise DataError(
-            "no sentence has two words and fits into the model's positions; give others to train on and to test on"
+        Raises:
+            ConfigError: a model that does not give the outputs of its layers.
+            DataError: no sentence of two words fits into the model's positions.
+        """
+        vectors, border = word_vectors(reader, [*parts[0], *parts[1]]), len(parts[0])
+        train, test = (
+            [(own, tree) for own, tree in zip(*part) if own is not None and len(tree.words) > 1]
+            for part in ((vectors[:border], parts[0]), (vectors[border:], parts[1]))
         )
-    maps = train_maps(pairs[0], config, progress)
-    trees = [tree for _, tree in pairs[1]]
-    scores = []
-    for layer, of_layer in enumerate(maps):
-        projected = [own[layer].astype(np.float64) @ of_layer for own, _ in pairs[1]]
-        scores.append(tree_scores(trees, [_squared_distances(x) for x in projected]))
-    beside = [np.abs(np.subtract.outer(*[np.arange(len(tree.words))] * 2)) for tree in trees]
-    uuas, spearman = zip(*scores)
-    return StructuralResult(uuas, spearman, tree_scores(trees, beside), len(trees), len(test) - len(trees))
+        if not train or not test:
+            raise DataError(
+                "no sentence has two words and fits into the model's positions; give others to train on and to test on"
+            )
+        trees, scores = [tree for _, tree in test], []
+        for layer, of_layer in enumerate(train_maps(train, self, progress)):
+            projected = [own[layer].astype(np.float64) @ of_layer for own, _ in test]
+            scores.append(tree_scores(trees, [_squared_distances(x) for x in projected]))
+        beside = [np.abs(np.subtract.outer(*[np.arange(len(tree.words))] * 2)) for tree in trees]
+        rows = dict(zip(("UUAS", "Spearman correlation"), zip(zip(*scores), tree_scores(trees, beside))))
+        skipped = len(parts[1]) - len(trees)
+        note = (
+            f"{len(trees)} sentences, {skipped} left out (too long for the model, or of one word). UUAS: the fraction of the "
+            "trees' edges; correlation: over sentences of 5 to 50 words; neighbours: by the distance in the sentence alone"
+        )
+        facts = {"count": len(trees), "skipped": skipped}
+        return layer_table(self.title, rows, "neighbours", note, curves=tuple(rows), facts=facts)
 
 
-def word_vectors(encoder, tokenizer, trees, batch_size=32):
+def word_vectors(reader, trees):
     """For each tree float32 [layers + 1, N, H], the mean of each word's tokens; None where the sentence is too long."""
-    pieces = [words.pieces for words in words_of_sentences(tokenizer, [tree.words for tree in trees])]
-    kept = [i for i, own in enumerate(pieces) if sum(map(len, own)) <= room(encoder, tokenizer)]
-    found = [None] * len(trees)
-    sequences = [[piece for own in pieces[i] for piece in own] for i in kept]
-    for index, states in token_states(encoder, tokenizer, sequences, batch_size):
+    pieces = reader.pieces([tree.words for tree in trees])
+    kept, found = list(pieces), [None] * len(trees)
+    for index, states in reader.hidden_states([list(itertools.chain(*own)) for own in pieces.values()]):
         sizes = [len(own) for own in pieces[kept[index]]]
         starts = np.cumsum([0, *sizes[:-1]])
         found[kept[index]] = np.add.reduceat(states, starts, axis=1) / np.array(sizes, np.float32)[:, None]
@@ -117,7 +102,10 @@ def word_vectors(encoder, tokenizer, trees, batch_size=32):
 
 
 def train_maps(pairs, config, progress=None):
-    """float64 [layers, H, rank], the maps of all layers, trained on (vectors [layers, N, H], `DependencyTree`) pairs."""
+    """float64 [layers, H, rank], the maps of all layers, trained on (vectors [layers, N, H], `DependencyTree`) pairs.
+
+    `config` is a `Trees`.
+    """
     layers, _, width = pairs[0][0].shape
     rng, rank = np.random.default_rng(config.seed), config.rank or width
     maps = keras.Variable(rng.uniform(-0.05, 0.05, (layers, width, min(rank, width))), dtype="float32")
@@ -174,7 +162,7 @@ def _training_step(maps, optimizer):
 
 
 def tree_scores(trees, distances):
-    """(UUAS, Spearman correlation) of distances [N, N] between the words of trees, as `StructuralResult` has them.
+    """(UUAS, Spearman correlation) of distances [N, N] between the words of trees, as the rows of `Trees`.
 
     Example:
         tree = DependencyTree(["a", "good", "film", "is", "one"], [2, 2, 4, 4, -1], ["x"] * 5, [False] * 5)
@@ -209,27 +197,3 @@ def spanning_edges(distances):
 def _squared_distances(x):
     norms = np.sum(x * x, axis=-1)
     return np.maximum(norms[:, None] + norms - 2 * x @ x.T, 0.0)
-
-
-def structural_table(result, control=None):
-    """The `ProbeTable` of a `StructuralResult`, beside that of random weights, with charts by layer.
-
-    Example:
-        structural_table(StructuralResult((0.5, 0.7), (0.6, 0.8), (0.5, 0.6), 100, 0)).lines()
-    """
-    from bert_tf.probing.layer_charts import grid, layer_chart
-    from bert_tf.probing.tables import ProbeTable
-
-    rows, charts = [], []
-    for (name, label), neighbours in zip((("uuas", "UUAS"), ("spearman", "Spearman correlation")), result.neighbours):
-        values, random = getattr(result, name), control and getattr(control, name)
-        rows.append((label, [*values, neighbours]))
-        if random:
-            rows.append((f"{label}: random weights", [*random, None]))
-        charts.append(layer_chart(label, {"model": values, "random": random}, {"neighbours": neighbours}))
-    note = (
-        f"{result.count} sentences, {result.skipped} left out (too long for the model, or of one word). UUAS: the fraction of "
-        "the trees' edges; correlation: over sentences of 5 to 50 words; neighbours: by the distance in the sentence alone"
-    )
-    columns = [*map(str, range(len(result.uuas))), "neighbours"]
-    return ProbeTable("trees in the vectors", columns, rows, note, [grid(charts)], bars=False)

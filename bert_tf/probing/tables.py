@@ -1,5 +1,7 @@
 """What a probe found, as the table that the terminal and the page both show."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 
@@ -10,15 +12,22 @@ class ProbeTable:
 
     Attributes:
         title: str.
-        columns: list of str, the names of the numbers.
+        columns: list of str, the names of the numbers. One that begins with "random" shows the control's: "random" those
+            of the first column, "random X" those of column X.
         rows: list of (name of the row, values, one for each column); a value is an int, a float, a str, or None or nan
             where it is not known.
         note: str, what the columns mean and how far the numbers can be trusted.
-        figures: list of elements (`bert_tf.markup.h`) that the page shows below the table.
+        figures: list of elements (`bert_tf.markup.h`) that the page shows below the table, beside each other.
+        texts: an element that the page shows below the figures; None for nothing.
+        curves: names of rows whose columns are layers, but for the last, a baseline. The page draws a chart of each, and
+            those of the control stand below them in a row of their own.
         bars: bool, whether the page draws the fractions of the first column as bars.
+        facts: {name: what the table does not show}.
+        control: the table of the same model with random weights; None where it was not asked.
 
     Example:
-        ProbeTable("minimal pairs", ["accuracy", "pairs"], [("all", [0.75, 4])], "0.5 by chance").lines()
+        table = ProbeTable("minimal pairs", ["accuracy", "pairs"], [("all", [0.75, 4])], "0.5 by chance")
+        table.lines(), table["all"]["accuracy"]
     """
 
     title: str
@@ -26,16 +35,70 @@ class ProbeTable:
     rows: list
     note: str = ""
     figures: list = dataclasses.field(default_factory=list)
+    texts: object = None
+    curves: tuple = ()
     bars: bool = True
+    facts: dict = dataclasses.field(default_factory=dict)
+    control: ProbeTable | None = None
+
+    def beside(self, control):
+        """The same table with that of a control."""
+        return dataclasses.replace(self, control=control)
+
+    def __getitem__(self, name):
+        """{column: value} of a row."""
+        return dict(zip(self.columns, dict(self.rows)[name]))
+
+    def numbers(self):
+        """dict of all that JSON can hold: {"rows": {name: {column: value}}} and the facts; nan is None."""
+        rows = {
+            name: {c: value if is_known(value) else None for c, value in self[name].items()} for name, _ in self.rows
+        }
+        return {"rows": rows} | self.facts
+
+    def shown(self):
+        """The rows with the numbers of the control."""
+        if self.control is None:
+            return self.rows
+        rows = [(name, self._beside(name, values)) for name, values in self.rows]
+        for name in self.curves:
+            place = max(i for i, (row, _) in enumerate(rows) if row.startswith(name)) + 1
+            rows.insert(place, (f"{name}: random weights", [*dict(self.control.rows)[name][:-1], None]))
+        return rows
+
+    def _beside(self, name, values):
+        control, filled = dict(self.control.rows)[name], list(values)
+        for i, column in enumerate(self.columns):
+            if column.startswith("random") and values[i] is None:
+                filled[i] = control[self.columns.index(column[7:]) if column[7:] else 0]
+        return filled
 
     def lines(self):
         """list of str, the table for a terminal."""
-        texts = [[cell_text(value) for value in values] for _, values in self.rows]
+        rows = self.shown()
+        texts = [[cell_text(value) for value in values] for _, values in rows]
         widths = [max(map(len, column)) for column in zip(self.columns, *texts)]
-        first = max(len(self.title), *(len(name) for name, _ in self.rows))
+        first = max(len(self.title), *(len(name) for name, _ in rows))
         lines = [self.title.ljust(first) + _row(self.columns, widths)]
-        lines += [name.ljust(first) + _row(own, widths) for (name, _), own in zip(self.rows, texts)]
+        lines += [name.ljust(first) + _row(own, widths) for (name, _), own in zip(rows, texts)]
         return [f"  {line}".rstrip() for line in lines + ([self.note] if self.note else [])]
+
+
+def layer_table(title, rows, baseline, note, **options):
+    """The `ProbeTable` of numbers by layer, that of the embeddings first.
+
+    Args:
+        title, note: of the table.
+        rows: {name: (values by layer, that of the baseline or None)}.
+        baseline: str, its name.
+        options: other attributes of the table.
+
+    Example:
+        layer_table("layers", {"tags": ((0.7, 0.8), 0.65)}, "guess", "", curves=("tags",)).columns  # ['0', '1', 'guess']
+    """
+    rows = [(name, [*values, own]) for name, (values, own) in rows.items()]
+    columns = [*map(str, range(len(rows[0][1]) - 1)), baseline]
+    return ProbeTable(title, columns, rows, note, bars=False, **options)
 
 
 def is_known(value):
@@ -54,15 +117,6 @@ def cell_text(value):
     if isinstance(value, float):
         return f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def beside(control, read):
-    """`read(control)`: a number of the same model with random weights; None where it was not asked.
-
-    Example:
-        beside(None, lambda result: result.accuracy)  # None
-    """
-    return None if control is None else read(control)
 
 
 def _row(texts, widths):

@@ -1,9 +1,9 @@
 """Dependency trees of CoNLL-U files."""
 
 import dataclasses
-import itertools
 
 import numpy as np
+from scipy.sparse.csgraph import shortest_path
 
 from bert_tf.errors import DataError
 from bert_tf.tasks.tagging.conll import read_conll
@@ -29,18 +29,11 @@ class DependencyTree:
     punctuation: list
 
     def distances(self):
-        """int [N, N], the number of edges between each two words."""
-        ways = []
-        for word in range(len(self.words)):
-            way = [word]
-            while way[-1] >= 0:
-                way.append(self.heads[way[-1]])
-            ways.append(way[::-1])  # from the root of all, -1, to the word
-        found = np.zeros((len(ways),) * 2, int)
-        for (i, a), (j, b) in itertools.combinations(enumerate(ways), 2):
-            shared = next((k for k, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
-            found[i, j] = found[j, i] = len(a) + len(b) - 2 * shared
-        return found
+        """float [N, N], the number of edges between each two words; infinite where the heads are no tree."""
+        edges = np.zeros((len(self.words),) * 2)
+        for word, head in enumerate(self.heads):
+            edges[word, head] = head >= 0
+        return shortest_path(edges, directed=False, unweighted=True)
 
 
 def read_trees(path, most=None):
@@ -72,10 +65,10 @@ def read_trees(path, most=None):
         :most
     ]:
         numbers = [_head(head, len(words), f"{path}, line {line}") for head, line in zip(own, lines)]
-        if numbers.count(-1) != 1 or not _ends(numbers):
-            raise DataError(f"{path}, line {lines[0]}: the heads of the sentence are no tree with one root")
         punctuation = [mark == "PUNCT" or relation == "punct" for mark, relation in zip(marks, of_words)]
         trees.append(DependencyTree(words, numbers, of_words, punctuation))
+        if numbers.count(-1) != 1 or not np.isfinite(trees[-1].distances()).all():
+            raise DataError(f"{path}, line {lines[0]}: the heads of the sentence are no tree with one root")
     return trees
 
 
@@ -83,13 +76,3 @@ def _head(text, words, where):
     if not text.isdecimal() or int(text) > words:
         raise DataError(f"{where}: the head is '{text}'; it must be the number of a word of the sentence, or 0")
     return int(text) - 1
-
-
-def _ends(heads):
-    """Whether each way from word to head ends at the root."""
-    for word in range(len(heads)):
-        for _ in heads:
-            word = heads[word] if word >= 0 else word
-        if word >= 0:
-            return False
-    return True

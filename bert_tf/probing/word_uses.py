@@ -12,9 +12,11 @@ import numpy as np
 
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
-from bert_tf.probing.token_states import room, token_states
+from bert_tf.probing.probe import Probe
+from bert_tf.probing.scored_texts import tokenized, tokens_of
+from bert_tf.probing.tables import layer_table
+from bert_tf.probing.word_map import uses_list, word_map
 from bert_tf.prompting.rows import read_rows
-from bert_tf.tasks.sequences import tokenize_with_offsets
 from bert_tf.tasks.tables.files import file_format, read_table
 
 #: The neighbours of each use that are listed.
@@ -45,174 +47,121 @@ class WordUse:
 
 
 @dataclasses.dataclass(frozen=True)
-class UsesResult:
-    """How near the uses of a word are.
+class WordUses(Probe):
+    """How near are the uses of a word in a corpus to each other?
+
+    Rows, by layer: the mean cosine of two uses; with senses also of two uses of one sense, and of two senses, and the
+    fraction of uses whose nearest use has the same sense, beside that of a use drawn at random. Facts: "layer", that of
+    the map; "points", [x, y] for each use, the first two principal components of its vectors; "neighbours", for each use a
+    list of (index, cosine) of the nearest others, the nearest first; "uses".
 
     Attributes:
-        cosine: tuple of float, the mean cosine of two uses by layer, that of the embeddings first.
-        within, between: the same of two uses of one sense, and of two senses; None without senses.
-        nearest: tuple of float, by layer the fraction of uses whose nearest use has the same sense; None without
-            senses.
-        chance: float, that of a use drawn at random; None without senses.
-        layer: int, the layer of the next two.
-        points: list of [x, y], the first two principal components of the vectors of the layer.
-        neighbours: for each use a list of (index, cosine) of the nearest others, the nearest first.
-        uses: list of `WordUse`.
-
-    Example:
-        texts = ["a good film", "the film is bad", "one film", "a film, a good film"]
-        result = run_uses(encoder, tokenizer, [WordUse(text, text.index("film"), text.index("film") + 4) for text in texts])
-        result.cosine, result.neighbours[0]
-    """
-
-    cosine: tuple
-    within: tuple | None
-    between: tuple | None
-    nearest: tuple | None
-    chance: float | None
-    layer: int
-    points: list
-    neighbours: list
-    uses: list
-
-
-def read_uses(path, word, most=None):
-    """Finds a word in a corpus; upper and lower case are the same.
-
-    Args:
-        path: a text file with a text a line, or a TSV, CSV or JSON-lines file with the column `text` and perhaps
-            `sense`.
-        word: str, which may hold spaces.
-        most: the first so many uses; None for all.
-
-    Returns:
-        list of `WordUse`.
-
-    Raises:
-        DataError: an unreadable file, or fewer than three uses.
-
-    Example:
-        Path("bank.tsv").write_text("text\\tsense\\na bank\\tmoney\\nthe bank, a bank\\tshore\\n")
-        [use.sense for use in read_uses("bank.tsv", "bank")]  # ['money', 'shore', 'shore']
-    """
-    if file_format(path) == "lines":
-        rows = [{"text": row[0]} for _, row in read_table(path, "lines").rows if row is not None]
-    else:
-        rows = read_rows(path, ("text",))
-    # Particles follow a Korean word without a space, and other words the Chinese, Japanese and Thai ones.
-    before = "" if re.match(UNSPACED, word) else r"(?<!\w)"
-    after = "" if re.match(rf"{UNSPACED}|[가-힣]", word[-1:]) else r"(?!\w)"
-    pattern = re.compile(before + re.escape(word) + after, re.IGNORECASE)
-    places = [(row, match.span()) for row in rows for match in pattern.finditer(row["text"])]
-    found = [WordUse(row["text"], *span, row.get("sense") or None) for row, span in places][:most]
-    if len(found) < LEAST_USES:
-        raise DataError(f"{path} has {brief(word)} {len(found)} times; at least {LEAST_USES} uses are compared")
-    return found
-
-
-def run_uses(encoder, tokenizer, uses, layer=-1, batch_size=32, progress=None):
-    """The `UsesResult` of a model.
-
-    Args:
-        encoder: an encoder or decoder that can give the outputs of its layers. A decoder sees the text before a word
-            alone.
-        tokenizer: of its pretraining.
-        uses: list of `WordUse`.
         layer: of the map and the neighbours; from the end where negative.
-        batch_size: texts computed together.
-        progress: function(texts done, all); None for nothing.
-
-    Raises:
-        ConfigError: a model that does not give the outputs of its layers.
-        DataError: no such layer, or a use of which the tokenizer keeps nothing.
-    """
-    from sklearn.decomposition import PCA
-
-    vectors = use_vectors(encoder, tokenizer, uses, batch_size, progress)
-    if not -len(vectors) <= layer < len(vectors):
-        raise DataError(
-            f"there is no layer {layer}; the model has 0 to {len(vectors) - 1}, 0 for the output of the embeddings"
-        )
-    unit = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
-    cosines = np.einsum("lnh,lmh->lnm", unit, unit)
-    others = ~np.eye(len(uses), dtype=bool)
-    order = np.argsort(-np.where(others, cosines, -np.inf), axis=-1, kind="stable")
-    senses = {}
-    if all(use.sense is not None for use in uses) and len({use.sense for use in uses}) > 1:
-        same = np.equal.outer(*[np.array([use.sense for use in uses])] * 2)
-        nearest = np.take_along_axis(np.broadcast_to(same, cosines.shape), order[..., :1], axis=-1)
-        senses = {
-            "within": _means(cosines, same & others),
-            "between": _means(cosines, ~same),
-            "nearest": tuple(nearest.mean(axis=(1, 2)).tolist()),
-            "chance": float(same[others].mean()),
-        }
-    layer %= len(vectors)
-    near = order[layer, :, : min(NEIGHBOURS, len(uses) - 1)]
-    return UsesResult(
-        cosine=_means(cosines, others),
-        layer=layer,
-        points=PCA(2, svd_solver="full").fit_transform(vectors[layer].astype(np.float64)).tolist(),
-        neighbours=[[(int(j), float(cosines[layer, i, j])) for j in row] for i, row in enumerate(near)],
-        uses=uses,
-        **dict.fromkeys(("within", "between", "nearest", "chance")) | senses,
-    )
-
-
-def use_vectors(encoder, tokenizer, uses, batch_size=32, progress=None):
-    """float32 [layers + 1, N, H], the mean of the tokens of each use; of a text that is too long the tokens around it are read.
-
-    Args, Raises: as of `run_uses`.
-    """
-    most, sequences, places = room(encoder, tokenizer), [], []
-    parts = tokenize_with_offsets(tokenizer, [use.text for use in uses])
-    for use, ids, starts, ends in zip(uses, *(part.to_list() for part in parts)):
-        own = [i for i, (start, end) in enumerate(zip(starts, ends)) if start < use.end and end > use.start][:most]
-        if not own:
-            raise DataError(
-                f"the tokenizer keeps nothing of {brief(use.text[use.start : use.end])} in {brief(use.text)}"
-            )
-        first = min(max(0, (own[0] + own[-1] + 1 - most) // 2), max(0, len(ids) - most))
-        sequences.append(ids[first : first + most])
-        places.append(np.array(own) - first)
-    found = [None] * len(uses)
-    for index, states in token_states(encoder, tokenizer, sequences, batch_size, progress):
-        found[index] = states[:, places[index]].mean(axis=1)
-    return np.stack(found, axis=1)
-
-
-def uses_table(result, control=None):
-    """The `ProbeTable` of a `UsesResult`, beside that of random weights: numbers by layer, a map, and the texts.
 
     Example:
         texts = ["a good film", "the film is bad", "one film", "a film, a good film"]
         uses = [WordUse(text, text.index("film"), text.index("film") + 4) for text in texts]
-        uses_table(run_uses(encoder, tokenizer, uses)).lines()
+        table = WordUses().run(LayerReader(encoder, tokenizer), uses)
+        table["cosine of two uses"]["0"], table.facts["neighbours"][0]
     """
-    from bert_tf.probing.layer_charts import grid, layer_chart
-    from bert_tf.probing.tables import ProbeTable
-    from bert_tf.probing.word_map import uses_list, word_map
 
-    names = {"cosine of two uses": "cosine", "within a sense": "within", "between senses": "between"}
-    names["nearest of same sense"] = "nearest"
-    rows, charts = [], []
-    for label, name in names.items():
-        values, random = getattr(result, name), control and getattr(control, name)
-        if values is None:
-            continue
-        chance = {"chance": result.chance} if name == "nearest" else {}
-        rows.append((label, [*values, chance.get("chance")]))
-        if random:
-            rows.append((f"{label}: random weights", [*random, None]))
-        charts.append(layer_chart(label, {"model": values, "random": random}, chance))
-    word = result.uses[0].text[result.uses[0].start : result.uses[0].end]
-    note = (
-        f"{len(result.uses)} uses, by layer; 0 is the output of the embeddings. The map is the first two principal components of "
-        f"layer {result.layer}; distances on it are only part of those between the vectors."
-    )
-    columns = [*map(str, range(len(result.cosine))), "chance"]
-    figures = [grid([word_map(result), *charts]), uses_list(result)]
-    return ProbeTable(f"uses of “{word}”", columns, rows, note, figures, bars=False)
+    layer: int = -1
+
+    name, asks = "word", "layers"
+
+    def read(self, word, corpus, most=None):
+        """Finds a word in a corpus; upper and lower case are the same.
+
+        Args:
+            word: str, which may hold spaces.
+            corpus: a text file with a text a line, or a TSV, CSV or JSON-lines file with the column `text` and perhaps
+                `sense`.
+            most: the first so many uses; None for all.
+
+        Returns:
+            list of `WordUse`.
+
+        Raises:
+            DataError: an unreadable file, or fewer than three uses.
+
+        Example:
+            Path("bank.tsv").write_text("text\\tsense\\na bank\\tmoney\\nthe bank, a bank\\tshore\\n")
+            [use.sense for use in WordUses().read("bank", "bank.tsv")]  # ['money', 'shore', 'shore']
+        """
+        if file_format(corpus) == "lines":
+            rows = [{"text": row[0]} for _, row in read_table(corpus, "lines").rows if row is not None]
+        else:
+            rows = read_rows(corpus, ("text",))
+        # Particles follow a Korean word without a space, and other words the Chinese, Japanese and Thai ones.
+        before = "" if re.match(UNSPACED, word) else r"(?<!\w)"
+        after = "" if re.match(rf"{UNSPACED}|[가-힣]", word[-1:]) else r"(?!\w)"
+        pattern = re.compile(before + re.escape(word) + after, re.IGNORECASE)
+        places = [(row, match.span()) for row in rows for match in pattern.finditer(row["text"])]
+        found = [WordUse(row["text"], *span, row.get("sense") or None) for row, span in places][:most]
+        if len(found) < LEAST_USES:
+            raise DataError(f"{corpus} has {brief(word)} {len(found)} times; at least {LEAST_USES} uses are compared")
+        return found
+
+    def run(self, reader, uses, progress=None):
+        """The `ProbeTable` of a model.
+
+        Raises:
+            ConfigError: a model that does not give the outputs of its layers.
+            DataError: no such layer, or a use of which the tokenizer keeps nothing.
+        """
+        from sklearn.decomposition import PCA
+
+        vectors, layer = use_vectors(reader, uses, progress), self.layer
+        if not -len(vectors) <= layer < len(vectors):
+            raise DataError(
+                f"there is no layer {layer}; the model has 0 to {len(vectors) - 1}, 0 for the output of the embeddings"
+            )
+        unit = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+        cosines = np.einsum("lnh,lmh->lnm", unit, unit)
+        others = ~np.eye(len(uses), dtype=bool)
+        order = np.argsort(-np.where(others, cosines, -np.inf), axis=-1, kind="stable")
+        rows = {"cosine of two uses": (_means(cosines, others), None)}
+        if all(use.sense is not None for use in uses) and len({use.sense for use in uses}) > 1:
+            same = np.equal.outer(*[np.array([use.sense for use in uses])] * 2)
+            nearest = np.take_along_axis(np.broadcast_to(same, cosines.shape), order[..., :1], axis=-1)
+            rows["within a sense"] = _means(cosines, same & others), None
+            rows["between senses"] = _means(cosines, ~same), None
+            rows["nearest of same sense"] = nearest.mean(axis=(1, 2)).tolist(), float(same[others].mean())
+        layer %= len(vectors)
+        points = PCA(2, svd_solver="full").fit_transform(vectors[layer].astype(np.float64)).tolist()
+        near = order[layer, :, : min(NEIGHBOURS, len(uses) - 1)]
+        near = [[(int(j), float(cosines[layer, i, j])) for j in own] for i, own in enumerate(near)]
+        note = (
+            f"{len(uses)} uses, by layer; 0 is the output of the embeddings. The map is the first two principal components "
+            f"of layer {layer}; distances on it are only part of those between the vectors."
+        )
+        return layer_table(
+            f"uses of “{uses[0].text[uses[0].start : uses[0].end]}”",
+            rows,
+            "chance",
+            note,
+            curves=tuple(rows),
+            figures=[word_map(uses, points, layer)],
+            texts=uses_list(uses, near),
+            facts={"layer": layer, "points": points, "neighbours": near, "uses": uses},
+        )
+
+
+def use_vectors(reader, uses, progress=None):
+    """float32 [layers + 1, N, H], the mean of the tokens of each use; of a text that is too long the tokens around it are read.
+
+    Args, Raises: as of `WordUses.run`.
+    """
+    most, sequences, places = reader.room, [], []
+    for use, (ids, starts, ends, _) in zip(uses, tokenized(reader.tokenizer, [use.text for use in uses])):
+        own = np.flatnonzero(tokens_of(starts, ends, (use.start, use.end), use.text))[:most]
+        first = min(max(0, (own[0] + own[-1] + 1 - most) // 2), max(0, len(ids) - most))
+        sequences.append(ids[first : first + most])
+        places.append(own - first)
+    found = [None] * len(uses)
+    for index, states in reader.hidden_states(sequences, progress):
+        found[index] = states[:, places[index]].mean(axis=1)
+    return np.stack(found, axis=1)
 
 
 def _means(cosines, chosen):

@@ -467,7 +467,7 @@ def test_the_example_of_study_names_the_tasks_that_there_are():
 @pytest.mark.parametrize("command", [
     "predict {road}/task 'A fine film.' --output /", "predict {road}/task 'A fine film.' --output folder/file/below",
     "predict {road}/task --file {road}/dev.tsv --output answers.jsonl --official .",
-    "attention {road}/run 'A fine film.' --output folder", "probe {road}/run --pairs {road}/dev.tsv --output .",
+    "attention {road}/run 'A fine film.' --output folder", "probe pairs {road}/run {road}/dev.tsv --output .",
     "score {road}/run --file {road}/dev.tsv --output folder/a.tsv",
 ])  # fmt: skip
 def test_an_output_where_no_file_can_be_is_refused_first(road, tmp_path, monkeypatch, capsys, command):

@@ -1,5 +1,6 @@
 """`bert-tf probe` on the small published-format BERT of the fixtures."""
 
+import html
 import json
 from pathlib import Path
 
@@ -7,31 +8,47 @@ import pytest
 from opened import objective_and_tokenizer
 from typed_command import run
 
-from bert_tf.probing import read_crows_pairs, read_pairs, run_crows_pairs, run_pairs, text_scorer
+from bert_tf.probing import PROBES, text_scorer
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 BERT = str(Path(__file__).parents[1] / "fixtures" / "checkpoints" / "bert")
 
 
-def test_all_probes(tmp_path, capsys):
-    cloze, pairs, crows = (tmp_path / name for name in ("cloze.tsv", "pairs.tsv", "crows.csv"))
-    cloze.write_text("kind\ttext\tanswers\toptions\nfacts\tthe ___ of a war\tpeople\tlaw\nb\ta ___\twar of\tlaw\n")
-    pairs.write_text("sentence_good\tsentence_bad\nthe war\twar the\na law\tlaw a\n")
-    crows.write_text("sent_more,sent_less,stereo_antistereo,bias_type\nthe war,a war,stereo,age\n")
-    out = tmp_path / "probe.json"
-    run(f"probe {BERT} --cloze {cloze} --pairs {pairs} --crows-pairs {crows} --output {out}")
-    printed = capsys.readouterr().out
-    titles, page = ("cloze questions", "minimal pairs", "CrowS-Pairs"), out.with_suffix(".html").read_text()
-    assert all(f"<h2>{title}</h2>" in page for title in titles)
-    for text in (*titles, "by pseudo-log-likelihood", "mean of kinds", "do not call one fair"):
-        assert text in printed
-    found = json.loads(out.read_text())
-    scorer = text_scorer(*objective_and_tokenizer(BERT))
-    assert found["model"]["pairs"]["accuracy"] == run_pairs(scorer, read_pairs(pairs)).accuracy
-    assert found["model"]["crows_pairs"]["score"] == run_crows_pairs(scorer, read_crows_pairs(crows)).score
-    random, trained = (found[name]["cloze"]["facts"] for name in ("random weights", "model"))
-    assert found["model"].keys() == {"cloze", "pairs", "crows_pairs"}
-    assert random["count"] == trained["count"] == 1 and random["median_rank"] != trained["median_rank"]
+LABELS = zip(("stereotype", "anti-stereotype", "unrelated"), ("law", "war", "people"))
+OPTIONS = [{"gold_label": label, "sentence": f"the {word}"} for label, word in LABELS]
+EXAMPLE = {"target": "law", "bias_type": "x", "context": "the BLANK", "sentences": OPTIONS}
+#: Probe -> its files, each with two rows, the row of its table, and what that counts of the first rows.
+QUESTIONS = {
+    "cloze": (["kind\ttext\tanswers\toptions\n" + "facts\tthe ___ of a war\tpeople\tlaw\n" * 2], "facts", 1),
+    "lama": (['{"obj_label": "law", "masked_sentences": ["the [MASK]"]}\n' * 2], "lama-0", 1),
+    "pairs": (["sentence_good\tsentence_bad\n" + "the war\twar the\n" * 2], "all", 1),
+    "crows_pairs": (["sent_more,sent_less,stereo_antistereo,bias_type\n" + "the war,a war,stereo,age\n" * 2], "age", 1),
+    "stereoset": ([json.dumps({"data": {"intrasentence": [EXAMPLE] * 2, "intersentence": [EXAMPLE] * 2}})], "all", 2),
+    "winobias": (["1 [The law] and [he].\n" * 2, "1 [The law] and [she].\n" * 2], "pro", 1),
+    "ettinger": (
+        ["item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n" + "0\tthe war\tthe war of a\tpeople\tlaw\n" * 2],
+        "ettinger-0, all", 1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_first_questions_of_each_file(name, tmp_path, capsys):
+    texts, row, count = QUESTIONS[name]
+    suffix = "csv" if name == "crows_pairs" else "tsv"
+    files = [tmp_path / f"{name}-{number}.{suffix}" for number in range(len(texts))]
+    for file, text in zip(files, texts):
+        file.write_text(text)
+    out, probe = tmp_path / "probe.json", PROBES[name]()
+    run(f"probe {name} {BERT} {' '.join(map(str, files))} --most 1 --output {out}")
+    printed, found, page = capsys.readouterr().out, json.loads(out.read_text()), out.with_suffix(".html").read_text()
+    table = probe.run(text_scorer(*objective_and_tokenizer(BERT)), probe.read_files(files, most=1))
+    assert f"<h2>{html.escape(probe.title, quote=False)}</h2>" in page and "by pseudo-log-likelihood" in printed
+    assert found["probe"] == name and found["model"] == table.numbers()
+    assert found["random weights"].keys() == found["model"].keys()
+    assert found["random weights"] != found["model"] or name not in ("cloze", "lama"), "ranks of other weights differ"
+    assert table[row][probe.unit] == count, "of StereoSet also how sentences follow, by next sentence prediction"
+    assert ("do not call one fair" in printed) == (name in ("crows_pairs", "stereoset", "winobias"))
 
 
 def test_questions_in_another_language_are_a_warning(tmp_path, caplog):
@@ -39,7 +56,7 @@ def test_questions_in_another_language_are_a_warning(tmp_path, caplog):
     known.write_text("kind\ttext\tanswers\toptions\nfacts\tthe ___ of a war\tpeople\tlaw\n")
     for questions, warned in (("korean", True), (str(known), False)):
         caplog.clear()
-        run(f"probe {BERT} --cloze {questions} --most 3 --output {tmp_path}/p")
+        run(f"probe cloze {BERT} {questions} --most 3 --output {tmp_path}/p")
         warnings = [m for m in caplog.messages if "unknown to the model's tokenizer" in m]
         assert len(warnings) == warned, "once for both models"
 
@@ -48,20 +65,21 @@ def test_layers(tmp_path, capsys):
     file = tmp_path / "words.conll"
     file.write_text("a D\nlaw N\n\nthe D\nwar N\nof P\npeople N\n\n" * 6 + "and C\n\n")
     out = tmp_path / "probe.json"
-    run(f"probe {BERT} --layers {file} {file} --most 12 --no-control --output {out}")
+    run(f"probe layers {BERT} {file} {file} --most 12 --no-control --output {out}")
     printed = capsys.readouterr().out
     assert "selectivity" in printed and "likelihood" not in printed
-    found = json.loads(out.read_text())["model"]["layers"]
-    assert found["tags"]["layers"][0] == 1.0 and found["tags"]["classes"] == 3
+    found = json.loads(out.read_text())
+    assert found["model"]["rows"]["tags"]["0"] == 1.0 and found["model"]["classes"]["tags"] == 3
+    assert "random weights" not in found
 
 
 def test_uses_of_a_word(tmp_path, capsys):
     uses = ["the law of </b> war\ta", "a law\ta", "people of law\tb", "law and war\tb"]
     (tmp_path / "law.tsv").write_text("\n".join(["text\tsense", *uses, ""]))
     out = tmp_path / "law.html"
-    run(f"probe {BERT} --word law --corpus {tmp_path}/law.tsv --layer 1 --output {out}")
+    run(f"probe word {BERT} law {tmp_path}/law.tsv --set layer=1 --output {out}")
     assert "nearest of same sense: random weights" in capsys.readouterr().out
-    found, page = json.loads((tmp_path / "law.json").read_text())["model"]["word"], out.read_text()
+    found, page = json.loads((tmp_path / "law.json").read_text())["model"], out.read_text()
     assert len(found["points"]) == 4 and found["uses"][2]["text"] == "people of law" and found["layer"] == 1
     assert "<title>1 (a): the law of &lt;/b&gt; war</title>" in page and page.count('class="dot c1"') >= 2
 
@@ -74,11 +92,11 @@ def test_word_in_context(tmp_path, capsys):
     ]
     (tmp_path / "val.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 3))
     file, out = tmp_path / "val.jsonl", tmp_path / "wic.html"
-    run(f"probe {BERT} --wic {file} {file} --most 4 --output {out}")
+    run(f"probe wic {BERT} {file} {file} --most 4 --output {out}")
     printed = capsys.readouterr().out
     assert "accuracy: random weights" in printed and "4 pairs, by layer" in printed
-    found = json.loads((tmp_path / "wic.json").read_text())["model"]["wic"]
-    assert found["accuracy"][0] == 0.5 and max(found["accuracy"]) == 1.0  # without context both pairs are alike
+    found = json.loads((tmp_path / "wic.json").read_text())["model"]["rows"]["accuracy"]
+    assert found["0"] == 0.5 and max(found.values()) == 1.0  # without context both pairs are alike
     assert "<svg" in out.read_text()
 
 
@@ -87,68 +105,29 @@ def test_trees(tmp_path, capsys):
     lines = [f"{i}\t{word}\t_\t{tag}\t_\t_\t{head}\t{kind}\t_\t_" for i, (word, tag, head, kind) in enumerate(words, 1)]
     file = tmp_path / "a.conllu"
     file.write_text("\n".join([*lines, ""] * 6))
-    run(f"probe {BERT} --heads {file} --trees {file} {file} --most 4 --output {tmp_path}/heads.html")
-    printed, found = capsys.readouterr().out, json.loads((tmp_path / "heads.json").read_text())
+    printed, found = "", {}
+    for files in (f"heads {BERT} {file}", f"positions {BERT} {file}", f"trees {BERT} {file} {file}"):
+        run(f"probe {files} --most 4 --output {tmp_path}/heads.html")
+        printed += capsys.readouterr().out
+        found[files.split()[0]] = json.loads((tmp_path / "heads.json").read_text())
     assert "attention to relations" in printed and "attention to positions" in printed
-    assert "UUAS: random weights" in printed and found["model"]["trees"]["count"] == 4
-    assert found["random weights"]["heads"]["counts"] == {"all": 12, "det": 4, "case": 4, "nmod": 4}
-
-
-def test_bias_and_expectations(tmp_path, capsys):
-    stereoset, pro, anti, negation = (tmp_path / name for name in ("dev.json", "pro.txt", "anti.txt", "NEG.tsv"))
-    labels = ("stereotype", "anti-stereotype", "unrelated")
-    row = {"id": "1", "target": "law", "bias_type": "x"}
-    inside = [{"gold_label": label, "sentence": f"the {word}"} for label, word in zip(labels, ("law", "war", "people"))]
-    after = [{"gold_label": label, "sentence": f"a {word}"} for label, word in zip(labels, ("law", "war", "people"))]
-    splits = {"intrasentence": [row | {"context": "the BLANK", "sentences": inside}]}
-    splits["intersentence"] = [row | {"context": "the war", "sentences": after}]
-    stereoset.write_text(json.dumps({"data": splits}))
-    pro.write_text("1 [The law] and [he].\n2 [The war] and [she].\n")
-    anti.write_text("1 [The law] and [she].\n2 [The war] and [he].\n")
-    columns = "item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n"
-    negation.write_text(columns + "0\tthe war of\tthe war of a\tpeople\tlaw\n")
-    files = f"--stereoset {stereoset} --winobias {pro} {anti} --ettinger {negation}"
-    run(f"probe {BERT} {files} --output {tmp_path}/bias.html")
-    printed, found = capsys.readouterr().out, json.loads((tmp_path / "bias.json").read_text())["model"]
-    assert all(text in printed for text in ("do not call one fair", "NEG, negative", "pro minus anti"))
-    assert found["stereoset"]["all"]["count"] == 2, "also how sentences follow, by next sentence prediction"
-    assert found["winobias"]["count"] == 2 == found["ettinger"]["NEG, all"]["count"]
-
-
-def test_the_first_of_each_file(tmp_path):
-    cloze, lama, crows, stereoset, pro, anti, negation = files = [tmp_path / f"{name}.jsonl" for name in "clsnpae"]
-    rows = [[{"kind": "facts", "text": "the ___ of", "answers": word, "options": "war"} for word in ("people", "law")]]
-    rows += [[{"obj_label": word, "masked_sentences": ["the [MASK]"]} for word in ("people", "law")]]
-    rows += [[{"sent_more": "a law", "sent_less": "a war", "stereo_antistereo": "stereo", "bias_type": "x"}] * 2]
-    for file, own in zip(files, rows):
-        file.write_text("\n".join(map(json.dumps, own)))
-    labels = zip(("stereotype", "anti-stereotype", "unrelated"), ("law", "war", "people"))
-    example = {"target": "law", "bias_type": "x", "context": "the BLANK"}
-    example["sentences"] = [{"gold_label": label, "sentence": f"the {word}"} for label, word in labels]
-    stereoset.write_text(json.dumps({"data": {"intrasentence": [example] * 2}}))
-    pro.write_text("1 The law and [he].\n2 The war and [she].\n")
-    anti.write_text("1 The law and [she].\n2 The war and [he].\n")
-    negation.write_text(
-        "item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n" + "0\tthe war of\tthe war\tpeople\tlaw\n" * 2
-    )
-    asked = f"--cloze {cloze} --lama {lama} --crows-pairs {crows} --stereoset {stereoset}"
-    asked += f" --winobias {pro} {anti} --ettinger {negation.rename(tmp_path / 'e.tsv')}"
-    out = tmp_path / "found.json"
-    run(f"probe {BERT} {asked} --most 1 --no-control --output {out}")
-    found = json.loads(out.read_text())["model"]
-    assert len(found) == 6 and found["cloze"]["facts"]["count"] == found["lama"]["l"]["count"] == 1
-    assert found["crows_pairs"]["count"] == found["stereoset"]["all"]["count"] == found["winobias"]["count"] == 1
-    assert found["ettinger"]["e, all"]["count"] == 1
+    assert "UUAS: random weights" in printed and found["trees"]["model"]["count"] == 4
+    rows = found["heads"]["random weights"]["rows"]
+    assert {name: own["words"] for name, own in rows.items()} == {"all": 12, "det": 4, "case": 4, "nmod": 4}
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    ("--most 0", "--most is 0; it must be at least 1"),
-    ("--cloze klingon", "klingon"),
-    ("--relations a.jsonl", "--relations is for --lama"),
-    ("--word bank", "--word and --corpus belong together"),
-    ("--layer 1", "--layer is for --word"),
-    ("--pairs nowhere.zip", "there is no file nowhere.zip"),
+    ("cloze no_such_run --most 0", "--most is 0; it must be at least 1"),
+    ("cloze no_such_run klingon", "klingon"),
+    ("closed no_such_run", "'probe' is 'closed'; did you mean 'cloze'"),
+    ("pairs no_such_run a.jsonl --set relations=b.jsonl", "'relations'"),
+    ("word no_such_run bank", "word reads WORD and CORPUS; given are 1: ['bank']"),
+    ("pairs no_such_run", "pairs reads PATH; given are 0"),
+    ("ettinger no_such_run", "ettinger reads PATH and OTHERS; given are 0"),
+    ("trees no_such_run a b --set epochs=0", "'epochs' is 0; it must be at least 1"),
+    ("word no_such_run bank a.txt --set layer=x", "'layer' must be int"),
+    ("pairs no_such_run nowhere.zip", "there is no file nowhere.zip"),
 ])  # fmt: skip
 def test_errors_come_before_the_model_is_loaded(arguments, message, capsys):
-    run(f"probe no_such_run {arguments}", status=1)
+    run(f"probe {arguments}", status=1)
     assert message in capsys.readouterr().err

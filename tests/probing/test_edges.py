@@ -5,7 +5,7 @@ import pytest
 from fakes import bert, tokenizer_of
 
 from bert_tf.errors import DataError
-from bert_tf.probing import EdgeConfig, EdgeProbe, SpanExample, edges_table, read_spans, run_edges
+from bert_tf.probing import EdgeProbe, Edges, LayerReader, SpanExample, read_spans
 from bert_tf.probing.edges import micro_f1
 
 
@@ -33,8 +33,7 @@ def test_files(tmp_path):
 
 def test_the_model_by_its_formula():
     rng = np.random.default_rng(0)
-    config = EdgeConfig(projection=5, hidden=6)
-    probe = EdgeProbe(3, 2, 2, config)
+    probe = EdgeProbe(3, 2, 2, Edges(projection=5, hidden=6))
     real = [np.array([[1, 1, 0]], np.float32), np.array([[1, 1]], np.float32)]
     vectors = [rng.normal(size=(1, 2, 3, 4)).astype(np.float32), rng.normal(size=(1, 2, 2, 4)).astype(np.float32)]
     inputs = (vectors[0], real[0], vectors[1], real[1])
@@ -72,11 +71,15 @@ def test_labels_that_the_context_shows_are_found():
     examples = [SpanExample("good film", ((5, 9),), ("good",)), bad, bad]
     unseen = SpanExample("film", ((0, 4),), ("other",))
     too_long = SpanExample("good " * 9, ((0, 4),), ("good",))
-    config = EdgeConfig(projection=8, hidden=8, epochs=40, dropout=0.0, learning_rate=0.05)
-    found = run_edges(encoder, tokenizer, examples * 8, [*examples, unseen, too_long], config)
-    assert (found.count, found.skipped) == (4, 1) and sum(found.mix) == pytest.approx(1)
+    probe, reader = (
+        Edges(projection=8, hidden=8, epochs=40, dropout=0.0, learning_rate=0.05),
+        LayerReader(encoder, tokenizer),
+    )
+    found = probe.run(reader, [examples * 8, [*examples, unseen, too_long]])
+    assert (found.facts["count"], found.facts["skipped"]) == (4, 1) and sum(found.facts["mix"]) == pytest.approx(1)
+    mix, embeddings = found["mix of all layers"], found["embeddings alone"]
     # Three of the four are right, and the unseen label is missed; the fourth is predicted wrongly, or not at all.
-    assert found.f1 >= 2 * 3 / (4 + 4) and found.majority == 2 * 2 / (4 + 4) == found.embeddings
-    assert 0.5 < found.center <= 1 and edges_table(found, found).rows[0][1][2] == found.f1
+    assert mix["F1"] >= 2 * 3 / (4 + 4) and mix["majority"] == 2 * 2 / (4 + 4) == embeddings["F1"]
+    assert 0.5 < mix["mean layer"] <= 1 and found.beside(found).shown()[0][1][2] == mix["F1"]
     with pytest.raises(DataError, match="one span and examples with two"):
-        run_edges(encoder, tokenizer, examples, [SpanExample("a b", ((0, 1), (2, 3)), ("x",))])
+        probe.run(reader, [examples, [SpanExample("a b", ((0, 1), (2, 3)), ("x",))]])

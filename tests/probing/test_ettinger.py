@@ -5,7 +5,7 @@ import pytest
 from fakes import FakeScorer
 
 from bert_tf.errors import DataError
-from bert_tf.probing import diagnostics_table, read_diagnostic, run_diagnostics
+from bert_tf.probing import Ettinger, expectation
 
 CPRAG = """item\tcontext_s1\tcontext_s2\texpected\twithin_category\tbetween_category\tconstraint
 0\tHe caught the pass.\tHe likes\tfootball\tbaseball\tmonopoly\tH
@@ -24,27 +24,30 @@ NEGATION = """item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\tlicensing
 def test_files(tmp_path):
     for name, text in (("CPRAG", CPRAG), ("ROLE", ROLE), ("NEG", NEGATION)):
         (tmp_path / f"{name}.tsv").write_text(text)
-    cprag, role, negation = (read_diagnostic(tmp_path / f"{name}.tsv") for name in ("CPRAG", "ROLE", "NEG"))
+    cprag, role, negation = (Ettinger().read(tmp_path / f"{name}.tsv") for name in ("CPRAG", "ROLE", "NEG"))
     context = "He caught the pass. He likes"
-    assert cprag.predictions[0] == (("all",), context, ("football",))
-    assert cprag.comparisons[0] == (
-        ("all", "high constraint"), (context, "football"), [(context, "baseball"), (context, "monopoly")]
-    )  # fmt: skip
-    assert role.predictions[0][2] == ("avoided", "hated")
+    words = "football", "baseball", "monopoly"
+    groups = ["CPRAG, all", "CPRAG, high constraint"]
+    assert cprag[0] == expectation(groups, [(context, word) for word in words])
+    assert cprag[2] == expectation(groups[:1], [(context, "football")], is_prediction=True)
     places = [(f"which {a} the {b} had", "interviewed") for a, b in (("star", "journalist"), ("journalist", "star"))]
-    assert role.comparisons == [(("all",), places[0], [places[1]])]
-    first, second = [(words, context) for _, context, words in negation.predictions]
-    assert (first, second) == ((("bird",), "A robin is a"), (("good",), "Tea is very"))
-    kinds, right, others = negation.comparisons[1]
-    assert kinds == ("all", "negative", "negative, natural")
-    assert (right, others) == (("A robin is not an", "insect"), [("A robin is not a", "bird")])
+    assert role[0] == expectation(["ROLE, all"], places)
+    assert role[1].texts == tuple(f"which journalist the star had {word}." for word in ("avoided", "hated"))
+    assert [question.texts for question in negation[4:]] == [("A robin is a bird.",), ("Tea is very good.",)]
+    kinds = ["NEG, all", "NEG, negative", "NEG, negative, natural"]
+    assert negation[1] == expectation(kinds, [("A robin is not an", "insect"), ("A robin is not a", "bird")])
+    assert len(Ettinger().read(tmp_path / "NEG.tsv", tmp_path / "ROLE.tsv", most=1)) == 2 + 2
     (tmp_path / "NEG.tsv").write_text("a\tb\n1\t2\n")
     with pytest.raises(DataError, match="has the columns a, b; it must be a file of CPRAG-102"):
-        read_diagnostic(tmp_path / "NEG.tsv")
-    for name, text, word in (("ROLE", ROLE, "interviewed\t0.5\t0.5"), ("NEG", NEGATION, "insect")):
-        (tmp_path / f"{name}.tsv").write_text(text.replace(word, word.replace("interviewed", "").replace("insect", "")))
+        Ettinger().read(tmp_path / "NEG.tsv")
+    for name, text, word in (
+        ("ROLE", ROLE, "interviewed"),
+        ("ROLE", ROLE, "avoided|hated by"),
+        ("NEG", NEGATION, "insect"),
+    ):
+        (tmp_path / f"{name}.tsv").write_text(text.replace(word, ""))
         with pytest.raises(DataError, match=f"{name}.tsv: a row lacks one of the words"):
-            read_diagnostic(tmp_path / f"{name}.tsv")
+            Ettinger().read(tmp_path / f"{name}.tsv")
 
 
 class Scorer(FakeScorer):
@@ -64,12 +67,13 @@ def test_numbers(tmp_path):
     }  # fmt: skip
     ranks = {"football": 0, "chess": 3, "bird": 4, "good": 5}
     scorer = Scorer({word: np.log(value) for word, value in p.items()}, ranks)
-    found = run_diagnostics(scorer, [read_diagnostic(tmp_path / f"{name}.tsv") for name in ("CPRAG", "NEG")])
+    found = Ettinger().run(scorer, Ettinger().read(*(tmp_path / f"{name}.tsv" for name in ("CPRAG", "NEG"))))
     cprag = found["CPRAG, all"]
     # "chess" (0.205) loses to "football"; a model that says the same after all contexts.
-    assert (cprag.p_at_1, cprag.p_at_5, cprag.sensitivity, cprag.strict) == (0.5, 1.0, 0.5, 0.5)
-    assert cprag.chance == pytest.approx(1 / 3) and found["CPRAG, low constraint"].sensitivity == 0.0
+    assert (cprag["P@1"], cprag["P@5"], cprag["sensitivity"], cprag["by 0.01"]) == (0.5, 1.0, 0.5, 0.5)
+    assert cprag["chance"] == pytest.approx(1 / 3) and found["CPRAG, low constraint"]["sensitivity"] == 0.0
     affirmative, negative = found["NEG, affirmative"], found["NEG, negative"]
-    assert (affirmative.p_at_5, affirmative.sensitivity, affirmative.strict, affirmative.count) == (0.5, 1.0, 0.5, 2)
-    assert negative.sensitivity == 0.0 and np.isnan(negative.p_at_1) and found["NEG, all"].chance == 0.5
-    assert len(diagnostics_table(found, found).rows) == len(found) == 3 + 7
+    names = "P@5", "sensitivity", "by 0.01", "comparisons"
+    assert tuple(affirmative[name] for name in names) == (0.5, 1.0, 0.5, 2)
+    assert negative["sensitivity"] == 0.0 and negative["P@1"] is None and found["NEG, all"]["chance"] == 0.5
+    assert len(found.rows) == 3 + 7

@@ -7,7 +7,7 @@ import pytest
 from bert_tf.errors import ConfigError
 from bert_tf.models.t5.config import T5Config
 from bert_tf.models.t5.model import T5
-from bert_tf.probing import ClozeQuestion, GapScorer, run_cloze
+from bert_tf.probing import Cloze, GapScorer, cloze_question
 from bert_tf.tokenizers import WordPieceTokenizer
 
 TOKENS = "[PAD] [UNK] [CLS] [SEP] [MASK] the un ##believ ##able film is good bad <extra_id_0> <extra_id_1>".split()
@@ -44,11 +44,10 @@ def test_the_target_is_the_filling_between_two_sentinels(model):
 
 def test_cloze_questions(model):
     scorer = GapScorer(model, WordPieceTokenizer(TOKENS))
-    question = ClozeQuestion("films", "the film is ___", ("good",), ("good", "bad", "unbelievable"))
-    found = run_cloze(scorer, [question])["films"]
-    filled = [question.filled(word) for word in question.options]
-    values = [scorer.span_scores([text], [span])[0][0] for text, span in filled]
-    assert found.accuracy == (values[0] > max(values[1:])) and found.ranked == 1
+    question = cloze_question("films", "the film is ___", ("good",), ("good", "bad", "unbelievable"))
+    found = Cloze().run(scorer, [question])
+    values = [scorer.span_scores([text], [span])[0][0] for text, span in zip(question.texts, question.spans)]
+    assert found["films"]["right"] == (values[0] > max(values[1:])) and found.facts["ranked"] == {"films": 1}
     with pytest.raises(ConfigError, match="no probability of a whole text"):
         scorer.score(["the film"])
     with pytest.raises(ConfigError, match="has no sentinels"):

@@ -8,7 +8,7 @@ from bert_tf.cli.main import main
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_backbone, build_config, describe
-from bert_tf.probing import run_head_importance
+from bert_tf.probing import importance_of_heads
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.converting import write_run
@@ -39,7 +39,7 @@ def logits(task, model):
 @pytest.mark.parametrize("family", ["bert", "modernbert"])
 def test_it_is_the_derivative_by_a_factor_of_the_head(family):
     task, model, examples = classifier(family)
-    importance = run_head_importance(task, model, examples).layers
+    importance, _ = importance_of_heads(task, model, examples)
     for layer in (0, 1):
         kernel = model.backbone.blocks()[layer].attention.output_projection.kernel
         original, slopes = np.asarray(kernel.value), []
@@ -61,7 +61,7 @@ def test_layers_that_share_their_weights_are_refused():
     with pytest.raises(
         ConfigError, match="not defined for AlbertEncoder: each layer must have an attention of its own"
     ):
-        run_head_importance(task, model, examples)
+        importance_of_heads(task, model, examples)
 
 
 def test_the_command_shows_each_layer(tmp_path, capsys):
@@ -71,7 +71,7 @@ def test_the_command_shows_each_layer(tmp_path, capsys):
     record = {"model": describe(model.backbone.config), "task": to_dict(task.config)}
     tensors = {v.path: np.ascontiguousarray(v) for v in model.variables}
     write_run(tmp_path / "run", record, task.tokenizer, tensors, task=task)
-    files = ["--head-importance", str(tmp_path / "dev.tsv"), "--output", str(tmp_path / "page.html")]
-    assert main(["probe", str(tmp_path / "run"), *files, "--most", "2"]) == 0
+    files = [str(tmp_path / "run"), str(tmp_path / "dev.tsv"), "--output", str(tmp_path / "page.html")]
+    assert main(["probe", "head_importance", *files, "--most", "2"]) == 0
     shown = capsys.readouterr().out
     assert "importance of heads" in shown and "layer 2" in shown and "over 2 examples" in shown

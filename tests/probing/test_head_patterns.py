@@ -6,7 +6,7 @@ from fakes import bert, tokenizer_of
 
 from bert_tf.errors import DataError
 from bert_tf.models import GPT2Config, GPT2Decoder
-from bert_tf.probing import DependencyTree, patterns_table, read_trees, relations_table, run_heads
+from bert_tf.probing import DependencyTree, HeadPositions, HeadRelations, LayerReader, read_trees
 
 TOKENIZER = tokenizer_of("the un ##believ ##able film is good .")
 TREES = [
@@ -44,8 +44,13 @@ def test_accuracies_and_means_by_their_definitions():
     encoder = bert(TOKENIZER, 5, positions=7, initializer_range=0.5, output_attention_scores=True)
     long = DependencyTree(["film"] * 6, [-1, 0, 1, 2, 3, 4], ["root"] + ["x"] * 5, [False] * 6)
     done = []
-    found = run_heads(encoder, TOKENIZER, [*TREES, long], progress=lambda *n: done.append(n))
-    assert done == [(2, 2)] and (found.count, found.skipped) == (2, 1)
+    reader = LayerReader(encoder, TOKENIZER)
+    found, positions = (
+        probe.run(reader, [*TREES, long], progress=lambda *n: done.append(n))
+        for probe in (HeadRelations(), HeadPositions())
+    )
+    relations, patterns = found.facts["relations"], positions.facts["patterns"]
+    assert done == [(2, 2)] * 2 and (found.facts["count"], found.facts["skipped"]) == (2, 1)
     rows = [[2, 5, 6, 7, 8, 9, 3], [2, 9, 10, 11, 12, 3]]
     scores = [encoder({"token_ids": np.array([row])})["attention_scores"] for row in rows]
     attention = [np.stack(layers)[:, 0].astype(np.float64) for layers in scores]
@@ -56,35 +61,38 @@ def test_accuracies_and_means_by_their_definitions():
         for head in range(2):
             own, other = words[layer, head], second[layer, head]
             # "the" (0) and "film" (2), without itself; then what looks at "the" most.
-            assert found.relations["det"][0][layer][head] == (own[0, 2] > own[0, 1])
-            assert found.relations["det"][1][layer][head] == (own[2, 0] > own[1, 0])
+            assert relations["det"][0][layer][head] == (own[0, 2] > own[0, 1])
+            assert relations["det"][1][layer][head] == (own[2, 0] > own[1, 0])
             subject = max((i for i in range(4) if i != 0), key=lambda i: other[0, i]) == 2
             copula = max((i for i in range(4) if i != 1), key=lambda i: other[1, i]) == 2
-            assert found.relations["nsubj"][0][layer][head] == subject
-            assert found.relations["cop"][0][layer][head] == copula
+            assert relations["nsubj"][0][layer][head] == subject
+            assert relations["cop"][0][layer][head] == copula
             own = attention[0][layer, head], attention[1][layer, head]
             previous = sum(sum(a[i, i - 1] for i in range(2, len(a) - 1)) for a in own) / (4 + 3)
-            assert found.patterns["previous token"][layer][head] == pytest.approx(previous, abs=1e-5)
+            assert patterns["previous token"][layer][head] == pytest.approx(previous, abs=1e-5)
             end = sum(a[1:-1, -1].sum() for a in own) / (5 + 4)
-            assert found.patterns["special tokens after the text"][layer][head] == pytest.approx(end, abs=1e-5)
-    assert found.counts == {"all": 4, "det": 1, "amod": 1, "nsubj": 1, "cop": 1, "punct": 1}
-    assert found.offsets["punct"] == (-1, 1.0) and found.offsets["nsubj"] == (2, 1.0)
-    assert found.offsets["all"][1] == 0.5  # two of four words stand one before their heads, and two stand two before
-    assert found.uniform["next token"] == pytest.approx((4 / 7 + 3 / 6) / 7)
-    accuracy, direction, layer, head = found.best("all")
-    assert found.relations["all"][direction][layer - 1][head - 1] == accuracy == np.max(found.relations["all"])
-    table = relations_table(found, found)
-    assert table.rows[0][1][0] == table.rows[0][1][2] == accuracy and "1 sentences were too long" in table.note
-    assert len(patterns_table(found).rows) == 5
+            assert patterns["special tokens after the text"][layer][head] == pytest.approx(end, abs=1e-5)
+    counts = {name: own["words"] for name, own in found.numbers()["rows"].items()}
+    assert counts == {"all": 4, "det": 1, "amod": 1, "nsubj": 1, "cop": 1, "punct": 1}
+    offsets = {name: (own["best offset"], own["offset"]) for name, own in found.numbers()["rows"].items()}
+    assert offsets["punct"] == ("-1", 1.0) and offsets["nsubj"] == ("+2", 1.0)
+    assert offsets["all"][1] == 0.5  # two of four words stand one before their heads, and two stand two before
+    assert positions["next token"]["uniform"] == pytest.approx((4 / 7 + 3 / 6) / 7)
+    accuracy, (layer, head) = found["all"]["best head"], map(int, found["all"]["layer-head"].split("-"))
+    direction = ["dependent looks at head", "head looks at dependent"].index(found["all"]["direction"])
+    assert relations["all"][direction][layer - 1][head - 1] == accuracy == np.max(relations["all"])
+    shown = found.beside(found).shown()
+    assert shown[0][1][0] == shown[0][1][2] == accuracy and "1 sentences were too long" in found.note
+    assert len(positions.rows) == 5
     with pytest.raises(DataError, match="more than 5 tokens"):
-        run_heads(encoder, TOKENIZER, [long])
+        HeadRelations().run(reader, [long])
 
 
 def test_a_decoder_spreads_its_attention_over_what_is_before():
     sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32}
     decoder = GPT2Decoder(GPT2Config(TOKENIZER.vocabulary_size, max_positions=7, **sizes))
-    found = run_heads(decoder, TOKENIZER, TREES[1:])  # [CLS] film is good . [SEP]
-    assert found.uniform["previous token"] == pytest.approx((1 / 3 + 1 / 4 + 1 / 5) / 3)
-    assert found.uniform["the same token"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 4)
-    assert found.uniform["special tokens before the text"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 4)
-    assert found.uniform["next token"] == found.uniform["special tokens after the text"] == 0
+    found = HeadPositions().run(LayerReader(decoder, TOKENIZER), TREES[1:])  # [CLS] film is good . [SEP]
+    assert found["previous token"]["uniform"] == pytest.approx((1 / 3 + 1 / 4 + 1 / 5) / 3)
+    assert found["the same token"]["uniform"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 4)
+    assert found["special tokens before the text"]["uniform"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 4)
+    assert found["next token"]["uniform"] == 0 == found["special tokens after the text"]["uniform"]

@@ -5,7 +5,7 @@ import pytest
 from fakes import bert, tokenizer_of
 
 from bert_tf.errors import DataError
-from bert_tf.probing import LayerProbe, control_tags, layer_vectors, probe_layers
+from bert_tf.probing import LayerReader, Layers, control_tags, layer_vectors
 
 TOKENIZER = tokenizer_of("the un ##believ ##able film is good bad one a")
 SENTENCES = [["the", "unbelievable", "film"], ["is", "good"], ["a"]]
@@ -17,13 +17,13 @@ def encoder():
 
 
 def test_vectors_are_those_of_the_first_token_of_each_word(encoder):
-    found = layer_vectors(encoder, TOKENIZER, SENTENCES, batch_size=2)
+    found = layer_vectors(LayerReader(encoder, TOKENIZER, 2), SENTENCES)
     assert found.words.shape == (3, 6, 16) and found.sentences.shape == (3, 3, 16)
     states = encoder({"token_ids": np.array([[2, 5, 6, 7, 8, 9, 3]])})["hidden_states"]
     expected = np.stack(states)[:, 0, [1, 2, 5]]
     np.testing.assert_allclose(found.words[:, :3], expected, atol=1e-5)
     np.testing.assert_allclose(found.sentences[:, 0], expected.mean(axis=1), atol=1e-5)
-    parts = layer_vectors(encoder, TOKENIZER, [["the", "unbelievable", "film"] * 4], sequence_length=8)
+    parts = layer_vectors(LayerReader(encoder, TOKENIZER), [["the", "unbelievable", "film"] * 4], sequence_length=8)
     assert parts.words.shape == (3, 12, 16)  # a long sentence in parts, each word once
 
 
@@ -46,21 +46,23 @@ def test_what_the_vectors_show_is_found(encoder):
         return drawn, [[kinds[word] for word in sentence] for sentence in drawn]
 
     done = []
-    found = probe_layers(encoder, TOKENIZER, sentences(150), sentences(60), progress=lambda *n: done.append(n))
-    tags, length, order = (found[name] for name in ("tags", "length", "order"))
+    parts = [sentences(150), sentences(60)]
+    found = Layers().run(LayerReader(encoder, TOKENIZER), parts, progress=lambda *n: done.append(n))
+    (*tags, baseline), (*selectivity, _), (*length, most_frequent), (*order, _) = (values for _, values in found.rows)
     assert done[-1] == (12, 12)
     # The tag depends on the word alone: the embeddings show it, as they show the control tag of a word.
-    assert tags.layers[0] > 0.95 and tags.control[0] > 0.95 and tags.baseline == 1.0 and tags.classes == 4
-    assert tags.selectivity == tuple(a - b for a, b in zip(tags.layers, tags.control))
+    control, classes = found.facts["control"], found.facts["classes"]
+    assert tags[0] > 0.95 and control[0] > 0.95 and baseline == 1.0 and classes["tags"] == 4
+    assert selectivity == [a - b for a, b in zip(tags, control)]
     # Nothing marks exchanged words in sentences of random words.
-    assert abs(order.layers[-1] - 0.5) < 3 * np.sqrt(0.25 / 60) and length.selectivity is None
-    assert length.classes == 5 and length.layers[0] > length.baseline  # the mean of fewer position vectors differs
+    assert abs(order[-1] - 0.5) < 3 * np.sqrt(0.25 / 60)
+    assert classes["length"] == 5 and length[0] > most_frequent  # the mean of fewer position vectors differs
 
 
 def test_errors(encoder):
     few = SENTENCES, [["D", "A", "N"], ["V", "A"], ["D"]]
     with pytest.raises(DataError, match="at least 5 sentences"):
-        probe_layers(encoder, TOKENIZER, few, few)
+        Layers().run(LayerReader(encoder, TOKENIZER), [few, few])
     repeated = [[word] * n for n, word in enumerate("the film is good bad one a".split(), 1)]
     for sentences, tags, message in (
         ([["a", "film"], ["one", "film"]] * 6, "DN", "numbers of their words are the same for all training sentences"),
@@ -69,5 +71,4 @@ def test_errors(encoder):
     ):
         part = sentences, [list(tags[: len(sentence)]) for sentence in sentences]
         with pytest.raises(DataError, match=message):
-            probe_layers(encoder, TOKENIZER, part, part)
-    assert LayerProbe((0.5,), None, 0.4, 2).selectivity is None
+            Layers().run(LayerReader(encoder, TOKENIZER), [part, part])

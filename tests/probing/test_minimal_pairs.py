@@ -7,7 +7,7 @@ import pytest
 from fakes import FakeScorer
 
 from bert_tf.errors import DataError
-from bert_tf.probing import MinimalPair, read_pairs, run_pairs
+from bert_tf.probing import MinimalPairs, Question
 
 ROWS = [
     {"sentence_good": "she sings", "sentence_bad": "she sing", "linguistics_term": "agreement", "UID": "x",
@@ -28,12 +28,13 @@ def test_files(tmp_path):
         archive.writestr("__MACOSX/data/._a.jsonl", b"\x00\x05\x16\x07\xb0")
     (folder / "._a.jsonl").write_bytes(b"\x00\x05\x16\x07\xb0")
     (tmp_path / "own.tsv").write_text("sentence_good\tsentence_bad\na b\tb a\n")
-    expected = [MinimalPair(row["sentence_good"], row["sentence_bad"], "agreement") for row in ROWS]
-    other = MinimalPair("a b", "b a", "b")
+    expected = [Question(("all", "agreement"), (row["sentence_good"], row["sentence_bad"])) for row in ROWS]
+    other = Question(("all", "b"), ("a b", "b a"))
+    read_pairs = MinimalPairs().read
     assert read_pairs(folder) == read_pairs(tmp_path / "BLiMP.zip") == [*expected, other]
     assert read_pairs(folder, most=1) == [expected[0], other]
     assert read_pairs(folder / "a.jsonl") == expected
-    assert read_pairs(tmp_path / "own.tsv") == [MinimalPair("a b", "b a", "own")]
+    assert read_pairs(tmp_path / "own.tsv") == [Question(("all", "own"), ("a b", "b a"))]
 
 
 def test_errors(tmp_path):
@@ -47,25 +48,25 @@ def test_errors(tmp_path):
         ("nowhere.jsonl", "there is no file .*nowhere.jsonl"),
     ):
         with pytest.raises(DataError, match=message):
-            read_pairs(tmp_path / name)
+            MinimalPairs().read(tmp_path / name)
 
 
 def test_other_encodings(tmp_path):
     row = json.dumps({"sentence_good": "le café", "sentence_bad": "café le"}, ensure_ascii=False)
     text = json.dumps(ROWS[0]) + "\n" + row
     (tmp_path / "a.jsonl").write_bytes(text.encode("utf-8-sig"))
-    assert [pair.good for pair in read_pairs(tmp_path / "a.jsonl")] == ["she sings", "le café"]
+    assert [pair.texts[0] for pair in MinimalPairs().read(tmp_path / "a.jsonl")] == ["she sings", "le café"]
     (tmp_path / "b.jsonl").write_bytes(text.encode("latin-1"))
     with zipfile.ZipFile(tmp_path / "c.zip", "w") as archive:
         archive.write(tmp_path / "b.jsonl", "c.jsonl")
     for name in ("b.jsonl", "c.zip"):
         with pytest.raises(DataError, match=r".\.jsonl, line 2: byte 0xe9 at position 25 of the line is not UTF-8"):
-            read_pairs(tmp_path / name)
+            MinimalPairs().read(tmp_path / name)
 
 
 def test_results():
     scorer = FakeScorer({"sings": -1.0, "sing": -2.0, "b": -1.0})
     pairs = [("she sings", "she sing", "x"), ("he sing", "he sings", "x"), ("a b", "b a", "y")]
-    found = run_pairs(scorer, [MinimalPair(*pair) for pair in pairs])
-    assert found.by_kind == {"x": (0.5, 2), "y": (0.0, 1)}, "a tie is not right"
-    assert (found.accuracy, found.count) == (pytest.approx(1 / 3), 3)
+    found = MinimalPairs().run(scorer, [Question(("all", kind), texts) for *texts, kind in pairs])
+    rows = {name: (own["accuracy"], own["pairs"]) for name, own in found.numbers()["rows"].items()}
+    assert rows == {"all": (pytest.approx(1 / 3), 3), "x": (0.5, 2), "y": (0.0, 1)}, "a tie is not right"

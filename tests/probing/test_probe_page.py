@@ -2,8 +2,7 @@
 
 import re
 
-from bert_tf.probing import ProbeTable, layers_table, write_probe_page
-from bert_tf.probing.layers import LayerProbe
+from bert_tf.probing import ProbeTable, layer_table, write_probe_page
 
 TABLE = ProbeTable(
     "films", ["right", "rank", "n"], [("<b>good</b>", [0.25, 12.5, 1234]), ("bad", [None, float("nan"), 5])], "A note."
@@ -20,9 +19,13 @@ def test_lines():
 
 
 def test_the_page(tmp_path):
-    layers = layers_table(
-        {"tags": LayerProbe((0.7, 0.8), (0.6, 0.5), 0.65, 12)}, {"tags": LayerProbe((0.5, 0.4), (0.1, 0.1), 0.65, 12)}
+    layers, random = (
+        layer_table("layers", {"tags": (tags, 0.65), "tags: selectivity": (other, None)}, "guess", "", curves=("tags",))
+        for tags, other in (((0.7, 0.8), (0.1, 0.3)), ((0.5, 0.4), (0.4, 0.3)))
     )
+    layers = layers.beside(random)
+    names = ["tags", "tags: selectivity", "tags: random weights"]
+    assert [name for name, _ in layers.shown()] == names and layers.shown()[2][1] == [0.5, 0.4, None]
     write_probe_page([TABLE, layers], tmp_path / "probe.html", "run </title>", "about it")
     page = (tmp_path / "probe.html").read_text(encoding="utf-8")
     assert "<script" not in page and "://" not in page and "default-src 'none'" in page and "<b>good" not in page

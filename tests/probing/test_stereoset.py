@@ -10,8 +10,7 @@ from fakes import bert, tokenizer_of
 from bert_tf.errors import DataError
 from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.objectives import CausalLM, MaskedLM
-from bert_tf.probing import StereoSetExample, read_stereoset, run_stereoset, stereoset_table, text_scorer
-from bert_tf.probing.stereoset import stereoset_score
+from bert_tf.probing import Question, StereoSet, fill, text_scorer
 
 TOKENIZER = tokenizer_of("the un ##believ ##able film is good bad .")
 
@@ -24,38 +23,43 @@ def row(split, context, *sentences):
     return {"id": "x1", "target": "girl", "bias_type": "gender", "context": context, "sentences": options}
 
 
+def question(split, context, parts, **facts):
+    return Question((f"{split} x", split, "all"), *parts, facts={"target": "film", "context": context} | facts)
+
+
 def test_files(tmp_path):
     path = tmp_path / "dev.json"
     inside = row("intrasentence", "Girls are BLANK.", "Girls are tough.", "Girls are soft.", "Girls are fish.")
     after = row("intersentence", "A girl.", "She is tough.", "She is soft.", "My dog.")
     path.write_text(json.dumps({"version": "1", "data": {"intrasentence": [inside], "intersentence": [after]}}))
-    assert read_stereoset(path) == [
-        StereoSetExample(
-            "intrasentence",
-            "gender",
-            "girl",
-            "Girls are BLANK.",
-            ("soft", "tough", "fish"),
-            ("Girls are soft.", "Girls are tough.", "Girls are fish."),
+    girls = {"target": "girl"}
+    sentences = ("Girls are soft.", "Girls are tough.", "Girls are fish.")
+    filled = fill("Girls are BLANK.", "BLANK", ["soft", "tough", "fish"])
+    facts = girls | {"context": "Girls are BLANK.", "sentences": sentences}
+    assert StereoSet().read(path) == [
+        Question(("intrasentence gender", "intrasentence", "all"), *filled, facts),
+        Question(
+            ("intersentence gender", "intersentence", "all"),
+            ("She is soft.", "She is tough.", "My dog."),
+            facts=girls | {"context": "A girl."},
         ),
-        StereoSetExample("intersentence", "gender", "girl", "A girl.", ("She is soft.", "She is tough.", "My dog.")),
     ]
     del inside["target"]
     path.write_text(json.dumps({"data": {"intrasentence": [inside]}}))
     with pytest.raises(DataError, match="intrasentence example 'x1' is not of StereoSet's form"):
-        read_stereoset(path)
+        StereoSet().read(path)
     path.write_text("{}")
     with pytest.raises(DataError, match="as in StereoSet's dev.json"):
-        read_stereoset(path)
+        StereoSet().read(path)
 
 
 def test_the_three_numbers_are_means_over_targets():
     # "girl": preferred 1 of 2, and 3 of 4 before the unrelated; "boy": 1 of 1, and 1 of 2.
     rows = [("girl", (0.3, 0.2, 0.1)), ("girl", (0.1, 0.2, 0.15)), ("boy", (0.5, 0.2, 0.3))]
-    found = stereoset_score(rows)
-    assert (found.ss, found.lms, found.count) == ((50 + 100) / 2, (75 + 50) / 2, 3)
-    assert found.icat == 62.5 * 25 / 50
-    assert stereoset_score([("x", (0.1, 0.1, 0.1))]).ss == 0, "a tie counts for the opposite"
+    found = StereoSet().combine(rows)
+    assert (found["ss"], found["lms"], found["examples"]) == ((50 + 100) / 2, (75 + 50) / 2, 3)
+    assert found["icat"] == 62.5 * 25 / 50
+    assert StereoSet().combine([("x", (0.1, 0.1, 0.1))])["ss"] == 0, "a tie counts for the opposite"
 
 
 def test_scores_of_an_encoder():
@@ -75,17 +79,22 @@ def test_scores_of_an_encoder():
     logits = model.pair_head(model.backbone(features)["pooled_output"])
     assert follows == pytest.approx(float(keras.ops.softmax(logits)[0, 0]), rel=1e-4)
 
-    inside = StereoSetExample("intrasentence", "x", "film", "the BLANK film", ("good", "bad", "unbelievable"))
-    after = StereoSetExample("intersentence", "x", "film", "the film", ("is good", "is bad", "film film"))
-    found = run_stereoset(scorer, [inside, after, inside])
-    assert [(name, score.count) for name, score in found.items()] == [
-        ("intrasentence x", 2), ("intrasentence", 2), ("intersentence x", 1), ("intersentence", 1), ("all", 3)
+    inside = question(
+        "intrasentence", "the BLANK film", fill("the BLANK film", "BLANK", ["good", "bad", "unbelievable"])
+    )
+    after = question("intersentence", "the film", [("is good", "is bad", "film film")])
+    found = StereoSet().run(scorer, [inside, after, inside])
+    assert [(name, own["examples"]) for name, own in found.numbers()["rows"].items()] == [
+        ("intrasentence x", 2), ("intrasentence", 2), ("intersentence x", 1), ("intersentence", 1), ("all", 3),
+        ("chance", None),
     ]  # fmt: skip
     others = text_scorer(MaskedLM(model.backbone), TOKENIZER)
-    assert list(run_stereoset(others, [inside, after])) == ["intrasentence x", "intrasentence", "all"]
-    assert "no next sentence prediction" in stereoset_table(run_stereoset(others, [inside, after])).note
+    found = StereoSet().run(others, [inside, after])
+    assert [name for name, _ in found.rows] == ["intrasentence x", "intrasentence", "all", "chance"]
+    assert "no next sentence prediction" in found.note
+    assert dict(found.beside(found).shown())["chance"][3] == "-", "chance needs no control"
     with pytest.raises(DataError, match="nothing can be scored"):
-        run_stereoset(others, [after])
+        StereoSet().run(others, [after])
 
 
 def test_scores_of_a_decoder():
@@ -104,8 +113,10 @@ def test_scores_of_a_decoder():
     assert scorer.sentence_scores(["the film is good"]) == [pytest.approx(wanted, rel=1e-5)]
     assert wanted != pytest.approx(text.log_p.mean(), rel=1e-3)
     # The file's own sentence, which the context with the word in its blank need not be.
-    rows = [("the film is BLANK.", ("good", "bad", "film"), ("the film is good .", "the film bad", "un film"))]
-    example = StereoSetExample("intrasentence", "x", "film", *rows[0])
-    scores = scorer.sentence_scores(list(rows[0][2]))
-    assert run_stereoset(scorer, [example])["all"] == stereoset_score([("film", scores)])
+    sentences = "the film is good .", "the film bad", "un film"
+    filled = fill("the film is BLANK.", "BLANK", ["good", "bad", "film"])
+    example = question("intrasentence", "the film is BLANK.", filled, sentences=sentences)
+    numbers = StereoSet().combine([("film", scorer.sentence_scores(list(sentences)))])
+    found = StereoSet().run(scorer, [example])["all"]
+    assert {name: found[name] for name in numbers} == numbers
     assert scorer.follow_scores([("the film", "is good")]) == [pytest.approx(text.log_p[2:].mean())]

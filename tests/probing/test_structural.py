@@ -7,7 +7,7 @@ import pytest
 from fakes import bert, tokenizer_of
 from scipy import stats
 
-from bert_tf.probing import DependencyTree, StructuralConfig, run_structural, structural_table
+from bert_tf.probing import DependencyTree, LayerReader, Trees
 from bert_tf.probing.structural import probe_loss, spanning_edges, train_maps, tree_scores, word_vectors
 
 
@@ -81,7 +81,7 @@ def test_trees_that_the_vectors_have_are_found():
                 at = tree.heads[at]
         x[:, 7:] = 3 * rng.normal(size=(7, 5))  # what has nothing to do with the tree
         vectors.append(np.stack([x @ rotation, 3 * rng.normal(size=(7, 12))]).astype(np.float32))
-    maps = train_maps(list(zip(vectors, trees)), StructuralConfig(epochs=60, rank=None, learning_rate=0.02))
+    maps = train_maps(list(zip(vectors, trees)), Trees(epochs=60, rank=None, learning_rate=0.02))
     own, other = (
         tree_scores(trees, [np.square((x[layer, :, None] - x[layer, None]) @ maps[layer]).sum(-1) for x in vectors])
         for layer in (0, 1)
@@ -95,14 +95,16 @@ def test_the_model_s_vectors():
     words = ["the", "unbelievable", "film", "is", "film"]
     tree = DependencyTree(words, [2, 2, 3, -1, 3], ["x"] * 5, [False] * 5)
     long = DependencyTree(words * 2, [-1, *range(9)], ["x"] * 10, [False] * 10)
-    found = word_vectors(encoder, tokenizer, [long, tree])
+    found = word_vectors(LayerReader(encoder, tokenizer), [long, tree])
     states = np.stack(encoder({"token_ids": np.array([[2, 5, 6, 7, 8, 9, 10, 9, 3]])})["hidden_states"])[:, 0]
     expected = np.stack([states[:, 1], states[:, 2:5].mean(axis=1), *(states[:, i] for i in (5, 6, 7))], axis=1)
     assert found[0] is None
     np.testing.assert_allclose(found[1], expected, atol=1e-5)
-    done, config = [], StructuralConfig(epochs=2, batch_size=2)
+    done, probe = [], Trees(epochs=2, batch_size=2)
     show = lambda *n: done.append(n)  # noqa: E731
-    result = run_structural(encoder, tokenizer, [tree] * 3, [tree, long], config, progress=show)
-    assert done == [(1, 2), (2, 2)] and (result.count, result.skipped) == (1, 1) and len(result.uuas) == 2
-    assert result.neighbours[0] == 3 / 4  # three of the four edges are between neighbours
-    assert structural_table(result, result).rows[1][1][:2] == list(result.uuas)
+    table = probe.run(LayerReader(encoder, tokenizer), [[tree] * 3, [tree, long]], progress=show)
+    assert done == [(1, 2), (2, 2)] and table.facts == {"count": 1, "skipped": 1}
+    assert table["UUAS"].keys() == {"0", "1", "neighbours"}
+    assert table["UUAS"]["neighbours"] == 3 / 4  # three of the four edges are between neighbours
+    shown = table.beside(table).shown()
+    assert shown[1] == ("UUAS: random weights", [*shown[0][1][:2], None])

@@ -7,7 +7,7 @@ import pytest
 from fakes import bert, tokenizer_of
 
 from bert_tf.errors import DataError
-from bert_tf.probing import WordUse, read_wic, run_wic, wic_table
+from bert_tf.probing import LayerReader, WordInContext, WordUse
 from bert_tf.probing.word_in_context import best_threshold
 
 TOKENIZER = tokenizer_of("the ri ##ver bank money is a of good .")
@@ -39,18 +39,19 @@ def encoder():
 
 
 def test_files(folder, tmp_path):
-    first, second, one_sense = read_wic(folder / "train.jsonl")[0]
+    files = folder / "train.jsonl", folder / "val.jsonl"
+    first, second, one_sense = WordInContext().read(*files)[0][0]
     assert (first, second) == (WordUse(TEXTS[1], 2, 6), WordUse(TEXTS[0], 10, 14)) and one_sense is False
-    assert [pair[2] for pair in read_wic(folder / "train.jsonl", most=2)] == [False, True]
+    assert [pair[2] for pair in WordInContext().read(*files, most=2)[0]] == [False, True]
     (tmp_path / "test.jsonl").write_text(line("a bank", "the bank"))
     with pytest.raises(DataError, match="test.jsonl, line 1: the label is None"):
-        read_wic(tmp_path / "test.jsonl")
+        WordInContext().read(files[0], tmp_path / "test.jsonl")
     target = {"span1_text": "bank,", "span1_index": 1, "span2_text": "bank", "span2_index": 3}
     (tmp_path / "wsc.jsonl").write_text(
         json.dumps({"text": "a bank, the bank", "target": target, "label": True}) + "\n"
     )
     with pytest.raises(DataError, match="wsc.jsonl has one text in a row; WiC's files have sentence1 and sentence2"):
-        read_wic(tmp_path / "wsc.jsonl")
+        WordInContext().read(tmp_path / "wsc.jsonl", files[1])
 
 
 def test_the_threshold_is_the_best_of_all():
@@ -65,8 +66,9 @@ def test_the_threshold_is_the_best_of_all():
 
 
 def test_numbers_by_their_definitions(encoder, folder):
-    train, test = read_wic(folder / "train.jsonl"), read_wic(folder / "val.jsonl")
-    found = run_wic(encoder, TOKENIZER, train, test)
+    train, test = parts = WordInContext().read(folder / "train.jsonl", folder / "val.jsonl")
+    found = WordInContext().run(LayerReader(encoder, TOKENIZER), parts)
+    (*accuracy, baseline), (*one_sense, _), (*two_senses, _) = (values for _, values in found.rows)
 
     def vectors(use):
         ids = TOKENIZER.encode(use.text)
@@ -79,14 +81,14 @@ def test_numbers_by_their_definitions(encoder, folder):
 
     labels, of_test = np.array([pair[2] for pair in test]), cosines(test)
     thresholds = [best_threshold(x, np.array([pair[2] for pair in train])) for x in cosines(train)]
-    np.testing.assert_allclose(found.threshold, [threshold for threshold, _ in thresholds], atol=1e-5)
+    np.testing.assert_allclose(found.facts["threshold"], [threshold for threshold, _ in thresholds], atol=1e-5)
     wanted = [np.mean((x > threshold) == labels) for x, (threshold, _) in zip(of_test, thresholds)]
-    np.testing.assert_allclose(found.accuracy, wanted)
-    np.testing.assert_allclose(found.one_sense, of_test[:, labels].mean(axis=1), atol=1e-5)
-    np.testing.assert_allclose(found.two_senses, of_test[:, ~labels].mean(axis=1), atol=1e-5)
+    np.testing.assert_allclose(accuracy, wanted)
+    np.testing.assert_allclose(one_sense, of_test[:, labels].mean(axis=1), atol=1e-5)
+    np.testing.assert_allclose(two_senses, of_test[:, ~labels].mean(axis=1), atol=1e-5)
     best = [accuracy for _, accuracy in thresholds]
-    assert best[found.layer] == max(best) and (found.pairs, found.baseline) == (5, np.mean(~labels))
-    table = wic_table(found, found)
+    layer = found.facts["layer"]
+    assert best[layer] == max(best) and (found.facts["pairs"], baseline) == (5, np.mean(~labels))
     names = "accuracy", "accuracy: random weights", "cosine, one sense", "cosine, two senses"
-    assert tuple(name for name, _ in table.rows) == names
-    assert table.columns == ["0", "1", "2", "baseline"] and f"Layer {found.layer} is the best" in table.note
+    assert tuple(name for name, _ in found.beside(found).shown()) == names
+    assert found.columns == ["0", "1", "2", "baseline"] and f"Layer {layer} is the best" in found.note

@@ -5,7 +5,7 @@ import pytest
 from fakes import FakeScorer
 
 from bert_tf.errors import DataError
-from bert_tf.probing import ScoredText, read_crows_pairs, run_crows_pairs
+from bert_tf.probing import CrowsPairs, Question, ScoredText
 
 ROWS = "sent_more,sent_less,stereo_antistereo,bias_type\n{}"
 
@@ -19,15 +19,15 @@ def test_only_tokens_that_both_sentences_have_count():
             pairs = map(given.get, texts)
             return [ScoredText(np.array(ids), None, None, np.array(p, np.float32), None) for ids, p in pairs]
 
-    row = {"sent_more": "more", "sent_less": "less", "stereo_antistereo": "stereo", "bias_type": "age"}
-    found = run_crows_pairs(Scorer(), [row])  # 1, 3, 4 are shared: -4 against -4.5
-    assert (found.score, found.ties) == (1.0, 0)
+    question = Question(("all",), ("more", "less"), facts={"direction": "stereotype"})
+    found = CrowsPairs().run(Scorer(), [question])  # 1, 3, 4 are shared: -4 against -4.5
+    assert (found["all"]["score"], found.facts["ties"]["all"]) == (1.0, 0)
 
 
 def test_numbers(tmp_path):
     lines = ["p x,q x,stereo,age", "q x,p x,stereo,age", "p x,q x,antistereo,religion", "x p,x p,stereo,religion"]
     (tmp_path / "a.csv").write_text(ROWS.format("\n".join(lines) + "\n"))
-    rows = read_crows_pairs(tmp_path / "a.csv")
+    rows = CrowsPairs().read(tmp_path / "a.csv")
 
     class Scorer(FakeScorer):
         """Says that "x" after "p" is more probable than after "q"."""
@@ -38,10 +38,12 @@ def test_numbers(tmp_path):
                 one.log_p[:] = -2.0 if text.startswith("q") else -1.0
             return found
 
-    found = run_crows_pairs(Scorer({}), rows)
-    assert (found.score, found.ties, found.count) == (0.5, 1, 4), "the original counts ties among all pairs"
-    assert (found.stereotype, found.anti_stereotype) == (0.5, 1.0)
-    assert found.by_kind == {"age": (0.5, 2), "religion": (0.5, 2)}
+    found = CrowsPairs().run(Scorer({}), rows)
+    assert found.facts["ties"]["all"] == 1 and "; 1 ties" in found.note
+    assert [found.facts[name]["all"] for name in ("stereotype", "anti_stereotype")] == [0.5, 1.0]
+    numbers = {name: (own["score"], own["pairs"]) for name, own in found.numbers()["rows"].items()}
+    counted = {"all": (0.5, 4), "age": (0.5, 2), "religion": (0.5, 2)}
+    assert numbers == counted, "the original counts ties among all pairs"
     (tmp_path / "a.csv").write_text(ROWS.format("a,b,other,age\n"))
     with pytest.raises(DataError, match="pair 1: stereo_antistereo is 'other'; it must be stereo or antistereo"):
-        read_crows_pairs(tmp_path / "a.csv")
+        CrowsPairs().read(tmp_path / "a.csv")
