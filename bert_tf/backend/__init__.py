@@ -31,6 +31,7 @@ LayerNormalization = active.LayerNormalization
 RMSNormalization = active.RMSNormalization
 UniformNumbers = active.UniformNumbers
 as_graph = active.as_graph
+assign = active.assign
 attention_weights = active.attention_weights
 compiled_loop = active.compiled_loop
 cross_entropy = active.cross_entropy

@@ -5,14 +5,21 @@ again, faster or exact under tf.distribute, and calls these where it has nothing
 for rounding.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops
 
 from bert_tf.backend.layer import Layer
 from bert_tf.errors import ConfigError
+
+
+def assign(variable: Any, blocks: Iterable[Any]) -> None:
+    """Sets a variable from an array in blocks of rows."""
+    parts = list(blocks)
+    variable.assign(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
 
 def attention_weights(scores: Any, mask: Any, dropout: Any, training: bool) -> tuple[Any, Any]:

@@ -24,6 +24,10 @@ class NamedArrays(collections.abc.Mapping[str, np.ndarray]):
         """dict from name to shape, read without the arrays."""
         raise NotImplementedError
 
+    def blocks(self, name: str) -> Iterator[np.ndarray]:
+        """An array in blocks of rows, one after the other; one block where a format reads it at once."""
+        yield self[name]
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.shapes)
 

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,9 @@ CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.
 #: Heads of tasks, which have these names in every family: reported, and not loaded.
 TASK_HEADS = ("classifier.*", "qa_outputs.*", "pre_classifier.*", "logits_proj.*", "sequence_summary.*", "score.*",
               "start_logits.*", "end_logits.*", "answer_class.*")  # fmt: skip
+
+#: Numbers that are read at a time.
+BLOCK = 1 << 22
 
 # Types of tensors that can be read, as safetensors calls them. Integers and booleans are not weights, but some
 # checkpoints hold position ids.
@@ -224,22 +228,33 @@ class SafetensorsArrays(NamedArrays):
         self._files = {name.removeprefix(self._wrapper): file for name, file in self._files.items()}
 
     def __getitem__(self, name: str) -> np.ndarray:
+        parts = list(self.blocks(name))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def blocks(self, name: str) -> Iterator[np.ndarray]:
+        """An array in blocks of rows of at most `BLOCK` numbers."""
         given = self._wrapper + name
         with _open(self._files[name]) as file:
-            stored = file.get_slice(given).get_dtype()
-            if stored not in _DTYPES:
-                raise DataError(
-                    f"'{name}' in {self._files[name]} has the type {stored}, which is not supported; "
-                    f"supported: {', '.join(_DTYPES)}"
-                )
+            part = file.get_slice(given)
+            stored, shape = part.get_dtype(), part.get_shape()
+        if stored not in _DTYPES:
+            raise DataError(
+                f"'{name}' in {self._files[name]} has the type {stored}, which is not supported; "
+                f"supported: {', '.join(_DTYPES)}"
+            )
+        rows = max(1, BLOCK // max(1, math.prod(shape[1:])))
+        for begin in range(0, shape[0], rows) if shape and rows < shape[0] else [None]:
             try:
-                value = file.get_tensor(given)
+                with _open(self._files[name]) as file:  # anew: what was read of an open file stays in memory
+                    value = (
+                        file.get_tensor(given)
+                        if begin is None
+                        else file.get_slice(given)[begin : min(begin + rows, shape[0])]
+                    )
             except (SafetensorError, ValueError) as error:  # more dimensions than NumPy has
                 raise DataError(f"cannot read '{name}' in {self._files[name]}: {error}") from None
-        if stored == "F64":
             with np.errstate(over="ignore"):  # what is too large becomes infinite, which loading refuses
-                return value.astype("float32")
-        return value.astype("float32") if stored in ("F16", "BF16") else value
+                yield value.astype("float32") if stored in ("F64", "F16", "BF16") else value
 
     @property
     def shapes(self) -> Shapes:

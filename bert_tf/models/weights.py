@@ -203,6 +203,8 @@ def load_weights(
         DataError: an array that no variable takes, a variable that no array fills, a shape that
             differs, or a tied copy that is not equal. Lists all of them; nothing was assigned.
     """
+    from bert_tf.backend import assign  # not earlier: maps are read before Keras
+
     variables = by_path(model)
     pieces = _pieces(arrays, weight_map)
     sources = {weight_map.canonical(name): name for name in pieces}
@@ -219,15 +221,17 @@ def load_weights(
             ignored.append(given_name)
         elif source in weight_map.copies and path not in variables:
             original = weight_map.copies[source]
-            if np.array_equal(pieces[given_name](), pieces[sources[original]]()):
+            if np.array_equal(_whole(pieces[given_name]), _whole(pieces[sources[original]])):
                 ignored.append(given_name)
             elif partly:
                 unused.append(given_name)
             else:
                 problems.append(f"'{given_name}' is not equal to '{original}', to which it is tied here")
         elif path in variables:
-            fillings[path] = (given_name, transposed)
-            problems += _problems_of(given_name, _read(pieces, *fillings[path]), path, variables[path])
+            blocks = fillings[path] = (
+                functools.partial(_transposed, pieces[given_name]) if transposed else pieces[given_name]
+            )
+            problems += _problems_of(given_name, blocks(), path, variables[path])
         elif any(fnmatch.fnmatchcase(source, head) for head in other_heads):
             unused.append(given_name)
         elif path is not None and partly and not weight_map.wants(path, variables):
@@ -243,23 +247,33 @@ def load_weights(
             problems.append(f"nothing fills '{path}'" + (f" ('{name[0]}' there)" if name else ""))
     if problems:
         raise DataError("the weights do not fit the model:\n  " + "\n  ".join(sorted(problems)))
-    for path, filling in fillings.items():  # read again, so that never more than one is held beside the model
-        variables[path].assign(_read(pieces, *filling))
+    for path, blocks in fillings.items():  # read again, so that never more than one block is held beside the model
+        assign(variables[path], blocks())
     return LoadReport(tuple(sorted(ignored)), tuple(sorted(unused)), tuple(sorted(kept)))
 
 
-def _read(pieces, name, transposed):
-    value = np.asarray(pieces[name]())
-    return value.T if transposed else value
+def _whole(blocks):
+    parts = [np.asarray(block) for block in blocks()]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _problems_of(name, value, path, variable):
-    if not np.issubdtype(value.dtype, np.floating):
-        yield f"'{name}' holds {value.dtype} where weights, floating-point numbers, must be"
-    elif not np.isfinite(value).all():
+def _transposed(blocks):
+    yield _whole(blocks).T
+
+
+def _problems_of(name, blocks, path, variable):
+    shapes, dtypes, finite = [], set(), True
+    for block in map(np.asarray, blocks):
+        shapes.append(block.shape)
+        dtypes.add(block.dtype)
+        finite = finite and np.issubdtype(block.dtype, np.floating) and bool(np.isfinite(block).all())
+    shape = shapes[0] if len(shapes) == 1 else (sum(shape[0] for shape in shapes), *shapes[0][1:])
+    if not all(np.issubdtype(dtype, np.floating) for dtype in dtypes):
+        yield f"'{name}' holds {dtypes.pop()} where weights, floating-point numbers, must be"
+    elif not finite:
         yield f"'{name}' holds NaN or infinity; no model works with it"
-    if value.shape != tuple(variable.shape):
-        yield f"'{name}' has shape {value.shape}, '{path}' has {tuple(variable.shape)}"
+    if shape != tuple(variable.shape):
+        yield f"'{name}' has shape {shape}, '{path}' has {tuple(variable.shape)}"
 
 
 def export_weights(model: Any, weight_map: WeightMap) -> Settings:
@@ -318,16 +332,24 @@ def part_of(path: str) -> str:
 
 
 def _pieces(arrays, weight_map):
-    """Name -> function that reads it, with each stacked or joined array as several."""
+    """Name -> function that reads it block by block, each stacked or joined array as several."""
     if not (weight_map.stacked or weight_map.joined or weight_map.convolutions):
-        return {name: functools.partial(arrays.__getitem__, name) for name in arrays}
+        return {name: functools.partial(_blocks, arrays, name) for name in arrays}
     whole = functools.lru_cache(maxsize=1)(arrays.__getitem__)  # its parts are asked for one after the other
     shapes = arrays.shapes if hasattr(arrays, "shapes") else {name: np.shape(arrays[name]) for name in arrays}
     result: Settings = {}
     for name in arrays:
-        for part, index, _ in weight_map.parts(name, tuple(shapes[name])):
-            result[part] = lambda name=name, index=index: np.asarray(whole(name))[index]
+        parts = weight_map.parts(name, tuple(shapes[name]))
+        if parts == [(name, (...,), tuple(shapes[name]))]:
+            result[name] = functools.partial(_blocks, arrays, name)
+            continue
+        for part, index, _ in parts:
+            result[part] = lambda name=name, index=index: [np.asarray(whole(name))[index]]
     return result
+
+
+def _blocks(arrays, name):
+    return arrays.blocks(name) if hasattr(arrays, "blocks") else [arrays[name]]
 
 
 def _match(pattern, name):

@@ -10,7 +10,7 @@ from published_models import assert_same_tensors, assert_same_weights, copy_of
 from safetensors.numpy import load_file, save_file
 
 import bert_tf
-from bert_tf.checkpoints import open_source
+from bert_tf.checkpoints import hugging_face, open_source
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.models import BertConfig, ElmoConfig, build_backbone, build_config
 
@@ -314,3 +314,12 @@ def test_the_tokenizer_gives_the_inputs_that_the_model_reads(family, segments, t
     assert config["model_input_names"] == ["input_ids", *["token_type_ids"] * segments, "attention_mask"]
     assert config["padding_side"] == ("left" if family == "xlnet" else "right")
     assert bert_tf.load(tmp_path / "written").tokenizer.fingerprint == loaded.tokenizer.fingerprint
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "modernbert"])
+def test_large_arrays_are_read_and_set_block_by_block(name, monkeypatch):
+    whole = bert_tf.load(FIXTURES / name).objective
+    monkeypatch.setattr(hugging_face, "BLOCK", 40)  # one row of a table, or a few
+    arrays = open_source(FIXTURES / name).arrays
+    assert max(len(list(arrays.blocks(array))) for array in arrays) > 5
+    assert_same_weights(bert_tf.load(FIXTURES / name).objective, whole)

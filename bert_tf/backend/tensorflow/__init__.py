@@ -10,6 +10,7 @@ from bert_tf.backend.tensorflow.kernels import (
     Dense,
     LayerNormalization,
     RMSNormalization,
+    assign,
     attention_weights,
     cross_entropy,
     largest,

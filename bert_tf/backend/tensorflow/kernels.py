@@ -9,6 +9,7 @@ Each has the name and the numbers, but for rounding, of what `plain.py` does for
 `train.cpu_kernels: false`.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import keras
@@ -240,6 +241,20 @@ def product_with_transposed(x: Any, matrix: Any) -> Any:
         return tf.transpose(tf.matmul(matrix, x, transpose_b=True))
     rows = tf.matmul(tf.reshape(x, (-1, size)), matrix, transpose_b=True)
     return tf.reshape(rows, (*leading, matrix.shape[0]))
+
+
+def assign(variable: Any, blocks: Iterable[Any]) -> None:
+    """Sets a variable from an array in blocks of rows, one after the other: no copy of the whole is made."""
+    target = variable.value
+    if isinstance(target, tf.distribute.DistributedValues) or not isinstance(target, tf.Variable):
+        return plain.assign(variable, blocks)
+    begin = 0
+    for block in blocks:
+        if tuple(block.shape) == tuple(variable.shape):
+            variable.assign(block)
+        else:
+            target[begin : begin + len(block)].assign(tf.cast(block, target.dtype))
+            begin += len(block)
 
 
 def largest(x: Any) -> Any:
