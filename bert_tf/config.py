@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.files import atomic_write
+from bert_tf.files import atomic_write, explain_reading
 from bert_tf.parsing import brief, dump_yaml, join_names, parse_yaml, read_json_object, read_yaml
 from bert_tf.types import StrPath
 
@@ -259,8 +259,9 @@ def find(path: StrPath) -> Path:
     Raises:
         ConfigError: there is neither.
     """
-    if Path(path).is_file():
-        return Path(path)
+    with explain_reading(path, ConfigError):
+        if Path(path).is_file():
+            return Path(path)
     known = shipped_configs()
     name = str(Path(path).with_suffix("")) if str(path).endswith(".yaml") else str(path)
     name = name.removeprefix("configs/")

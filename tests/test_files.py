@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 from safetensors import SafetensorError
 
-from bert_tf import files
-from bert_tf.errors import DataError, RunDirectoryError
-from bert_tf.parsing import bare_name
+import bert_tf
+from bert_tf import config, files
+from bert_tf.errors import DataError, RunDirectoryError, UserError
+from bert_tf.parsing import bare_name, read_json, read_yaml
+from bert_tf.tokenizers import load_tokenizer
+from bert_tf.training.pretrain_config import PretrainConfig
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_trace(tmp_path):
@@ -352,3 +355,19 @@ def test_who_waits_for_a_folder_that_is_removed_locks_the_new_one(tmp_path):
                 pass
             (run / "a").touch()
     assert (run / "a").exists()
+
+
+PATHS = {"too long": "a" * 5000, "NUL": "a\0b", "surrogate": "a\udc80b", "folder": "folder", "pipe": "pipe"}
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+def test_paths_that_cannot_be_opened_are_one_error(path, tmp_path, monkeypatch):
+    """Wherever a path is given: a model, a tokenizer, a configuration, a JSON file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    openers = (bert_tf.load, load_tokenizer, lambda path: config.load(PretrainConfig, path), read_json, read_yaml)
+    for opener in openers:
+        with pytest.raises(UserError) as error:
+            opener(path)
+        assert "\n" not in str(error.value) or "known" in str(error.value)

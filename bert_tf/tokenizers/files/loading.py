@@ -7,6 +7,7 @@ from pathlib import Path
 from absl import logging
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.files import explain_reading
 from bert_tf.hub import local_tokenizer
 from bert_tf.parsing import read_json_object
 from bert_tf.registry import resolve
@@ -47,8 +48,9 @@ def load_tokenizer(path: StrPath, lowercase: bool | None = None) -> Tokenizer:
         load_tokenizer("tokenizer").encode("The people")
     """
     path = Path(local_tokenizer(path))
-    if not path.exists():
-        raise DataError(f"no tokenizer at {path}: there is no such file or folder")
+    with explain_reading(path):
+        if not path.exists():
+            raise DataError(f"no tokenizer at {path}: there is no such file or folder")
     kind = _kind_of_folder(path) if path.is_dir() else _kind_of_file(path)
     settings = {} if lowercase is None else {"lowercase": lowercase}
     if kind is None:
