@@ -62,11 +62,11 @@ class Adafactor(ScaledUpdates, keras.optimizers.Optimizer):
         super().build(variables)
         self._moments = []  # of each variable: [rows, columns], or [moments]
         for variable in variables:
-            axes = _factored_axes(variable.shape)
-            shapes = [tuple(variable.shape)] if axes is None else [_without(variable.shape, a) for a in axes]
+            shape, axes = tuple(variable.shape), _factored_axes(variable.shape)
+            shapes = [shape] if axes is None else [shape[:a] + shape[a + 1 :] for a in axes]
             names = ["second_moment"] if axes is None else ["row_means", "column_means"]
             self._moments.append([
-                self.add_variable(shape, dtype="float32", name=f"{_slot_name(variable)}_{name}")
+                self.add_variable(shape, dtype="float32", name=f"{variable.path.replace('/', '_')}_{name}")
                 for shape, name in zip(shapes, names)
             ])  # fmt: skip
 
@@ -99,14 +99,8 @@ class Adafactor(ScaledUpdates, keras.optimizers.Optimizer):
         self.assign_sub(variable, ops.cast(rate * update, variable.dtype))
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "decay_exponent": self.decay_exponent,
-            "clip_threshold": self.clip_threshold,
-            "scale_by_parameters": self.scale_by_parameters,
-            "epsilon": self.epsilon,
-            "scale_epsilon": self.scale_epsilon,
-        }
+        own = ("decay_exponent", "clip_threshold", "scale_by_parameters", "epsilon", "scale_epsilon")
+        return super().get_config() | {name: getattr(self, name) for name in own}
 
 
 def _factored_axes(shape):
@@ -116,14 +110,6 @@ def _factored_axes(shape):
     by_size = sorted(range(len(shape)), key=lambda axis: shape[axis])
     longest, second = by_size[-1], by_size[-2]
     return (longest, second) if shape[second] >= MIN_SIZE_TO_FACTOR else None
-
-
-def _without(shape, axis):
-    return tuple(size for i, size in enumerate(shape) if i != axis)
-
-
-def _slot_name(variable):
-    return variable.path.replace("/", "_")
 
 
 def _rms(x):

@@ -15,6 +15,8 @@ from keras import ops
 from bert_tf.backend.layer import Layer
 from bert_tf.errors import ConfigError
 
+Dropout = keras.layers.Dropout
+
 
 def assign(variable: Any, blocks: Iterable[Any]) -> None:
     """Sets a variable from an array in blocks of rows."""
@@ -92,44 +94,6 @@ class Dense(keras.layers.Dense):
         return super().quantize(mode, type_check=False, config=config)  # Keras refuses all subclasses
 
 
-class Dropout(Layer):
-    """Dropout (Srivastava et al. 2014); inverted, so nothing happens at inference.
-
-    Args:
-        rate: the fraction of elements set to zero; the others are divided by the fraction kept.
-
-    Call arguments:
-        inputs: float tensor of any shape.
-        training: whether to drop.
-
-    Example:
-        Dropout(0.1)(np.ones((2, 8), "float32"), training=True)  # [2, 8]
-    """
-
-    def __init__(self, rate: float, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.rate = rate
-        self.supports_masking = True
-        self.seed_generator = self.make_generator()
-        self.built = True
-
-    def make_generator(self) -> Any:
-        """The state that random numbers are drawn from."""
-        return keras.random.SeedGenerator()
-
-    def call(self, inputs: Any, training: bool = False) -> Any:
-        if not training or self.rate == 0:
-            return inputs
-        return self.drop(inputs)
-
-    def drop(self, inputs: Any) -> Any:
-        """What dropout makes of `inputs` in training."""
-        return keras.random.dropout(inputs, self.rate, seed=self.seed_generator)
-
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        return input_shape
-
-
 class UniformNumbers(Layer):
     """Random numbers in (0, 1) for each step of training, as `Dropout` draws its masks.
 
@@ -139,12 +103,8 @@ class UniformNumbers(Layer):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.seed_generator = self.make_generator()
+        self.seed_generator = keras.random.SeedGenerator()
         self.built = True
-
-    def make_generator(self) -> Any:
-        """The state that random numbers are drawn from."""
-        return keras.random.SeedGenerator()
 
     def draw(self, count: int) -> Any:
         """`count` numbers, an int: float32 [count]."""

@@ -1,5 +1,6 @@
 """Learning-rate schedules as the papers' code has them."""
 
+import inspect
 import math
 from typing import Any
 
@@ -98,13 +99,4 @@ class WarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         return ops.power(1.0 - progress, self.power)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "learning_rate": self.learning_rate,
-            "total_steps": self.total_steps,
-            "warmup_steps": self.warmup_steps,
-            "end_learning_rate": self.end_learning_rate,
-            "power": self.power,
-            "variant": self.variant,
-            "decay": self.decay,
-            "first_step": self.first_step,
-        }
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}

@@ -114,18 +114,14 @@ class TransformerBlock(Layer):
         self.cross_attention = self.cross_attention_layer_norm = missing
         self.intermediate = self.gate = self.output_dense = self.output_layer_norm = missing
 
-    def share_attention(self, block: "TransformerBlock") -> None:
-        """Uses the attention of another, built block, with its normalization. Call it before building."""
+    def share(self, block: "TransformerBlock", attention: bool = True, feed_forward: bool = True) -> None:
+        """Uses parts of another, built block, with their normalizations. Call it before building."""
         self.shares = True
-        self.attention = block.attention
-        self.attention_layer_norm = block.attention_layer_norm
-
-    def share_feed_forward(self, block: "TransformerBlock") -> None:
-        """Uses the feed-forward network of another, built block, with its normalization. As above."""
-        self.shares = True
-        self.intermediate, self.gate = block.intermediate, block.gate
-        self.output_dense = block.output_dense
-        self.output_layer_norm = block.output_layer_norm
+        if attention:
+            self.attention, self.attention_layer_norm = block.attention, block.attention_layer_norm
+        if feed_forward:
+            self.intermediate, self.gate, self.output_dense = block.intermediate, block.gate, block.output_dense
+            self.output_layer_norm = block.output_layer_norm
 
     def build(self, x_shape: Shape) -> None:
         size, attention = x_shape[-1], self.settings.attention

@@ -26,6 +26,7 @@ class Backbone(keras.Model, metaclass=SeededByName):
         outputs: dict from name to symbolic tensor, or list of them.
         dtype: the dtype policy of the layers.
         name: of the model; None for that of its family.
+        trainable: see `keras.Model`.
         arguments: the other arguments of the class's constructor, such as `pooler`; each becomes
             an attribute and part of the serialized configuration.
 
@@ -59,10 +60,10 @@ class Backbone(keras.Model, metaclass=SeededByName):
         outputs: Tensors,
         dtype: Policy,
         name: str | None = None,
+        trainable: bool = True,
         **arguments: Options,
     ) -> None:
         name = name or next((family.name for family in FAMILIES.values() if family.config is type(config)), None)
-        trainable = arguments.pop("trainable", True)
         super().__init__(inputs=inputs, outputs=outputs, name=name, trainable=trainable)
         self.dtype_policy = dtype
         self.config = config

@@ -1,5 +1,7 @@
 """What every encoder has: five named inputs, and what tasks and objectives ask of it."""
 
+from typing import Any
+
 import keras
 
 from bert_tf.layers import MaskedLMHead
@@ -81,20 +83,20 @@ class Encoder(Backbone):
 
         It has the encoder's activation and epsilon; families with another head give `settings`.
         """
+        return self.make_token_head(MaskedLMHead, name, **settings)
+
+    def make_token_head(self, head_class: type, name: str, **settings: Options) -> Any:
+        """A new head of a class like `MaskedLMHead`, built, with this encoder's settings where others are not given."""
         config = self.config
         vocabulary_size, embedding_size = self.embedding_table.shape
         defaults = {
+            "vocabulary_size": vocabulary_size,
+            "embedding_size": embedding_size,
             "activation": config.activation,
             "layer_norm_epsilon": config.layer_norm_epsilon,
             "initializer_range": config.initializer_range,
         }
-        head = MaskedLMHead(
-            vocabulary_size=vocabulary_size,
-            embedding_size=embedding_size,
-            dtype=self.dtype_policy,
-            name=name,
-            **(defaults | settings),
-        )
+        head = head_class(**(defaults | settings), dtype=self.dtype_policy, name=name)
         head.build((None, None, config.hidden_size))
         return head
 

@@ -192,7 +192,7 @@ def arguments_of(config: Config) -> list[str]:
         name for c in classes if "__init__" in vars(c) for name in inspect.signature(vars(c)["__init__"]).parameters
     }
     own = {"self", "config", "inputs", "outputs", "args", "kwargs", "options", "arguments"}
-    return sorted((taken | {"trainable"}) - own)
+    return sorted(taken - own)
 
 
 def task_head(config: Config, kind: str, variant: str | None = None) -> TaskHead:

@@ -308,8 +308,7 @@ class StackModel(Mixin):
         pool: Any = self.make_pooler(config, dtype) if pooler else None
 
         # === Functional model ===
-        own = {key: value for key, value in arguments.items() if key not in ("name", "trainable")}
-        inputs = self.make_inputs(config, dtype, **own)
+        inputs = self.make_inputs(config, dtype, **arguments)
         found = stack(inputs, return_attention_scores=output_attention_scores)
         outputs = {"sequence_output": found.last}
         if pooler:
@@ -318,7 +317,7 @@ class StackModel(Mixin):
             outputs["hidden_states"] = found.hidden_states
         if output_attention_scores:
             outputs["attention_scores"] = found.attention_scores
-        outputs |= self.more_outputs(found, inputs, dtype, **own)
+        outputs |= self.more_outputs(found, inputs, dtype, **arguments)
 
         # === Configuration ===
         arguments |= {"pooler": pooler, "output_hidden_states": output_hidden_states}

@@ -99,17 +99,11 @@ class WeightMap:
 
     def target(self, source: str) -> tuple[str, bool] | None:
         """(variable path, whether transposed) of a source name, or None if the map lacks it."""
-        for pattern, path, transposed in self.entries():
-            if (numbers := _match(pattern, source)) is not None:
-                return path.format_map(numbers), transposed
-        return None
+        return _renamed(source, self.entries())
 
     def source(self, path: str) -> tuple[str, bool] | None:
         """(source name, whether transposed) of a variable path, or None if the map lacks it."""
-        for name, pattern, transposed in self.entries():
-            if (numbers := _match(pattern, path)) is not None:
-                return name.format_map(numbers), transposed
-        return None
+        return _renamed(path, ((own, name, transposed) for name, own, transposed in self.entries()))
 
     def parts(self, name: str, shape: tuple[int, ...]) -> list[tuple[str, Any, tuple[int, ...]]]:
         """What an array of the source consists of: list of (name, index into the array, shape).
@@ -350,6 +344,13 @@ def _pieces(arrays, weight_map):
 
 def _blocks(arrays, name):
     return arrays.blocks(name) if hasattr(arrays, "blocks") else [arrays[name]]
+
+
+def _renamed(name, entries):
+    for pattern, other, transposed in entries:
+        if (numbers := _match(pattern, name)) is not None:
+            return other.format_map(numbers), transposed
+    return None
 
 
 def _match(pattern, name):

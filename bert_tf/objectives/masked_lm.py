@@ -72,17 +72,7 @@ class MaskedLM(PretrainingModel):
         self.masked_lm_head = encoder.make_masked_lm_head()
         self.span_boundary_head: Any = None
         if span_boundary:
-            vocabulary_size, embedding_size = encoder.embedding_table.shape
-            self.span_boundary_head = SpanBoundaryHead(
-                vocabulary_size=vocabulary_size,
-                embedding_size=embedding_size,
-                activation=config.activation,
-                layer_norm_epsilon=config.layer_norm_epsilon,
-                initializer_range=config.initializer_range,
-                dtype=self.dtype_policy,
-                name="span_boundary_head",
-            )
-            self.span_boundary_head.build((None, None, config.hidden_size))
+            self.span_boundary_head = encoder.make_token_head(SpanBoundaryHead, "span_boundary_head")
         self.pair_head: Any = None
         if pair_task is not None:
             self.pair_head = ClassificationHead(

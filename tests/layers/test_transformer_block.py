@@ -114,9 +114,9 @@ def test_dropout_on_both_branches(monkeypatch):
 def test_shared_parts_are_the_other_blocks_own():
     original = make()
     x, mask = inputs()
-    for part, weights in (("share_attention", 10), ("share_feed_forward", 6)):
+    for attention, weights in ((True, 10), (False, 6)):
         block = TransformerBlock(bert())
-        getattr(block, part)(original)
+        block.share(original, attention=attention, feed_forward=not attention)
         block.build((None, None, SIZE))
         assert len(block.weights) == 16
         shared = [v for v in block.weights if any(v is w for w in original.weights)]

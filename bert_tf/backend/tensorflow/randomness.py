@@ -19,7 +19,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.backend import hashing, plain
+from bert_tf.backend import hashing
+from bert_tf.backend.layer import Layer
 from bert_tf.backend.tensorflow.loops import (
     PIECE,
     compiled_loop,
@@ -148,7 +149,7 @@ def recomputed(function: Callable[..., Any]) -> Callable[..., Any]:
     return keras.remat(replayed)
 
 
-class Dropout(plain.Dropout):
+class Dropout(Layer):
     """Dropout (Srivastava et al. 2014); inverted, so nothing happens at inference.
 
     In the train step of a `TrainableModel` the mask comes from the step's seed; anywhere else
@@ -168,10 +169,17 @@ class Dropout(plain.Dropout):
         Dropout(0.1)(np.ones((2, 8), "float32"), training=True)  # [2, 8]
     """
 
-    def make_generator(self) -> Any:
-        return None
+    def __init__(self, rate: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.rate = rate
+        self.supports_masking = self.built = True
 
-    def drop(self, inputs: Any) -> Any:
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        return input_shape
+
+    def call(self, inputs: Any, training: bool = False) -> Any:
+        if not training or self.rate == 0:
+            return inputs
         if getattr(_active, "step", None) is None:
             # Keras would make a variable, which no strategy allows inside a step.
             return tf.nn.dropout(inputs, self.rate)
@@ -189,15 +197,16 @@ class Dropout(plain.Dropout):
         return kept, tf.constant(_RANGE / (_RANGE - threshold))
 
 
-class UniformNumbers(plain.UniformNumbers):
+class UniformNumbers(Layer):
     """Random numbers in (0, 1) for each step of training, as `Dropout` draws its masks; a layer for its path in the model.
 
     Example:
         UniformNumbers().draw(3)  # float32 [3]
     """
 
-    def make_generator(self) -> Any:
-        return None
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.built = True
 
     def draw(self, count: int) -> Any:
         if getattr(_active, "step", None) is None:

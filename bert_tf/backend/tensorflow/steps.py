@@ -119,8 +119,7 @@ class Steps(keras.Model):
         seed = tf.stack([tf.cast(self.optimizer.iterations.value, tf.int32), self._seed])
         if self._scales_loss:  # a step left out does not count; the next one has another scale
             seed = fold_in(seed, tf.bitcast(self.optimizer.dynamic_scale.value, tf.int32))
-        seed = fold_in(seed, tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.int32))
-        return seed
+        return fold_in(seed, tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.int32))
 
     def _loss_weights(self, features):
         return self.loss_weights(features) | {_ADDED: tf.cast(_rows(features), tf.float32)}

@@ -56,10 +56,8 @@ def _shared_blocks(config, dtype):
                 continue
             number = group if config.share == "all" else layer
             block = TransformerBlock(settings, dtype=dtype, name=f"transformer_group_{number}_layer_{inner}")
-            if original is not None and config.share == "attention":
-                block.share_attention(original)
-            if original is not None and config.share == "feed_forward":
-                block.share_feed_forward(original)
+            if original is not None and config.share != "none":
+                block.share(original, config.share == "attention", config.share == "feed_forward")
             block.build((None, None, config.hidden_size))
             first.setdefault((group, inner), block)
             blocks.append(block)

@@ -72,13 +72,15 @@ class Elmo(Encoder):
         dtype = policy(dtype)
 
         # === Layers ===
+        half, clips = config.hidden_size // 2, (config.cell_clip, config.projection_clip)
+        common = {"dropout": config.dropout, "unroll": config.unroll, "dtype": dtype}
         layers = ElmoLayers(
             embeddings=CharacterEmbeddings(
                 config.vocabulary_size,
                 config.character_size,
                 config.filters,
                 config.highways,
-                config.hidden_size // 2,
+                half,
                 activation=config.activation,
                 dtype=dtype,
                 name="embeddings",
@@ -86,15 +88,12 @@ class Elmo(Encoder):
             blocks=[
                 BidirectionalLayer(
                     config.units,
-                    config.hidden_size // 2,
-                    config.cell_clip,
-                    config.projection_clip,
+                    half,
+                    *clips,
                     skips=config.skip_connections and i > 0,
-                    dropout=config.dropout,
                     output_dropout=config.dropout if i == config.num_layers - 1 else 0.0,
-                    unroll=config.unroll,
-                    dtype=dtype,
                     name=f"lstm_layer_{i}",
+                    **common,
                 )
                 for i in range(config.num_layers)
             ],
@@ -205,25 +204,16 @@ class BidirectionalLayer(Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.skips, self.width = skips, projection
+        clips, options = (cell_clip, projection_clip), {"unroll": unroll, "dtype": self.dtype_policy}
         self.lstms = [
-            LSTM(
-                units,
-                projection,
-                cell_clip,
-                projection_clip,
-                forget_bias=1.0,
-                backwards=name == "backward",
-                unroll=unroll,
-                dtype=self.dtype_policy,
-                name=name,
-            )
+            LSTM(units, projection, *clips, backwards=name == "backward", name=name, **options)
             for name in ("forward", "backward")
         ]
         self.dropouts = [
-            (
-                Dropout(dropout, dtype=self.dtype_policy, name=f"{lstm.name}_input_dropout"),
-                Dropout(output_dropout, dtype=self.dtype_policy, name=f"{lstm.name}_output_dropout"),
-            )
+            [
+                Dropout(rate, dtype=self.dtype_policy, name=f"{lstm.name}_{place}_dropout")
+                for place, rate in (("input", dropout), ("output", output_dropout))
+            ]
             for lstm in self.lstms
         ]
 

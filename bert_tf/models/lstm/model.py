@@ -204,15 +204,10 @@ class BiLstmEncoder(Encoder):
 
 
 def _layer(config, dtype, name):
+    # XLA cannot compile cuDNN's kernel into a training step.
+    options = {"return_sequences": True, "use_cudnn": False, "dtype": dtype}
     forward, backward = (
-        keras.layers.LSTM(
-            config.hidden_size // 2,
-            return_sequences=True,
-            go_backwards=back,
-            use_cudnn=False,  # XLA cannot compile cuDNN's kernel into a training step
-            dtype=dtype,
-            name=direction,
-        )
+        keras.layers.LSTM(config.hidden_size // 2, go_backwards=back, name=direction, **options)
         for back, direction in ((False, "forward"), (True, "backward"))
     )
     return BiLstm(forward, backward_layer=backward, dtype=dtype, name=name)

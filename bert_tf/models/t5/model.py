@@ -65,8 +65,7 @@ class T5(EncoderDecoder):
         if config.share_layers:
             for shared, block in zip(encoder.blocks, decoder.blocks):
                 shared.build((None, None, config.hidden_size))
-                block.share_attention(shared)
-                block.share_feed_forward(shared)
+                block.share(shared)
         return encoder, decoder
 
     @staticmethod
