@@ -7,7 +7,6 @@ import hashlib
 import json
 from pathlib import Path
 
-from bert_tf.config import to_dict
 from bert_tf.errors import DataError, RunDirectoryError
 from bert_tf.files import atomic_write, is_there, sha256
 from bert_tf.parsing import brief, read_json_object
@@ -32,16 +31,6 @@ def of_file(path):
         return {"bytes": Path(path).stat().st_size, "sha256": sha256(path)}
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from None
-
-
-def of_arrays(config, arrays):
-    """The identity of a published checkpoint; `arrays` is name -> NumPy array."""
-    digest = hashlib.sha256(json.dumps(to_dict(config), sort_keys=True).encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        digest.update(f"{name} {array.dtype} {array.shape}\n".encode())
-        digest.update(array.tobytes())
-    return {"sha256": digest.hexdigest()}
 
 
 def check(folder, inputs):

@@ -76,3 +76,10 @@ def test_an_encoder_that_was_trained_meanwhile_keeps_its_weights():
     np.testing.assert_array_equal(
         opened.objective.masked_lm_head.dense.kernel, bert_tf.load(FIXTURE).objective.masked_lm_head.dense.kernel
     )
+
+
+def test_arrays_are_told_apart_by_name_shape_and_content():
+    zeros = np.zeros((2, 3), "float32")
+    arrays = [{"a": zeros}, {"b": zeros}, {"a": zeros.T}, {"a": zeros + 1e-30}, {"a": zeros, "b": zeros}]
+    assert len({json.dumps(ArraysInMemory(each).identity({"size": 1})) for each in [*arrays, arrays[0]]}) == 5
+    assert ArraysInMemory(arrays[0]).identity({"size": 1}) != ArraysInMemory(arrays[0]).identity({"size": 2})
