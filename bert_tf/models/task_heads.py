@@ -3,12 +3,16 @@
 No Keras is imported; `bert_tf.layers.ClassificationHead` computes them.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from bert_tf.models.weights import WeightMap
 from bert_tf.types import Options
+
+if TYPE_CHECKING:  # which imports NumPy
+    from bert_tf.models.weights import WeightMap
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +80,7 @@ class TaskHead:
     lstm_units: int | None = None
     features: Features | None = None
 
-    def above_bilstm(self, layers: int, units: int | None = None) -> "TaskHead":
+    def above_bilstm(self, layers: int, units: int | None = None) -> TaskHead:
         """This head above a BiLSTM, by whose ends it then reads a whole text; itself for no layers.
 
         Example:
@@ -87,7 +91,7 @@ class TaskHead:
         reads: Any = "tokens" if self.reads == "tokens" else "ends"
         return dataclasses.replace(self, reads=reads, lstm_layers=layers, lstm_units=units, pretrained={})
 
-    def on_features(self, features: Features) -> "TaskHead":
+    def on_features(self, features: Features) -> TaskHead:
         """BERT's head, of texts or of tokens as this one, above a BiLSTM that reads `Features` of a frozen model."""
         plain = TaskHead("tokens" if self.reads == "tokens" else "pooled", features=features)
         return plain.above_bilstm(features.lstm_layers, features.lstm_units)

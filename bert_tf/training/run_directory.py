@@ -36,6 +36,7 @@ CHECKSUMS = "checksums.json"
 #: only their rounding.
 FREE_TO_CHANGE = (
     "train.log_every", "train.checkpoint_every", "train.keep_checkpoints", "train.eval_every", "train.strategy",
+    "train.checkpoint_seconds", "train.workers",
 )  # fmt: skip
 #: Paths of data that may be moved: inputs.json recognizes the data by their checksums.
 MOVABLE = (

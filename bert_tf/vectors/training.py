@@ -65,7 +65,7 @@ def train_vectors(config, corpus, output, text_field="text", errors="strict"):
     """
     check(config)
     with files.lock_directory(output) as in_place:
-        run = RunDirectory.claim(output, config, in_place, varied=("train.checkpoint_seconds", "train.workers"))
+        run = RunDirectory.claim(output, config, in_place)
         reading = {"text_field": text_field} | ({} if errors == "strict" else {"errors": errors})
         data = {"corpus": (str(corpus), _identity(corpus) | reading)}
         inputs.check(run.path, data)
