@@ -98,7 +98,7 @@ def save(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str = "
     write_checkpoint(model, tokenizer, path, format)
 
 
-def import_run(path: StrPath, run_directory: StrPath, family: str | None = None) -> None:
+def import_run(path: StrPath, run_directory: StrPath, family: str | None = None) -> LanguageModel:
     """Turns a published checkpoint into a run directory; see `training.converting.import_run`."""
     from bert_tf.training import converting
 

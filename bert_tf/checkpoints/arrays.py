@@ -31,6 +31,9 @@ class NamedArrays(collections.abc.Mapping[str, np.ndarray]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.shapes)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self.shapes
+
     def __len__(self) -> int:
         return len(self.shapes)
 

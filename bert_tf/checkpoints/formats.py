@@ -52,7 +52,7 @@ class Format:
     files = ""
 
     def recognize(self, path: Path) -> bool:
-        """Whether `path` holds this format: a look at names of files, not at weights. False where it is only written."""
+        """Whether `path` holds this format: a look at names, not at weights. False where it is only written."""
         return False
 
     def open(self, path: Path, family: str | None) -> Source:
@@ -85,6 +85,10 @@ class _WordVectors(_Own):
         importlib.import_module(self._module).write(model, tokenizer, path, self.name)
 
 
+def _may_be_vectors(path):
+    return path.is_file() and path.suffix not in (".json", ".safetensors", ".yaml")
+
+
 class _ModelGarden(_Own):
     write = Format.write
 
@@ -114,7 +118,7 @@ FORMATS = Registry(
     "format",
     "format",
     [
-        *(_WordVectors(name, "one file of word vectors", Path.is_file, "word_vectors") for name in VECTOR_FILES),
+        *(_WordVectors(name, "one file of word vectors", _may_be_vectors, "word_vectors") for name in VECTOR_FILES),
         _Own("tf1", "one .index file with its configuration (TensorFlow 1)", _has_index, "tensorflow1"),
         _ModelGarden("garden", "one .index file of a BERT of the Model Garden", _has_object_graph, "model_garden"),
         _Own("bilm", "options.json and weights.hdf5 (ELMo)", _has_bilm, "bilm"),
@@ -132,6 +136,8 @@ def written() -> list[str]:
 def open_source(path: StrPath, family: str | None = None) -> Source:
     """Opens a model on disk: the last registered format that recognizes `path` opens it.
 
+    `bert_tf.training` registers the format of its runs, and `bert_tf.load` imports it.
+
     Args:
         path: see the table in `bert_tf/checkpoints/README.md`; `hf://owner/name` of the Hugging Face Hub becomes a folder
             in the cache.
@@ -145,8 +151,6 @@ def open_source(path: StrPath, family: str | None = None) -> Source:
         open_source("bert-base-uncased").config.num_layers  # 12
     """
     path = Path(local_model(path))
-    if path.suffix in (".json", ".safetensors", ".yaml"):
-        raise DataError(f"{path} is one file of a model; give the folder, {path.parent}")
     for record in reversed(list(FORMATS.values())):
         if record.recognize(path):
             return record.open(path, family)
@@ -155,7 +159,10 @@ def open_source(path: StrPath, family: str | None = None) -> Source:
             f"{path} is not a run directory, and no published checkpoint: it does not exist. A model of the Hugging Face Hub "
             "is given as hf://owner/name, such as hf://google-bert/bert-base-uncased"
         )
-    raise DataError(f"{path} holds no model: it has none of {'; '.join({f.files: 0 for f in FORMATS.values()})}")
+    if path.is_file():
+        raise DataError(f"{path} is one file of a model; give the folder, {path.parent}")
+    files = dict.fromkeys(record.files for record in FORMATS.values())
+    raise DataError(f"{path} holds no model: it has none of {'; '.join(files)}")
 
 
 def write_checkpoint(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str = "hf") -> None:

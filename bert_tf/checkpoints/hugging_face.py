@@ -104,7 +104,7 @@ def _pair(discriminator, generator):
         path = (generator.place(name) or ("",))[0]
         if not path.startswith("embeddings/"):
             places[f"{PAIR[1]}/{generator.weight_map.canonical(name)}"] = generator, name
-        elif not np.array_equal(generator.arrays[name], discriminator.arrays[paths[path]]):
+        elif path not in paths or not np.array_equal(generator.arrays[name], discriminator.arrays[paths[path]]):
             raise DataError(
                 f"{generator.path}: '{name}' is another than in {discriminator.path}; these two were not trained together"
             )
@@ -125,7 +125,8 @@ class _PairArrays(NamedArrays):
 
     @property
     def shapes(self):
-        return {name: source.arrays.shapes[given] for name, (source, given) in self._places.items()}
+        shapes = {id(source): source.arrays.shapes for source, _ in self._places.values()}
+        return {name: shapes[id(source)][given] for name, (source, given) in self._places.items()}
 
     def __getitem__(self, name):
         source, given = self._places[name]
@@ -154,7 +155,7 @@ def recognize_family(config: Mapping[str, Any], where: StrPath, family: str | No
     configs = {name: maps.config for name, maps in maps_of("hf").items()}
     types = {name: (config_map.model_type, *config_map.other_model_types) for name, config_map in configs.items()}
     if family is not None and family not in types:
-        raise ConfigError(f"there is no family '{family}'{nearest(family, types)}")
+        raise ConfigError(f"no family '{family}' is published as Hugging Face directories{nearest(family, types)}")
     model_type = config.get("model_type")
     if family is not None:
         if model_type not in (None, *types[family]):
@@ -184,7 +185,7 @@ def _has_class(family, config):
 
 
 class SafetensorsArrays(NamedArrays):
-    """The tensors of a directory by name, read one by one; 16-bit floats become float32.
+    """The tensors of a directory by name, read one by one; other floats become float32.
 
     A prefix of every name that a PyTorch wrapper added ("module." of DataParallel, "_orig_mod." of torch.compile) is
     removed where no name is known with it, and one is known without it.
@@ -268,6 +269,9 @@ class SafetensorsArrays(NamedArrays):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._files
 
 
 def write(model: Any, tokenizer: Tokenizer | None, path: StrPath) -> None:

@@ -25,7 +25,8 @@ from bert_tf.tokenizers.tokenizer import Tokenizer
 class LanguageModel:
     """A run directory or a published checkpoint. What is asked for is made then, and kept.
 
-    The models share what they have in common: `objective` is around `backbone`, whichever is asked for first.
+    `objective` is around `backbone`, whichever is asked for first. `model` of a fine-tuned source has a backbone of its own
+    if `backbone` was asked for before.
 
     Args:
         source: of `open_source`.
@@ -154,7 +155,8 @@ class LanguageModel:
 
     def make_objective(self, settings: ObjectiveConfig) -> Any:
         """A pretraining model of these settings around `backbone`, with the weights of the source."""
-        known = by_path(self.backbone) if "backbone" in vars(self) else {}
+        made = {"backbone", "objective", "model"} & vars(self).keys()
+        known = by_path(self.backbone) if made else {}
         with dtype_policy(self.dtype):
             backbone = self.backbone if known else self._new_backbone(settings.needs_pooler)
             model_class: Any = OBJECTIVES[settings.name].model_class
@@ -238,13 +240,14 @@ def _checked(pooler: Any, fresh: Any) -> Sequence[str]:
     """`fresh` as a tuple; refuses what is no choice."""
     if pooler not in (True, False, None):
         raise ConfigError(f"pooler is {pooler!r}; it must be True or False")
+    fresh = fresh if isinstance(fresh, str) else tuple(fresh)
     if isinstance(fresh, str):
         raise ConfigError(f"fresh is {fresh!r}, one text; give a list of parts, ({fresh!r},)")
     known = ["pooler", "pair_head", *(record.head for record in OBJECTIVES.values() if record.head)]
     for part in fresh:
         if part not in known:
             raise ConfigError(f"fresh names '{part}'{configuration.nearest(part, known)}")
-    return tuple(fresh)
+    return fresh
 
 
 def _shown_objective(family, parts):

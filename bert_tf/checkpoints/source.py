@@ -41,13 +41,14 @@ class Source:
 
     Attributes:
         path: its folder or file.
-        format: the name of its `Format`.
+        format: the name of its `Format`; "word2vec" for all word vectors.
         family: the name of the family in this library, e.g. "bert".
         config: its configuration, e.g. a `BertConfig`.
         arrays: published name -> array.
         weight_map: from these names to the variables of this library's model.
         generator: the configuration of ELECTRA's generator, where it lies beside the discriminator.
         other_heads: patterns of the names of heads that are left unused.
+        holds_more: whether the files always may hold parts that a model lacks, as runs do.
         objective: the settings of the objective that it was pretrained with; None where the files do not say it.
         settings: all settings of its training; empty where the files do not say them.
         sequence_length: that of its training; None where the files do not say it.
@@ -69,6 +70,7 @@ class Source:
     weight_map: WeightMap
     generator: Any = None
     other_heads: tuple[str, ...] = ()
+    holds_more: bool = False
     objective: Mapping[str, Any] | None = None
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     sequence_length: int | None = None
@@ -94,7 +96,9 @@ class Source:
     @property
     def paths(self) -> set[str]:
         """The paths of the variables that it fills, a set."""
-        return {target[0] for name in self.arrays if (target := self.place(name))}
+        whole = self.arrays.shapes.items()
+        names = [part for name, shape in whole for part, *_ in self.weight_map.parts(name, tuple(shape))]
+        return {target[0] for name in names if (target := self.place(name))}
 
     @functools.cached_property
     def parts(self) -> set[str]:
@@ -107,9 +111,10 @@ class Source:
         return parts if "masked_lm_head/output_bias" in paths else parts - {"masked_lm_head"}
 
     def place(self, name: str) -> tuple[str, bool] | None:
-        """(path, whether transposed) of the variable that an array fills, tied copies too; None where it fills no variable."""
+        """(path, whether transposed) of the variable that an array fills, or for a tied copy that of its original, which
+        stands for it where the model has no variable of its own; None where it fills no variable."""
         name = self.weight_map.canonical(name)
-        return self.weight_map.target(self.weight_map.copies.get(name, name))
+        return self.weight_map.target(name) or self.weight_map.target(self.weight_map.copies.get(name, name))
 
     def identity(self) -> dict[str, Any]:
         """A checksum of the model, which does not depend on its path: a dict that JSON can hold."""
@@ -157,7 +162,7 @@ class Source:
         Raises:
             DataError: an array without a variable, a variable without an array, or other shapes.
         """
-        return self._fill(model, self.weight_map, partly, self.other_heads, fresh)
+        return self._fill(model, self.weight_map, partly or self.holds_more, self.other_heads, fresh)
 
     def fill_task(self, model: Any) -> LoadReport:
         """Sets all variables of the model of `task`.

@@ -19,8 +19,8 @@ from bert_tf.checkpoints.arrays import NamedArrays
 from bert_tf.checkpoints.saving import write_model
 from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_sizes, check_stated_sizes
 from bert_tf.checkpoints.source import Source
-from bert_tf.config import build
-from bert_tf.errors import DataError
+from bert_tf.config import build, nearest
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import explain_reading
 from bert_tf.models.families import FAMILIES, maps_of
 from bert_tf.models.family import Family
@@ -77,6 +77,8 @@ def family_of_files(family: str | None, folder: Path, arrays: NamedArrays) -> Fa
     by_file = (name for name, maps in published.items() if maps.config and (folder / maps.config.file).is_file())
     by_array = (name for name, maps in published.items() if maps.marker is not None and maps.marker in arrays)
     name = family or next(by_file, None) or next(by_array, "")
+    if family is not None and family not in published:
+        raise ConfigError(f"no family '{family}' is published as TensorFlow 1 checkpoints{nearest(family, published)}")
     if name not in published:
         known = ", ".join(maps.config.file for maps in published.values() if maps.config)
         raise DataError(f"{folder} has a TensorFlow checkpoint, but none of its configurations: {known}")

@@ -72,7 +72,9 @@ class GenerationConfig:
         _ = SAMPLERS[self.method]
         for method, sampler in SAMPLERS.items():
             for name in sampler.settings:
-                if method != self.method and getattr(self, name) != getattr(GenerationConfig, name):
+                if name not in SAMPLERS[self.method].settings and getattr(self, name) != getattr(
+                    GenerationConfig, name
+                ):
                     raise ConfigError(
                         f"'{name}' applies only to method={method}, but method is '{self.method}'; "
                         f"remove '{name}' or set method={method}"

@@ -74,6 +74,9 @@ class TextGenerator:
         allowed_tokens: Iterable[str] | None = None,
         frame: Frame | None = None,
     ) -> None:
+        for name, tokens in (("stop_tokens", stop_tokens), ("allowed_tokens", allowed_tokens)):
+            if isinstance(tokens, str):
+                raise ConfigError(f"{name} is {brief(tokens)}, one text; give a list of tokens, [{brief(tokens)}]")
         self.tokenizer, self.prompts = tokenizer, PromptTokenizer(model, tokenizer, frame)
         self.model = self.prompts.model
         self.stop_ids = tuple(sorted({*self.prompts.frame.stop_ids, *map(self._id, stop_tokens)}))

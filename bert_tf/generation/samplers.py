@@ -22,7 +22,7 @@ class Sampler:
 
     Attributes:
         name: the value of `method`.
-        settings: the settings of `GenerationConfig` that it alone reads.
+        settings: the settings of `GenerationConfig` that it reads, beside those that every method has.
 
     Example:
         class Least(Sampler):
@@ -78,7 +78,7 @@ class Sampler:
         """
         from bert_tf.generation.sampling import generate_tokens
 
-        found = generate_tokens(steps, config, restrictions, filler, each or {}, ends)
+        found = generate_tokens(steps, config, restrictions, filler, each or {}, ends, self)
         return {name: value[:, None] for name, value in found.items()}
 
 

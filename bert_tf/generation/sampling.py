@@ -10,7 +10,7 @@ from keras import ops
 from bert_tf.backend import uniform_of
 from bert_tf.generation.generation_config import GenerationConfig
 from bert_tf.generation.restrictions import Restrictions
-from bert_tf.generation.samplers import SAMPLERS
+from bert_tf.generation.samplers import SAMPLERS, Sampler
 from bert_tf.generation.steps import Steps
 from bert_tf.types import Tensor
 
@@ -26,8 +26,9 @@ def generate_tokens(
     filler: int = 0,
     each: Mapping[str, Tensor] = SAME,
     ends: Callable[[Tensor, Tensor], Tensor] | None = None,
+    sampler: Sampler | None = None,
 ) -> dict[str, Tensor]:
-    """Generates token by token until every text has ended or has `config.max_new_tokens` tokens.
+    """Generates token by token until every text has ended or has `steps.max_new_tokens` tokens.
 
     Args:
         steps: a `DecoderSteps`.
@@ -39,6 +40,7 @@ def generate_tokens(
             tensor replaces `config.seed`: text i draws from the stream (seed, i).
         ends: function(the tokens written so far int32 [B, N], their number int32 [B]) -> bool [B], which texts end
             with their last token, such as a `StopStrings`; None where stop tokens alone end a text.
+        sampler: which chooses; None for that of `config.method`.
 
     Returns:
         dict: `token_ids` int32 [B, N], the new tokens, with the one that ends the text, `filler` after it; `lengths`
@@ -63,7 +65,7 @@ def generate_tokens(
     def extend(index, logits, tokens, ended, lengths, scores):
         """The state with new token number `index`."""
         column = prompt_length + index
-        token = next_token(logits, tokens, real, column, index, config, restrictions, each)
+        token = next_token(logits, tokens, real, column, index, config, restrictions, each, sampler)
         log_p = ops.take_along_axis(ops.log_softmax(logits, axis=-1), token[:, None], axis=-1)[:, 0]
         written = ops.logical_and(columns == column, ops.logical_not(ended)[:, None])
         tokens = ops.where(written, token[:, None], tokens)
@@ -98,10 +100,11 @@ def next_token(
     config: GenerationConfig,
     restrictions: Restrictions,
     each: Mapping[str, Tensor] = SAME,
+    sampler: Sampler | None = None,
 ) -> Tensor:
-    """int32 [B]: the tokens that `config.method` chooses; the other arguments are those of `Restrictions.apply`."""
+    """int32 [B]: the tokens that `sampler`, or else that of `config.method`, chooses; the other arguments are those of `Restrictions.apply`."""
     logits = restrictions.apply(logits, tokens, real, column, index)
-    return SAMPLERS[config.method].choose(logits, config, index, each)
+    return (sampler or SAMPLERS[config.method]).choose(logits, config, index, each)
 
 
 def restrictions_of_texts(restrictions: Restrictions, each: Mapping[str, Tensor], count: int = 1) -> Restrictions:

@@ -6,7 +6,7 @@ from safetensors.numpy import save_file
 from bert_tf import config as configuration
 from bert_tf.checkpoints import LanguageModel, open_source, write_checkpoint
 from bert_tf.checkpoints.hugging_face import write_finetuned
-from bert_tf.checkpoints.published_tasks import longest_sequence, publish
+from bert_tf.checkpoints.published_tasks import publish
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_folder
 from bert_tf.models.families import describe
@@ -61,11 +61,11 @@ def convert(path, output, to, family=None, encoder_only=False):
         return model, opened
     record = {
         "model": describe(opened.config),
-        "data": {"sequence_length": longest_sequence(opened.config)},
+        "data": {"sequence_length": opened.sequence_length},
         "imported_from": str(path),
         "objective": {} if settings is None else configuration.to_dict(settings),
     }
-    write_run(output, record, opened.tokenizer, {v.path: np.ascontiguousarray(v) for v in model.weights})
+    write_run(output, record, opened.tokenizer, {v.path: np.asarray(v, order="C") for v in model.weights})
     return model, opened
 
 
@@ -86,7 +86,7 @@ def _convert_finetuned(opened, output, to):
         "task": configuration.to_dict(task.config),
         "imported_from": str(opened.path),
     }
-    write_run(output, record, task.tokenizer, {v.path: np.ascontiguousarray(v) for v in model.variables}, task=task)
+    write_run(output, record, task.tokenizer, {v.path: np.asarray(v, order="C") for v in model.variables}, task=task)
     return model, opened
 
 

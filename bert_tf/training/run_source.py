@@ -1,6 +1,7 @@
 """Opens a run directory as the `Source` that published checkpoints are opened as, too."""
 
 import functools
+import re
 
 from safetensors import SafetensorError, safe_open
 
@@ -37,7 +38,7 @@ def open_run(path):
         config,
         RunArrays(run),
         names,
-        other_heads=("*",),  # of an objective that is not asked for, or of a distillation
+        holds_more=True,  # the heads of an objective that is not asked for, the projections of a distillation
         objective=settings.get("objective") or None,
         settings=settings,
         sequence_length=_sequence_length(run, settings, finetuned),
@@ -56,7 +57,10 @@ def _sequence_length(run, settings, finetuned):
 
 
 class OwnNames(WeightMap):
-    """The names of this library: every array is called as its variable."""
+    """The names of this library: every array is called as its variable.
+
+    A layer beyond the model's is one too many; another part, such as a head, may be left out.
+    """
 
     def target(self, source):
         return None if self.ignores(source) else (source, False)
@@ -65,7 +69,7 @@ class OwnNames(WeightMap):
         return path, False
 
     def wants(self, path, paths):
-        return False
+        return re.sub(r"\d+", "0", path) in {re.sub(r"\d+", "0", other) for other in paths}
 
 
 class RunArrays(NamedArrays):

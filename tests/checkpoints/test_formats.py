@@ -8,9 +8,11 @@ import pytest
 
 import bert_tf
 from bert_tf.checkpoints import FORMATS, ArraysInMemory, Format, Source
-from bert_tf.errors import ConfigError
-from bert_tf.models import BertConfig, BertEncoder
-from bert_tf.models.weights import WeightMap, by_path
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models import T5, BertConfig, BertEncoder, T5Config
+from bert_tf.models.weights import WeightMap, by_path, part_of
+from bert_tf.objectives import Denoising
+from bert_tf.parsing import read_yaml
 from bert_tf.tokenizers import WordPieceTokenizer
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "bert"
@@ -83,3 +85,32 @@ def test_arrays_are_told_apart_by_name_shape_and_content():
     arrays = [{"a": zeros}, {"b": zeros}, {"a": zeros.T}, {"a": zeros + 1e-30}, {"a": zeros, "b": zeros}]
     assert len({json.dumps(ArraysInMemory(each).identity({"size": 1})) for each in [*arrays, arrays[0]]}) == 5
     assert ArraysInMemory(arrays[0]).identity({"size": 1}) != ArraysInMemory(arrays[0]).identity({"size": 2})
+
+
+def test_parts_of_joined_stacked_and_untied_arrays(tmp_path):
+    """What may start a pretraining: every variable of the model has a part that the files hold."""
+    sizes = {"num_layers": 1, "num_heads": 2, "head_size": 4, "intermediate_size": 16}
+    bert_tf.save(Denoising(T5(T5Config(50, 8, **sizes, tied=False, scale_outputs=False))), None, tmp_path / "t5")
+    for name in ("gpt1", "gpt2", "xlnet", "bert", tmp_path / "t5"):
+        opened = bert_tf.load(FIXTURE.parent / name)
+        assert {part_of(variable) for variable in by_path(opened.objective)} <= opened.source.parts, name
+        assert by_path(opened.backbone).keys() <= opened.source.paths, name
+
+
+def test_a_run_with_a_layer_too_many(tmp_path):
+    bert_tf.import_run(FIXTURE, tmp_path / "run")
+    settings = read_yaml(tmp_path / "run" / "config.yaml")
+    settings["model"]["num_layers"] -= 1
+    (tmp_path / "run" / "config.yaml").write_text(json.dumps(settings))
+    with pytest.raises(DataError, match="'transformer_layer_1/.*' has no place in this model"):
+        _ = bert_tf.load(tmp_path / "run").encoder
+
+
+def test_a_family_that_a_format_does_not_have(tmp_path):
+    with pytest.raises(ConfigError, match="no family 'elmo' is published as Hugging Face directories"):
+        bert_tf.load(FIXTURE, family="elmo")
+    bert_tf.save(bert_tf.load(FIXTURE).encoder, None, tmp_path / "tf1", format="tf1")
+    with pytest.raises(
+        ConfigError, match="no family 'brt' is published as TensorFlow 1 checkpoints; did you mean 'bert'"
+    ):
+        bert_tf.load(tmp_path / "tf1", family="brt")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from keras import ops
+from markov import MarkovSteps
 
 from bert_tf.errors import ConfigError
 from bert_tf.generation import SAMPLERS, DecoderSteps, GenerationConfig, Restrictions, Sampler, TextGenerator
@@ -43,3 +44,18 @@ def test_a_sampler_from_outside(second):
 def test_a_method_that_there_is_not():
     with pytest.raises(ConfigError, match="'method' is 'second'; known: beam_search, greedy, sample"):
         GenerationConfig(method="second")
+
+
+def test_samplers_may_read_the_same_settings_and_choose_by_themselves(second, monkeypatch):
+    monkeypatch.setattr(Second, "settings", ("temperature",))
+    assert GenerationConfig(method="sample", temperature=0.7) and GenerationConfig(method="second", temperature=0.7)
+    with pytest.raises(ConfigError, match="'temperature' applies only to method=sample"):
+        GenerationConfig(temperature=0.7)
+    steps = MarkovSteps(np.broadcast_to(np.arange(5.0), (5, 5, 5)), [[1, 2]], 3)
+    found = [SAMPLERS[name].generate(steps, GenerationConfig(), Restrictions()) for name in ("greedy", "second")]
+    assert [np.asarray(one["token_ids"]).tolist() for one in found] == [[[[4, 4, 4]]], [[[3, 3, 3]]]]
+
+
+def test_tokens_are_a_list():
+    with pytest.raises(ConfigError, match="stop_tokens is 'the', one text; give a list"):
+        TextGenerator(None, None, stop_tokens="the")

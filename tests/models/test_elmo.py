@@ -259,3 +259,12 @@ def test_hdf5_that_is_no_file_of_weights(tmp_path, change, message):
 def test_there_is_no_pooler():
     with pytest.raises(ConfigError, match="ELMo has no pooler"):
         Elmo(ElmoConfig(hidden_size=8, units=6, character_size=4, filters=((1, 8),), highways=1), pooler=True)
+
+
+def test_it_becomes_a_run_and_a_run_again(tmp_path):
+    """Its mix has a scalar, which a file must keep as one."""
+    bert_tf.import_run(FIXTURE, tmp_path / "run")
+    bert_tf.import_run(tmp_path / "run", tmp_path / "again")
+    encoder, again = (bert_tf.load(path).encoder for path in (FIXTURE, tmp_path / "again"))
+    for variable, other in zip(encoder.weights, again.weights, strict=True):
+        np.testing.assert_array_equal(variable, other)
