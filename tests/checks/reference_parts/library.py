@@ -143,13 +143,16 @@ def published(source, arrays):
     What the format has no name for, such as a head, keeps its path.
     """
     from bert_tf.models.electra.checkpoints import split_pair
+    from bert_tf.models.families import FAMILIES
     from bert_tf.models.weights import export_weights
 
     if source is None:
         return named(arrays)
     own, generator = split_pair(arrays)
-    known = {path: array for path, array in own.items() if source.weight_map.source(path)}
-    found = export_weights(known, source.weight_map) | named({path: own[path] for path in own if path not in known})
+    maps = FAMILIES[source.family].maps(source.format)
+    names = maps.weights if maps else source.weight_map  # of one model also where two lie side by side
+    known = {path: array for path, array in own.items() if names.source(path)}
+    found = export_weights(known, names) | named({path: own[path] for path in own if path not in known})
     further = {path: array for path, array in generator.items() if path not in own}
     return (
         found | {f"generator/{name}": array for name, array in published(source, further).items()} if further else found
