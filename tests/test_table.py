@@ -2,6 +2,7 @@
 
 import pytest
 
+from bert_tf.cli.evaluate import print_report
 from bert_tf.console import display_width
 from bert_tf.markup import render
 from bert_tf.table import Table
@@ -48,3 +49,10 @@ def test_a_page_draws_fractions_as_bars():
         Table(["probe", "accuracy", "pairs"], [["all", 0.75, 4], ["none", None, 0]], bars=("accuracy",)).html()
     )
     assert page.count('class="bar"') == 1 and '<td class="bar" style="--v:0.7500"><data value="0.75">' in page
+
+
+def test_wide_characters_are_two_cells_of_a_report(capsys):
+    scores = dict.fromkeys(("precision", "recall", "f1"), 0.5) | {"support": 3}
+    print_report({"labels": {"긍정": scores}})
+    header, row = capsys.readouterr().out.splitlines()[1:]
+    assert header.index("precision") == row.index("0.5000") + 2 - len("precision") + len("0.5000") + len("긍정") - 2

@@ -237,13 +237,15 @@ class LanguageModel:
 
 
 def _checked(pooler: Any, fresh: Any) -> Sequence[str]:
-    """`fresh` as a tuple; refuses what is no choice."""
+    """`fresh` as a tuple; refuses values that these two arguments do not have."""
     if pooler not in (True, False, None):
         raise ConfigError(f"pooler is {pooler!r}; it must be True or False")
-    fresh = fresh if isinstance(fresh, str) else tuple(fresh)
     if isinstance(fresh, str):
         raise ConfigError(f"fresh is {fresh!r}, one text; give a list of parts, ({fresh!r},)")
-    known = ["pooler", "pair_head", *(record.head for record in OBJECTIVES.values() if record.head)]
+    fresh, known = (
+        tuple(fresh),
+        ["pooler", "pair_head", *(record.head for record in OBJECTIVES.values() if record.head)],
+    )
     for part in fresh:
         if part not in known:
             raise ConfigError(f"fresh names '{part}'{configuration.nearest(part, known)}")

@@ -53,9 +53,10 @@ def run(arguments):
 
     model = bert_tf.load(arguments.run)
     # A published model is held to its positions only; T5 has no last one.
-    longest = model.source.sequence_length
+    longest, writer = model.source.sequence_length, model.generator
+    frame = writer.prompts.frame
     result = run_prompts(
-        model.model.backbone, model.tokenizer, config, arguments.batch_size, _shown_progress(), model.frame, longest
+        writer.model, writer.tokenizer, config, arguments.batch_size, _shown_progress(), frame, longest
     )
     for answer in result.answers[: arguments.show]:
         print(f"{answer['prompt']}\n  [answer {answer['answer']!r}, expected {answer['expected']!r}]\n")

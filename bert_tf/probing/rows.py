@@ -14,13 +14,13 @@ def json_files(path, keys=()):
 
     Args:
         path: of the file, the folder or the zip.
-        keys: what each row must have a text at, of one character at least that is no white space.
+        keys: those at which each row must have a text, of more than white space.
 
     Yields:
         (name without its ending, iterator of (row, "FILE, line 7")), which is to be read before the next.
 
     Raises:
-        DataError: an unreadable file, a line that is no JSON, or a row without one of the texts.
+        DataError: an unreadable file, a line that is not JSON, or a row without one of the texts.
 
     Example:
         Path("a.jsonl").write_text('{"text": "a film"}')

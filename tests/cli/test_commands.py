@@ -20,7 +20,6 @@ from typed_command import run
 
 import bert_tf
 from bert_tf import samples
-from bert_tf.cli import evaluate as evaluate_command
 from bert_tf.cli import finetune as finetune_command
 from bert_tf.cli import pretrain as pretrain_command
 from bert_tf.cli import settings as command_settings
@@ -218,13 +217,6 @@ def test_a_loss_that_is_not_finite_is_printed(tmp_path, capsys):
     metrics = {"step": 5, "eval_loss": None, "unigram_sequence_autoencoder_accuracy": 0.25}
     pretrain_command.print_metrics(RunDirectory(tmp_path), metrics)
     assert re.findall(r"(?:loss|accuracy)  +(.+)", capsys.readouterr().out) == ["not a finite number", "0.2500"]
-
-
-def test_wide_characters_are_two_cells_of_a_report(capsys):
-    scores = dict.fromkeys(("precision", "recall", "f1"), 0.5) | {"support": 3}
-    evaluate_command.print_report({"labels": {"긍정": scores}})
-    header, row = capsys.readouterr().out.splitlines()[1:]
-    assert header.index("precision") == row.index("0.5000") + 2 - len("precision") + len("0.5000") + len("긍정") - 2
 
 
 def test_every_run_has_a_page_with_the_numbers_of_its_records(road, capsys):
