@@ -64,3 +64,14 @@ def test_a_text_and_its_continuation_read_as_one_text(kind):
         served = tokenizer.detokenize(tf.ragged.constant([whole[cut:], []]), continues=True).numpy()
         assert [t.decode() for t in served] == [text, ""]
     assert tokenizer.decode([], continues=True) == ""
+
+
+@pytest.mark.parametrize("continues", [False, True])
+@pytest.mark.parametrize("kind", TRAIN)
+def test_a_text_that_grows_is_the_text_of_all_its_tokens(kind, continues):
+    tokenizer = TRAIN[kind]([*corpus()[:60], "isn't it, o'clock."] * 2)
+    random = np.random.default_rng(2)
+    for row in random.integers(0, tokenizer.vocabulary_size, (40, 8)).tolist():
+        add = tokenizer.growing_text(continues)
+        for count, token_id in enumerate(row, 1):
+            assert add(token_id) == tokenizer.decode(row[:count], continues=continues)
