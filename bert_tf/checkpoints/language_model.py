@@ -9,6 +9,7 @@ from typing import Any
 
 from bert_tf import config as configuration
 from bert_tf.backend.dtype_policy import dtype_policy
+from bert_tf.backend.initial_weights import zero_weights
 from bert_tf.checkpoints.published_tasks import longest_sequence
 from bert_tf.checkpoints.source import Source
 from bert_tf.errors import ConfigError, DataError
@@ -115,7 +116,7 @@ class LanguageModel:
         config = encoder_alone(self.config)
         if config is self.config:
             return self.backbone
-        with dtype_policy(self.dtype):
+        with dtype_policy(self.dtype), self._unfilled():
             encoder = build_backbone(config, **{"pooler": bool(self._pooler)} | self._arguments)
         self._fill(encoder, partly=True)
         return encoder
@@ -157,7 +158,7 @@ class LanguageModel:
         """A pretraining model of these settings around `backbone`, with the weights of the source."""
         made = {"backbone", "objective", "model"} & vars(self).keys()
         known = by_path(self.backbone) if made else {}
-        with dtype_policy(self.dtype):
+        with dtype_policy(self.dtype), self._unfilled():
             backbone = self.backbone if known else self._new_backbone(settings.needs_pooler)
             model_class: Any = OBJECTIVES[settings.name].model_class
             objective = model_class.from_settings(backbone, settings)
@@ -187,7 +188,7 @@ class LanguageModel:
         """The whole of what was trained: the model of `task`; or without one `objective`; or without its heads `backbone`."""
         if self.source.task is None:
             return self.backbone if self.objective_settings is None else self.objective
-        with dtype_policy(self.dtype):
+        with dtype_policy(self.dtype), self._unfilled():
             encoder = build_backbone(self.config, pooler=self.task.needs_pooler(self.config), **self._arguments)
             model = self.task.model(encoder)
         if self._trained:
@@ -228,8 +229,12 @@ class LanguageModel:
         pooler = self._pooler
         if pooler is None:
             pooler = needs_pooler or "pooler" in {*self.source.parts, *self._fresh}
-        with dtype_policy(self.dtype):
+        with dtype_policy(self.dtype), self._unfilled():
             return build_backbone(self.config, pooler=pooler, **self._arguments)
+
+    def _unfilled(self):
+        """Within, models are made whose weights are all set next, or else it is an error."""
+        return zero_weights(self._trained and not self._fresh)
 
     def _fill(self, model, partly=False):
         if self._trained:

@@ -110,9 +110,13 @@ def test_fresh_parts_are_asked_for_and_named():
     loaded = bert_tf.load(FIXTURES / "bert_bare", fresh=("masked_lm_head",))
     assert {path.split("/")[0] for path in loaded.report.fresh} == {"masked_lm_head"}
     assert len(loaded.report.fresh) == 5
+    head = loaded.objective.masked_lm_head.dense.kernel  # random, although what is filled begins with zeros
+    assert np.std(head) > 0.01
     with pytest.raises(DataError, match="nothing fills 'pooler/dense/kernel' .'bert.pooler.dense.weight' there"):
         _ = bert_tf.load(FIXTURES / "bert_sharded", pooler=True).backbone
     assert bert_tf.load(FIXTURES / "bert_sharded", pooler=True, fresh=("pooler",)).encoder.pooler
+    encoder = open_source(FIXTURES / "bert_sharded").make_encoder(pooler=True)
+    assert np.std(encoder.get_layer("pooler").dense.kernel) > 0.01
     with pytest.raises(ConfigError, match="fresh names 'poler'; did you mean 'pooler'"):
         _ = bert_tf.load(FIXTURES / "bert_bare", fresh=("poler",)).backbone
 
