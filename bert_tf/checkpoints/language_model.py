@@ -13,7 +13,7 @@ from bert_tf.backend.initial_weights import zero_weights
 from bert_tf.checkpoints.published_tasks import longest_sequence
 from bert_tf.checkpoints.source import Source
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation import TextGenerator, TextScorer
+from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from bert_tf.models.families import FAMILIES, arguments_of, build_backbone, describe, encoder_alone
 from bert_tf.models.weights import LoadReport, by_path
 from bert_tf.objectives.objective import ObjectiveConfig
@@ -206,10 +206,13 @@ class LanguageModel:
     def generator(self) -> TextGenerator:
         """Continues prompts, or answers them where it was trained to: a `TextGenerator`.
 
+        A task that writes texts gives it the settings that it was trained with.
+
         Raises:
             DataError, ConfigError: a model that writes no text.
         """
-        return TextGenerator(*self._writing(), frame=self.frame)
+        settings = self.source.task and getattr(self.task.config, "generation", None)
+        return TextGenerator(*self._writing(), frame=self.frame, config=settings or GenerationConfig())
 
     @functools.cached_property
     def scorer(self) -> TextScorer:

@@ -86,7 +86,7 @@ def publish(task: Task, model: Any, where: StrPath) -> tuple[PublishedTask, Arra
         ConfigError: Hugging Face has no class for the task, or one with another head.
     """
     config = model.backbone.config
-    advice = "serve it with 'bert-tf export', or write its encoder alone with --encoder-only"
+    advice = "serve it with 'bert-tf export', or write its encoder alone"
     heads = getattr(family_of(config).maps("hf"), "heads", {})
     published = heads.get(task.head_kind)
     if published is None or task.kind not in KINDS:

@@ -187,7 +187,12 @@ def encoder_alone(config: Config) -> Any:
 
 def arguments_of(config: Config) -> list[str]:
     """The names of what `build_backbone` takes for this configuration, such as `output_hidden_states`; sorted."""
-    classes = [c for c in family_of(config).model_class().__mro__ if c.__module__.partition(".")[0] != "keras"]
+    return arguments_of_class(family_of(config).model_class())
+
+
+def arguments_of_class(model_class: type) -> list[str]:
+    """The names of what the constructor of a backbone's class takes beside the configuration; sorted."""
+    classes = [c for c in model_class.__mro__ if c.__module__.partition(".")[0] != "keras"]
     taken = {
         name for c in classes if "__init__" in vars(c) for name in inspect.signature(vars(c)["__init__"]).parameters
     }

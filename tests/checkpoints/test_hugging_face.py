@@ -281,12 +281,17 @@ def test_nothing_is_overwritten_and_nothing_half_written(tmp_path):
         bert_tf.save(loaded.encoder, loaded.tokenizer, tmp_path / "other", format="tf")
 
     class Broken:
-        pad_id = 0
+        pad_id, vocabulary_size = 0, 1
 
         def save(self, folder):
             raise DataError("no")
 
     with pytest.raises(DataError, match="no"):
+        bert_tf.save(loaded.encoder, Broken(), tmp_path / "other")
+    Broken.vocabulary_size = 100_000
+    with pytest.raises(
+        ConfigError, match="the tokenizer has 100000 tokens, the model only [0-9]+; give the tokenizer of"
+    ):
         bert_tf.save(loaded.encoder, Broken(), tmp_path / "other")
     assert [p.name for p in tmp_path.iterdir()] == ["full"]
 
