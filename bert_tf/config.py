@@ -81,6 +81,31 @@ class _Whole(typing.NamedTuple):
     where: str
 
 
+#: What Hugging Face's and Keras's settings are called here.
+SYNONYMS = {
+    "lr": "learning_rate",
+    "num_train_epochs": "epochs",
+    "num_epochs": "epochs",
+    "max_steps": "steps",
+    "max_length": "sequence_length",
+    "max_seq_length": "sequence_length",
+    "train_batch_size": "batch_size",
+    "per_device_train_batch_size": "batch_size",
+    "gradient_accumulation_steps": "accumulation_steps",
+    "warmup_ratio": "warmup_fraction",
+    "label_smoothing_factor": "label_smoothing",
+    "mlm_probability": "rate",
+    "fp16": "precision",
+    "bf16": "precision",
+    "vocab_size": "vocabulary_size",
+    "num_hidden_layers": "num_layers",
+    "num_attention_heads": "num_heads",
+    "max_position_embeddings": "max_positions",
+    "hidden_dropout_prob": "dropout",
+    "attention_probs_dropout_prob": "attention_dropout",
+}
+
+
 def build(cls: type[T], mapping: Any, where: str = "", base: T | None = None, whole: _Whole | None = None) -> T:
     """Fills the dataclass `cls` from a nested mapping.
 
@@ -153,9 +178,10 @@ def _unknown_key(cls, key, where, whole):
         chosen = next(name for name, choice in cls.choices().items() if choice is cls)
         chooser = _join(where, cls.CHOSEN_BY)
         return f"'{path}' applies only to {join_names(owners)}, but {chooser} is '{chosen}'; remove '{path}'"
-    places = list(_places(whole.cls, whole.mapping, whole.where, key))
-    if len(places) == 1:
-        return f"unknown key '{path}'; did you mean '{places[0]}'?"
+    meant = SYNONYMS.get(key, key)
+    places = list(_places(whole.cls, whole.mapping, whole.where, meant))
+    if len(places) == 1 or (places and meant != key):
+        return f"unknown key '{path}'; did you mean {' or '.join(repr(place) for place in places)}?"
     return f"unknown key '{path}'{nearest(str(key), [f.name for f in dataclasses.fields(cls) if f.init])}"
 
 

@@ -23,6 +23,7 @@ import dataclasses
 
 import bert_tf
 from bert_tf.cli import labelled
+from bert_tf.cli.settings import at_least
 
 
 def add_arguments(parser):
@@ -44,7 +45,7 @@ def add_arguments(parser):
         help="a file of words that stay, a word a line; or 'none' (default: those of English that scikit-learn lists)",
     )
     add("--unlabelled", action="store_true", help="the file has no labels, or they are not wanted")
-    add("--seed", type=int, default=0, help="of the draws (default %(default)s)")
+    add("--seed", type=at_least(0), default=0, help="of the draws (default %(default)s)")
     labelled.add_arguments(parser)
 
 
@@ -54,8 +55,6 @@ def run(arguments):
     labelled.check_arguments(arguments)
     if not arguments.output.endswith(".jsonl"):
         raise ConfigError(f"--output is {arguments.output}; it must end with .jsonl: the file has JSON lines")
-    if arguments.seed < 0:
-        raise ConfigError(f"--seed is {arguments.seed}; it must be at least 0")
     settings = {name: getattr(arguments, name) for name in ("copies", "rate", "candidates", "seed")}
 
     from bert_tf.checkpoints import open_source

@@ -21,14 +21,16 @@ in Python:
 """
 
 import bert_tf
-from bert_tf.cli.settings import add_set
+from bert_tf.cli.settings import add_set, at_least, overrides
 
 
 def add_arguments(parser):
     parser.add_argument("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
     parser.add_argument("prompt", nargs="+", help="texts to continue or to answer")
     parser.add_argument(
-        "--max-new-tokens", type=int, help="the most tokens (default 64, or that of a fine-tuned run; see above)"
+        "--max-new-tokens",
+        type=at_least(1),
+        help="the most tokens (default 64, or that of a fine-tuned run; see above)",
     )
     add_set(parser, "a setting of GenerationConfig: method, temperature, top_k, top_p, seed, beams, n_best, ...")
 
@@ -37,8 +39,7 @@ def run(arguments):
     from bert_tf.config import apply_overrides
     from bert_tf.generation.samplers import SAMPLERS
 
-    given = {} if arguments.max_new_tokens is None else {"max_new_tokens": arguments.max_new_tokens}
-    given = apply_overrides(given, arguments.set)
+    given = apply_overrides({}, overrides(arguments, max_new_tokens=arguments.max_new_tokens))
     config = run_settings(arguments.run).replace(given)
 
     model = bert_tf.load(arguments.run)

@@ -93,7 +93,7 @@ def _comparison(config, learning, sides, output):
 def distill_pretraining(config, output):
     """Pretrains a student by masked LM, with a teacher. The same call resumes an interrupted run.
 
-    The run is an ordinary one of pretraining: `fill-mask`, `finetune` and `export` take it, without the teacher.
+    The run is an ordinary one of pretraining: `predict`, `finetune` and `export` take it, without the teacher.
 
     Args:
         config: `DistillPretrainConfig`.

@@ -25,7 +25,8 @@ class HeadImportance(Probe):
         importance_of_heads(task, task.model(encoder), examples)
     """
 
-    name, title, asks, unit = "head_importance", "importance of heads", "task", "examples"
+    name, title, asks, has_control = "head_importance", "importance of heads", "task", False
+    unit = "examples"
 
     def read(self, path, most=None):
         """(path, most): the task of the model reads its own files."""

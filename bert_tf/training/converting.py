@@ -17,7 +17,7 @@ from bert_tf.training.run_directory import CONFIG, RunDirectory
 def import_run(path, run_directory, family=None, encoder_only=False):
     """Turns a published checkpoint into a run directory.
 
-    `finetune`, `export`, `fill-mask` and `pretrain` (`train.init_from`) can then use it like any
+    `finetune`, `export`, `predict` and `pretrain` (`train.init_from`) can then use it like any
     other run. A fine-tuned one (such as BertForSequenceClassification) becomes a run that `evaluate`, `predict` and
     `export` take.
 

@@ -96,7 +96,7 @@ def test_the_default_stays_within_the_trained_length(tmp_path, capsys):
 
     (tmp_path / "corpus.txt").write_text("the a the b " * 5)
     scorer = TextScorer(model, tokenizer)
-    run(f"score {path} --corpus {tmp_path}/corpus.txt --json")
+    run(f"evaluate {path} {tmp_path}/corpus.txt --json")
     nll = json.loads(capsys.readouterr().out)["nll"]
     assert nll == pytest.approx(scorer.perplexity([("the a the b " * 5).strip()], 6).nll, rel=1e-4)
 
@@ -118,8 +118,9 @@ def test_a_decoder_trained_on_pairs_answers_its_prompt(tmp_path, capsys):
     run(f"generate {path} the --max-new-tokens 4")
     assert capsys.readouterr().out == f"{answer.text}\n"  # without the prompt
     (score,) = scorer.continuations([("the", "a the")])
-    run(f"score {path} the 'a the'")
+    (tmp_path / "corpus.txt").write_text("the a")
+    run(f"evaluate {path} --continuation the 'a the'")
     found = float(capsys.readouterr().out.splitlines()[1].split("\t")[0])
     assert found == pytest.approx(score.log_likelihood, abs=1e-5)
-    run(f"score {path} --corpus {__file__}", status=1)
+    run(f"evaluate {path} {tmp_path}/corpus.txt", status=1)
     assert "gpt2 is trained to answer sources; score targets after their sources" in capsys.readouterr().err
