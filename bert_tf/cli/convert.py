@@ -23,8 +23,7 @@ in Python:
   import bert_tf
   from bert_tf.training.averaging import average_checkpoints
   bert_tf.import_run("bert-base-uncased", "run")
-  model = bert_tf.load("run")
-  bert_tf.save(model.objective, model.tokenizer, "published", format="hf")
+  bert_tf.load("run").save("published", format="hf")
   average_checkpoints("run", "averaged", last=5)
 """
 
@@ -55,10 +54,12 @@ def add_arguments(parser):
 def run(arguments):
     if arguments.average:
         return _average(arguments)
+    import bert_tf
     from bert_tf.tasks import TASKS
     from bert_tf.training.converting import convert
 
-    model, loaded = convert(arguments.source, arguments.output, arguments.to, arguments.family, arguments.encoder_only)
+    loaded = bert_tf.load(arguments.source, arguments.family)
+    model = convert(loaded, arguments.output, arguments.to, arguments.encoder_only)
     print(f"{arguments.output}: {loaded.family}, {model.count_params():,} parameters, as {arguments.to}")
     for what, names in (("held no weight", loaded.report.ignored), ("not used", loaded.report.unused)):
         if names:

@@ -20,11 +20,10 @@ example:
 
 in Python:
   import bert_tf
-  sentiment = bert_tf.load("sentiment")
-  print(sentiment.task.evaluate(sentiment.model, sentiment.task.read("test.tsv"), report=True))
-  scorer = bert_tf.load("gpt").scorer
-  scorer.perplexity(["One document.", "Another."], stride=256).per_word
-  scorer.continuations([("The capital of France is", " Paris")])[0].log_likelihood
+  bert_tf.load("sentiment").evaluate("test.tsv", report=True)
+  gpt = bert_tf.load("gpt")
+  gpt.score("The capital of France is", " Paris")
+  gpt.scorer.perplexity(["One document.", "Another."], stride=256).per_word
 """
 
 import bert_tf

@@ -22,12 +22,10 @@ example:
 in Python:
   import bert_tf
   sentiment = bert_tf.load("sentiment")
-  task, model = sentiment.task, sentiment.model
-  print(task.predict(model, ["A quiet triumph."]))
-  print(task.predict(model, task.read("reviews.txt", labelled=False)))
-  from bert_tf.export.fill_mask import fill_mask
-  run = bert_tf.load("run")
-  print(fill_mask(run.objective, run.tokenizer, ["The [MASK] of the United States."]))
+  sentiment.predict(["A quiet triumph.", "Two hours I will not get back."])
+  task = sentiment.task
+  task.predict(sentiment.model, task.read("reviews.txt", labelled=False))
+  bert_tf.load("run").fill_mask("The [MASK] of the United States.")
 """
 
 import bert_tf

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.checkpoints import LanguageModel, open_source
+from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.compression.fixed_length import fixed_length, specs_of
 from bert_tf.compression.gate import Comparison, batches, check_tolerance, compare
 from bert_tf.compression.litert import LITERT
@@ -141,13 +141,13 @@ def export_compressed(
 
 
 def open_finetuned(run_directory):
-    """The `LanguageModel` of a run whose answers can be compared, in float32.
+    """The `OpenedModel` of a run whose answers can be compared, in float32.
 
     Raises:
         ConfigError: no run of fine-tuning, or one whose task writes texts.
         RunDirectoryError, DataError: as `bert_tf.load`; also weights that are not finite.
     """
-    opened = LanguageModel(open_source(run_directory), "float32")
+    opened = OpenedModel(open_source(run_directory), "float32")
     if opened.source.task is None:
         raise ConfigError(f"{run_directory} is not fine-tuned, and only answers of a task are compared; fine-tune it")
     if opened.task.frame is not None:

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.checkpoints import LanguageModel, open_source
+from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.config import to_dict
 from bert_tf.distillation.distiller import TEACHER_OUTPUTS, Distiller
 from bert_tf.distillation.student import chosen_layers, copy_layers, random_source, student_config
@@ -26,12 +26,12 @@ class FromTeacher(FromLabels):
 
     Args:
         config: `DistillConfig`.
-        teacher: the `LanguageModel` of `config.teacher.path`; None opens it.
+        teacher: the `OpenedModel` of `config.teacher.path`; None opens it.
     """
 
     def __init__(self, config, teacher=None):
         self.config, self.terms = config, read_terms(config.terms)
-        self.opened = teacher or LanguageModel(open_source(config.teacher.path))
+        self.opened = teacher or OpenedModel(open_source(config.teacher.path))
         self.teacher_task, self.teacher = self.opened.task, self.opened.model
         TaskView(self.teacher)  # refuses a task that cannot be distilled
         self.tokenizer = self.teacher_task.tokenizer

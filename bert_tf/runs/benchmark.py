@@ -9,7 +9,7 @@ from pathlib import Path
 from absl import logging
 
 from bert_tf import files
-from bert_tf.checkpoints import LanguageModel, open_source
+from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.config import read_record
 from bert_tf.parsing import read_json_object
 from bert_tf.remote import writes_to
@@ -73,7 +73,7 @@ def _predict(benchmark, name, folder, output, batch_size):
             todo.append((part, path, lines))
     if not todo:
         return
-    opened = LanguageModel(open_source(output / name))
+    opened = OpenedModel(open_source(output / name))
     task, model = opened.task, opened.model
     for part, path, lines in todo:
         if part.format:

@@ -21,7 +21,6 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import export_run
 from bert_tf.tasks import build_task
 from bert_tf.tasks.spans.model import SpanModel
-from bert_tf.training.converting import convert
 from bert_tf.training.starting import trained_config
 
 FAMILIES = ("bert", "roberta", "albert", "electra", "distilbert", "xlnet", "modernbert", "gpt2", "gpt1")
@@ -85,7 +84,7 @@ def test_logits_there_and_back(family, name, tmp_path):
 def test_xlnet_s_joint_spans_there_and_back(tmp_path):
     name, arrays = "XLNetForQuestionAnswering", golden("xlnet")
     folder = published("xlnet", name, tmp_path / "theirs")
-    convert(folder, tmp_path / "run", "run")
+    bert_tf.import_run(folder, tmp_path / "run")
     task, model = task_and_model(tmp_path / "run")
     assert (task.kind, task.head, task.threshold, model.at_end) == ("question_answering", "xlnet", 0.0, True)
     rows = features(arrays, name)
@@ -100,7 +99,7 @@ def test_xlnet_s_joint_spans_there_and_back(tmp_path):
     }
     for key, value in found.items():
         np.testing.assert_allclose(value, arrays[f"{name}/{key}"], rtol=1e-4, atol=1e-4, err_msg=key)
-    convert(tmp_path / "run", tmp_path / "ours", "hf")
+    bert_tf.load(tmp_path / "run").save(tmp_path / "ours", "hf")
     assert_same_tensors(tmp_path / "ours", folder)
     ours = json.loads((tmp_path / "ours" / "config.json").read_text())
     assert ours["architectures"] == [name]
@@ -112,7 +111,7 @@ def test_xlnet_s_joint_spans_there_and_back(tmp_path):
 ])  # fmt: skip
 def test_a_run_there_and_back(family, name, tmp_path):
     folder, arrays = published(family, name, tmp_path / "theirs"), golden(family)
-    convert(folder, tmp_path / "run", "run")
+    bert_tf.import_run(folder, tmp_path / "run")
     task, model = task_and_model(tmp_path / "run")
     wanted = arrays[f"{name}/logits"]
     keep = arrays["padding_mask"] if "Token" in name else ...
@@ -123,7 +122,7 @@ def test_a_run_there_and_back(family, name, tmp_path):
             (answer,), logits = task.predict(model, [text]), arrays[f"{name}/{what}_logits"].astype("float64")
             softmax = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
             np.testing.assert_allclose([answer["probabilities"][label] for label in task.labels], softmax, atol=1e-5)
-    convert(tmp_path / "run", tmp_path / "ours", "hf")
+    bert_tf.load(tmp_path / "run").save(tmp_path / "ours", "hf")
     assert_same_tensors(tmp_path / "ours", folder)
 
 
@@ -140,7 +139,7 @@ def test_a_gpt_skips_its_padding_id_at_the_end_of_a_text(family, name, tmp_path)
     np.testing.assert_allclose(at_the_end, model.backbone(rows)["pooled_output"], atol=1e-6)
     longer = {key: np.pad(array, [(0, 0), (0, 3)]) for key, array in rows.items()}
     np.testing.assert_allclose(outputs(model, longer)[:2], wanted[:2], atol=1e-5 * np.abs(wanted).max())
-    convert(folder, tmp_path / "run", "run")
+    bert_tf.import_run(folder, tmp_path / "run")
     np.testing.assert_array_equal(outputs(bert_tf.load(tmp_path / "run").model, rows), outputs(model, rows))
     # Without the setting the class reads the last token, and takes one text at a time.
     last = outputs(bert_tf.load(published(family, name, tmp_path / "none", pad_token_id=...)).model, rows)
@@ -208,14 +207,14 @@ def test_what_the_configuration_says_of_a_task(tmp_path):
 def test_several_labels_for_one_text(tmp_path):
     problem = {"problem_type": "multi_label_classification"}
     folder = published("bert", "BertForSequenceClassification", tmp_path / "theirs", **problem)
-    convert(folder, tmp_path / "run", "run")
+    bert_tf.import_run(folder, tmp_path / "run")
     task, model = task_and_model(tmp_path / "run")
     assert (task.kind, task.labels) == ("multi_label", ("neg", "pos", "LABEL_2"))
     (answer,) = task.predict(model, [PAIR])
     sigmoid = 1 / (1 + np.exp(-golden("bert")["BertForSequenceClassification/pair_logits"].astype("float64")))
     np.testing.assert_allclose(list(answer["probabilities"].values()), sigmoid, atol=1e-5)
     assert answer["labels"] == [label for label, p in zip(task.labels, sigmoid) if p >= 0.5]
-    convert(tmp_path / "run", tmp_path / "ours", "hf")
+    bert_tf.load(tmp_path / "run").save(tmp_path / "ours", "hf")
     assert problem.items() <= json.loads((tmp_path / "ours" / "config.json").read_text()).items()
 
 
@@ -225,14 +224,14 @@ def test_older_checkpoints_have_a_pooler_that_tagging_does_not_read(tmp_path):
     arrays = load_file(folder / "model.safetensors")
     arrays |= {name: array for name, array in pooler.items() if "pooler" in name}
     save_file(arrays, folder / "model.safetensors")
-    _, loaded = convert(folder, tmp_path / "run", "run")
+    loaded = bert_tf.import_run(folder, tmp_path / "run")
     assert loaded.report.unused == ("bert.pooler.dense.bias", "bert.pooler.dense.weight")
     assert bert_tf.load(tmp_path / "run").model
 
 
 def test_spanbert_is_published_as_bert(tmp_path):
     folder = published("bert", "BertForSequenceClassification", tmp_path / "theirs")
-    assert convert(folder, tmp_path / "run", "run", family="spanbert")[1].family == "spanbert"
+    assert bert_tf.import_run(folder, tmp_path / "run", family="spanbert").family == "spanbert"
     model = bert_tf.load(tmp_path / "run").model
     wanted = golden("bert")["BertForSequenceClassification/logits"]
     np.testing.assert_allclose(outputs(model, features(golden("bert"), "")), wanted, atol=1e-5 * np.abs(wanted).max())

@@ -37,7 +37,7 @@ def test_another_method_than_that_of_the_run(capsys, monkeypatch):
     run(f"generate {GPT2} the --max-new-tokens 4")
     greedy = capsys.readouterr().out
     stored = GenerationConfig("beam_search", beams=3, n_best=2)
-    monkeypatch.setattr("bert_tf.cli.generate.run_settings", lambda run: stored)
+    monkeypatch.setattr(bert_tf.load(str(GPT2)).generator, "config", stored)
     run(f"generate {GPT2} the --max-new-tokens 4 --set method=greedy")
     assert capsys.readouterr().out == greedy
 
@@ -92,7 +92,7 @@ def test_the_default_stays_within_the_trained_length(tmp_path, capsys):
         lines = capsys.readouterr().out
         assert all(f"{prompt}{text}\n" in lines for prompt, text in zip(prompts, expected))
     run(f"generate {path} 'the a the a the a'", status=1)
-    assert "was trained on sequences of 6; shorten it, or set --max-new-tokens" in capsys.readouterr().err
+    assert "was trained on sequences of 6; shorten it, or set max_new_tokens" in capsys.readouterr().err
 
     (tmp_path / "corpus.txt").write_text("the a the b " * 5)
     scorer = TextScorer(model, tokenizer)

@@ -183,7 +183,7 @@ def test_a_missing_package_is_named(run, monkeypatch):
 def test_what_is_not_compared_is_refused(run, tmp_path, monkeypatch):
     writes_texts = types.SimpleNamespace(frame=1, kind="text_to_text")
     opened = types.SimpleNamespace(source=types.SimpleNamespace(task=writes_texts), task=writes_texts)
-    monkeypatch.setattr(exporting, "LanguageModel", lambda source, dtype: opened)
+    monkeypatch.setattr(exporting, "OpenedModel", lambda source, dtype: opened)
     with pytest.raises(ConfigError, match="writes texts .task.kind=text_to_text."):
         export_compressed(run, quantize="float16")
     monkeypatch.undo()

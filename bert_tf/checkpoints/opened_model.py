@@ -1,4 +1,4 @@
-"""What `bert_tf.load` returns: a model on disk, of which each part is made when it is asked for."""
+"""A model on disk, of which each part is made when it is asked for: the base of what `bert_tf.load` returns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bert_tf.tokenizers.frame import Frame
 from bert_tf.tokenizers.tokenizer import Tokenizer
 
 
-class LanguageModel:
+class OpenedModel:
     """A run directory or a published checkpoint. What is asked for is made then, and kept.
 
     `objective` is around `backbone`, whichever is asked for first. `model` of a fine-tuned source has a backbone of its own
@@ -45,7 +45,7 @@ class LanguageModel:
         ConfigError: an argument that this model does not have.
 
     Example:
-        LanguageModel(open_source("bert-base-NER")).task.labels  # ('B-LOC', 'O')
+        OpenedModel(open_source("bert-base-NER")).task.labels  # ('B-LOC', 'O')
     """
 
     def __init__(
@@ -156,6 +156,8 @@ class LanguageModel:
 
     def make_objective(self, settings: ObjectiveConfig) -> Any:
         """A pretraining model of these settings around `backbone`, with the weights of the source."""
+        if "objective" in vars(self) and settings == self.objective_settings:
+            return self.objective
         made = {"backbone", "objective", "model"} & vars(self).keys()
         known = by_path(self.backbone) if made else {}
         with dtype_policy(self.dtype), self._unfilled():
@@ -164,8 +166,12 @@ class LanguageModel:
             objective = model_class.from_settings(backbone, settings)
         if not known:
             self._fill(objective)
-        else:  # which may have been trained meanwhile
-            self._fill({path: v for path, v in by_path(objective).items() if path not in known}, partly=True)
+            return objective
+        # The others may have been trained meanwhile.
+        self._fill({path: v for path, v in by_path(objective).items() if path not in known}, partly=True)
+        for path, variable in by_path(vars(self).get("objective", {})).items():
+            if path in by_path(objective) and path not in known:
+                by_path(objective)[path].assign(variable)
         return objective
 
     @functools.cached_property
