@@ -7,7 +7,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
 from bert_tf.types import Config, Names, Settings
 from tfrecords.corruption.masking_config import MaskingConfig
-from tfrecords.shards.schema import packed_pair_task
+from tfrecords.schema import packed_pair_task
 
 PAIR_TASKS = ("nsp", "sop")
 

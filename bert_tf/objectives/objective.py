@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from bert_tf.errors import ConfigError
 from bert_tf.registry import resolve
 from bert_tf.types import Config, Function, Names, Settings
-from tfrecords.shards.config import SINGLE_FORMATS
+from tfrecords.config import SINGLE_FORMATS
 
 
 @dataclasses.dataclass(frozen=True)

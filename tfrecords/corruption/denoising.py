@@ -9,7 +9,6 @@ from bert_tf.errors import ConfigError
 from tfrecords.corruption.denoising_config import NOISY, DenoisingConfig
 from tfrecords.corruption.drawing import select_tokens
 from tfrecords.corruption.explanation import Explained
-from tfrecords.corruption.gathering import gather_at, look_up, running_sum, sum_at
 from tfrecords.corruption.random_numbers import (
     ACTION_STREAM,
     REPLACEMENT_STREAM,
@@ -17,6 +16,7 @@ from tfrecords.corruption.random_numbers import (
     random_below,
     random_bits,
 )
+from tfrecords.gathering import gather_at, look_up, running_sum, sum_at
 
 # Streams apart from those in `random_numbers`.
 _NOISE_STREAM, _ORDER_STREAM, _CUT_STREAM = 32, 33, 34

@@ -10,7 +10,6 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from tfrecords.corruption.gathering import ascending, gather_at, look_up, marked, running_sum, sum_at
 from tfrecords.corruption.random_numbers import (
     COMPLETION_STREAM,
     SELECTION_STREAM,
@@ -18,6 +17,7 @@ from tfrecords.corruption.random_numbers import (
     random_below,
     random_bits,
 )  # fmt: skip
+from tfrecords.gathering import ascending, gather_at, look_up, marked, running_sum, sum_at
 
 _DRAWS_AT_ONCE = 62  # each has a bit of an int64
 _WAITS = -np.log((np.arange(1 << 16) + 0.5) / (1 << 16)).astype(np.float32)

@@ -15,7 +15,6 @@ import tensorflow as tf
 from bert_tf.errors import ConfigError
 from tfrecords.corruption.drawing import select_tokens, select_units, select_weighted
 from tfrecords.corruption.explanation import explain_masking
-from tfrecords.corruption.gathering import add_at, gather_at, look_up
 from tfrecords.corruption.masking_config import MaskingConfig
 from tfrecords.corruption.masking_units import span_borders, unit_starts, word_starts
 from tfrecords.corruption.random_numbers import (
@@ -26,6 +25,7 @@ from tfrecords.corruption.random_numbers import (
     random_below,
     random_bits,
 )  # fmt: skip
+from tfrecords.gathering import add_at, gather_at, look_up
 from tfrecords.reading.token_sample import sample_tokens
 
 # What a token is to masking.

@@ -15,8 +15,8 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from tfrecords.corruption.gathering import gather_at, running_sum, sum_at
 from tfrecords.corruption.random_numbers import LENGTH_STREAM, random_bits
+from tfrecords.gathering import gather_at, running_sum, sum_at
 
 
 def word_starts(tokens, continuations):

@@ -10,10 +10,10 @@ import tensorflow as tf
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import join_names
 from tfrecords.corruption.explanation import explain_permutation
-from tfrecords.corruption.gathering import gather_at, marked
 from tfrecords.corruption.permutation_config import PermutationConfig
 from tfrecords.corruption.permutation_spans import CONTINUATION, FIRST_PIECE, SPECIAL, sample_spans
 from tfrecords.corruption.random_numbers import example_keys, random_bits
+from tfrecords.gathering import gather_at, marked
 from tfrecords.packing.xlnet import check_permutation
 
 # Streams apart from those in `random_numbers`; 17 and 18 are those of the spans.

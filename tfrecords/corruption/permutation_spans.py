@@ -7,8 +7,8 @@ this differs.
 import numpy as np
 import tensorflow as tf
 
-from tfrecords.corruption.gathering import gather_at, marked, running_sum, sum_at
 from tfrecords.corruption.random_numbers import random_below, random_bits
+from tfrecords.gathering import gather_at, marked, running_sum, sum_at
 
 # What a token may be.
 SPECIAL, FIRST_PIECE, CONTINUATION = 0, 1, 2
