@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "corpus.documents": ["read_texts"],
+        "corruption.corruption": ["Corruption", "RowExplanation"],
         "corruption.denoising": ["DenoisingCorruption"],
         "corruption.denoising_config": ["DenoisingConfig"],
         "corruption.documents": ["DocumentSeparation"],
@@ -21,6 +22,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "corruption.permutation": ["PermutationCorruption"],
         "corruption.permutation_config": ["PermutationConfig"],
         "corruption.replaced_tokens": ["ReplacedTokenCorruption"],
+        "corruption.random_numbers": ["Stream", "random_bits"],
+        "corruption.registry": ["CORRUPTIONS", "register_corruption"],
         "inspection": ["inspect_shards"],
         "reading.reader": ["ShardReader"],
         "config": ["CorpusConfig", "ShardsConfig"],
