@@ -18,8 +18,8 @@ from tfrecords.reading.input_sharding import InputRows
 from tfrecords.reading.order import ReadingOrder
 from tfrecords.reading.parsing import parse
 from tfrecords.reading.untuned import untuned
+from tfrecords.schema import TOKENIZER_FOLDER
 from tfrecords.shards.manifest import Manifest
-from tfrecords.shards.schema import TOKENIZER_FOLDER
 
 _ENDLESS = np.iinfo(np.int64).max
 _FILE_BUFFER = 8 << 20  # bytes

@@ -8,7 +8,7 @@ import tensorflow as tf
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
 from bert_tf.progress import Progress
-from tfrecords.shards.schema import MANIFEST_NAME, RECORD_FRAME_BYTES
+from tfrecords.schema import MANIFEST_NAME, RECORD_FRAME_BYTES
 
 _AGAIN = (
     "copy it again, or write the shards again: `bert-tf shards` with the same settings and --overwrite makes the same "
