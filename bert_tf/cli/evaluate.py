@@ -7,7 +7,7 @@ printed only with --report.
 
 example:
   bert-tf evaluate sentiment test.tsv
-  bert-tf evaluate sentiment reviews.csv --set task.columns.text=document --report --json
+  bert-tf evaluate sentiment reviews.csv --columns text=document --report --json
 
 in Python:
   import bert_tf
@@ -36,13 +36,12 @@ def add_arguments(parser):
 def run(arguments):
     import json
 
-    labelled.check_arguments(arguments)
+    columns = labelled.check_arguments(arguments)
 
     opened = bert_tf.load(arguments.run)
     task, model = opened.task, opened.model
     train, why_not = _read(task, (opened.source.settings.get("data") or {}).get("train"))
-    labelled.set_columns(task, arguments.set)
-    examples = task.read(arguments.file)
+    examples = task.read(arguments.file, columns=columns)
     report = arguments.report or (task.labels is not None and len(task.labels) <= REPORT_LABELS)
     metrics = task.evaluate(model, examples, arguments.batch_size, report)
     if train is not None:

@@ -80,11 +80,11 @@ def check(arguments):
 
 def pairs_of(arguments):
     """The list of (context, continuation)."""
-    from bert_tf.prompting import read_rows
+    from bert_tf.tasks.rows.opening import read_dicts
 
     if arguments.text:
         return [tuple(arguments.text)]
-    rows = read_rows(arguments.file, ("context", "continuation"))
+    rows = read_dicts(arguments.file, ("context", "continuation"))
     return [(row["context"], row["continuation"]) for row in rows]
 
 
