@@ -50,24 +50,29 @@ class LanguageModel(OpenedModel):
         Example:
             bert_tf.load("bert-base-NER").predict(["Anna met Paul.", "Rain in Seoul."])
         """
-        task, (rows, is_one) = self.task, _as_list(texts)
-        return _answers(task.predict(self.model, task.from_list(rows), batch_size), is_one)
+        rows, is_one = _as_list(texts)
+        return _answers(self.task.predict(self.model, rows, batch_size), is_one)
 
-    def evaluate(self, path: StrPath, report: bool = False, batch_size: int = 32) -> dict[str, Any]:
-        """The metrics of a fine-tuned model on a labelled file.
+    def evaluate(
+        self, data: Any, columns: dict[str, Any] | None = None, report: bool = False, batch_size: int = 32
+    ) -> dict[str, Any]:
+        """The metrics of a fine-tuned model on labelled data.
 
         Args:
-            path: a file in the format of the training file.
+            data: a file in the format of the training file; or Python objects: a list of dicts, a dict of columns, a
+                DataFrame of pandas, or a split of the package datasets.
+            columns: which columns are read where that differs from the training file, or of Python objects from the names
+                of the roles: {"text": "document", "label": "stars"}.
             report: whether the scores of each label are among them, under "report".
             batch_size: examples of a batch.
 
         Raises:
-            DataError: the model is not fine-tuned, or a file that its task does not read.
+            DataError: the model is not fine-tuned, or data that its task does not read.
 
         Example:
             bert_tf.load("bert-base-NER").evaluate("test.conll")["f1"]
         """
-        return self.task.evaluate(self.model, self.task.read(path), batch_size, report)
+        return self.task.evaluate(self.model, self.task.read(data, columns=columns), batch_size, report)
 
     def fill_mask(self, texts: str | Sequence[str], top_k: int = 5) -> Any:
         """The most probable tokens at each mask, of a model that was pretrained with masked LM.

@@ -180,10 +180,17 @@ def page():
             ]
             lines += ["### `task`", "", summary(TaskConfig), "", *table(TaskConfig, "task.")]
             general = {field.name for field in dataclasses.fields(TaskConfig)}
-            for record in TASKS.values():
-                if record.config is not TaskConfig and isinstance(record.task, str):  # of the library
-                    own = table(record.config, "task.", without=general)
+            library = [record for record in TASKS.values() if isinstance(record.task, str)]
+            for record in library:
+                own = table(record.config, "task.", without=general)
+                if own:
                     lines += [f"### `task` with `task.kind: {record.name}`", "", summary(record.config), "", *own]
+            kinds = {}
+            for record in library:
+                kinds.setdefault(record.config.columns, []).append(f"`{record.name}`")
+            for columns, names in kinds.items():
+                lines += [f"### `data.columns` of {', '.join(names)}", "", summary(columns), ""]
+                lines += table(columns, "data.columns.")
     lines += [
         "## Models",
         "",

@@ -95,3 +95,5 @@ def test_answers_of_a_task(bert, tmp_path):
     assert [tuned.predict(text)["label"] for text in ("the law", "a war")] == [one["label"], two["label"]]
     (tmp_path / "test.tsv").write_text(f"text\tlabel\nthe law\t{one['label']}\n")
     assert tuned.evaluate(tmp_path / "test.tsv", report=True)["accuracy"] == 1.0
+    table = {"words": ["the law", "a war"], "label": [one["label"], two["label"]]}
+    assert tuned.evaluate(table, {"text": "words"})["accuracy"] == 1.0

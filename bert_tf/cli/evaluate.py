@@ -13,7 +13,7 @@ and text belongs to the text. Of a model that answers sources (T5) the context i
 
 example:
   bert-tf evaluate sentiment test.tsv
-  bert-tf evaluate sentiment reviews.csv --set task.columns.text=document --report --json
+  bert-tf evaluate sentiment reviews.csv --columns text=document --report --json
   bert-tf evaluate gpt test.txt --stride 256
   bert-tf evaluate gpt --continuation "The capital of France is" " Paris"
   bert-tf evaluate gpt --continuations pairs.tsv --output scored.tsv
@@ -47,29 +47,28 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    labelled.check_arguments(arguments)
+    columns = labelled.columns(arguments)
     text_scores.check(arguments)
     if not arguments.files:
         return text_scores.print_continuations(arguments)
     opened = bert_tf.load(arguments.run)
     if opened.source.task is None:
-        if arguments.report or arguments.set:
+        if arguments.report or columns:
             raise ConfigError(
-                f"{arguments.run} is not fine-tuned, and its files are a corpus; remove --report and --set"
+                f"{arguments.run} is not fine-tuned, and its files are a corpus; remove --report and --columns"
             )
         return text_scores.print_perplexity(opened, arguments)
     if len(arguments.files) > 1 or arguments.length or arguments.stride:
         raise ConfigError(f"{arguments.run} is fine-tuned: give one labelled file, without --length and --stride")
-    return _evaluate(opened, arguments)
+    return _evaluate(opened, arguments, columns)
 
 
-def _evaluate(opened, arguments):
+def _evaluate(opened, arguments, columns):
     import json
 
     task, model = opened.task, opened.model
     train, why_not = _read(task, (opened.source.settings.get("data") or {}).get("train"))
-    labelled.set_columns(task, arguments.set)
-    examples = task.read(arguments.files[0])
+    examples = task.read(arguments.files[0], columns=columns)
     report = arguments.report or (task.labels is not None and len(task.labels) <= REPORT_LABELS)
     metrics = task.evaluate(model, examples, arguments.batch_size, report)
     if train is not None:

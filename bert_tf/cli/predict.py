@@ -13,7 +13,7 @@ example:
   bert-tf predict paraphrase --pair "He left." "He went away."
   bert-tf predict arc '{"question": "Which is a planet?", "options": ["Mars", "the Moon"]}'
   bert-tf predict sentiment --file reviews.txt --output answers.jsonl
-  bert-tf predict sentiment --file reviews.csv --set task.columns.text=document
+  bert-tf predict sentiment --file reviews.csv --columns text=document
   bert-tf predict ner --file eng.testb --output eng.testb.conll
   bert-tf predict run "The [MASK] of the United States." --top-k 10
   bert-tf predict squad --pair "Where was Anna born?" "Anna was born in Paris."
@@ -63,9 +63,9 @@ def run(arguments):
     inputs = arguments.text + [tuple(pair) for pair in arguments.pair]
     if bool(inputs) == bool(arguments.file):
         raise ConfigError("give sentences, --pair, or --file, and not --file together with the others")
-    labelled.check_arguments(arguments)
-    if arguments.set and not arguments.file:
-        raise ConfigError("--set describes the columns of --file; remove it, or give --file")
+    columns = labelled.columns(arguments)
+    if columns and not arguments.file:
+        raise ConfigError("--columns describes --file; remove it, or give --file")
 
     for path in filter(None, (arguments.output, arguments.official)):
         check_output(path)
@@ -76,13 +76,12 @@ def run(arguments):
     if arguments.top_k:
         raise ConfigError(f"--top-k is for masks, and {arguments.run} is fine-tuned; remove it")
     task, model = opened.task, opened.model
-    labelled.set_columns(task, arguments.set)
-    examples = task.read(arguments.file, labelled=False) if arguments.file else task.from_list(inputs)
+    examples = task.read(arguments.file or inputs, labelled=False, columns=columns)
     answers = task.predict(model, examples, arguments.batch_size)
     if arguments.official:
         with atomic_write(arguments.official) as file:
             json.dump(task.official(answers), file)
-    text = task.as_file(examples, answers, arguments.output) if arguments.output else None
+    text = task.predictions_file(examples, answers, arguments.output) if arguments.output else None
     if inputs:
         answers = [_given(text) | answer for text, answer in zip(inputs, answers)]
     lines = [_line(answer) for answer in answers]
@@ -95,8 +94,11 @@ def run(arguments):
     if len(examples):
         tokens, unknown = task.unknown_tokens(examples)
         print(f"unknown tokens: {unknown:,} of {tokens:,} ({100 * unknown / max(tokens, 1):.2f} %)", file=sys.stderr)
-    if examples.lacking:
-        print(f'lines without a text: {len(examples.lacking)} of {len(lines)}, answered with "error"', file=sys.stderr)
+    if examples.unusable_rows:
+        print(
+            f'lines without a text: {len(examples.unusable_rows)} of {len(lines)}, answered with "error"',
+            file=sys.stderr,
+        )
 
 
 def _fill_masks(opened, arguments):

@@ -43,11 +43,11 @@ def check(arguments):
 
 def print_continuations(arguments):
     """Scores what --continuation or --continuations gives."""
-    from bert_tf.prompting import read_rows
+    from bert_tf.tasks.rows.opening import read_dicts
 
     pairs = [tuple(pair) for pair in arguments.continuation]
     if arguments.continuations:
-        rows = read_rows(arguments.continuations, ("context", "continuation"))
+        rows = read_dicts(arguments.continuations, ("context", "continuation"))
         pairs = [(row["context"], row["continuation"]) for row in rows]
     scorer = bert_tf.load(arguments.run).scorer
     scorer.batch_size = arguments.batch_size

@@ -101,7 +101,7 @@ def compare(task, examples, before, after):
 
     Example:
         task = build_task({"sequence_length": 16}, tokenizer)
-        examples = task.examples(["a good film", "a bad film"], labels=["pos", "neg"])
+        examples = task.read({"text": ["a good film", "a bad film"], "label": ["pos", "neg"]})
         model = task.model(encoder)
         compare(task, examples, model.infer, model.infer).agreement  # 1.0
     """

@@ -14,6 +14,7 @@ from bert_tf.distillation.views import TaskView
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.families import build_backbone
 from bert_tf.tasks import build_task
+from bert_tf.tasks.rows.columns_config import changed_columns
 from bert_tf.training.learning import FromLabels
 from bert_tf.training.starting import with_dropout
 
@@ -60,7 +61,8 @@ class FromTeacher(FromLabels):
         if own.get("kind") not in (None, kind):
             raise ConfigError(f"task.kind={own['kind']}, but the teacher's task is {kind}; leave it out")
         theirs = {name: v for name, v in to_dict(self.teacher_task.config).items() if name not in OF_ITS_MODEL}
-        task = build_task(theirs | {"labels": self.teacher_task.config.labels} | own, self.tokenizer)
+        columns = changed_columns(self.teacher_task.columns, self.config.data.columns)
+        task = build_task(theirs | {"labels": self.teacher_task.config.labels} | own, self.tokenizer, columns)
         if task.tokenizer.layout != self.tokenizer.layout:
             raise ConfigError("task.layout differs from the teacher's; a student reads the same tokens: leave it out")
         longest = self.teacher.backbone.config.max_positions
@@ -73,7 +75,7 @@ class FromTeacher(FromLabels):
         return task
 
     def read(self, task):
-        files = self._files()
+        files = self.config.data.files
         unlabelled = files.pop("unlabelled", None)
         data = {split: task.read(path) for split, path in files.items()}
         parts = [data["train"]] if "train" in data else []

@@ -21,7 +21,7 @@ class HeadImportance(Probe):
 
     Example:
         task = build_task({"sequence_length": 16}, tokenizer)
-        examples = task.examples(["a good film", "a bad film"], labels=["pos", "neg"])
+        examples = task.read({"text": ["a good film", "a bad film"], "label": ["pos", "neg"]})
         importance_of_heads(task, task.model(encoder), examples)
     """
 

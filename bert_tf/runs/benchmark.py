@@ -1,6 +1,5 @@
 """GLUE and SuperGLUE, whole: every task fine-tuned, one table beside the published numbers, and a zip to submit."""
 
-import dataclasses
 import json
 import statistics
 import zipfile
@@ -76,10 +75,8 @@ def _predict(benchmark, name, folder, output, batch_size):
     opened = OpenedModel(open_source(output / name))
     task, model = opened.task, opened.model
     for part, path, lines in todo:
-        if part.format:
-            columns = dataclasses.replace(task.config.columns, format=part.format)
-            task.config = dataclasses.replace(task.config, columns=columns)
-        answers = task.predict(model, task.read(path, labelled=False), batch_size)
+        columns = {"format": part.format} if part.format else None
+        answers = task.predict(model, task.read(path, labelled=False, columns=columns), batch_size)
         measured = part.measure(path, answers) if part.measure else {}
         if measured:  # before the answers, which say that this part is done
             with files.atomic_write(output / DIAGNOSTICS) as file:

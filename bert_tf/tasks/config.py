@@ -1,77 +1,27 @@
 """The settings of a fine-tuning task. No TensorFlow is imported, so that a wrong setting is refused at once."""
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from bert_tf.config import Range
 from bert_tf.models.task_heads import Features
-
-# The usual names of columns.
-TEXT_NAMES = (
-    "text", "sentence", "sentence1", "text1", "premise", "question1", "question", "review",
-    "document", "content", "comment", "body", "#1 string",
-)  # fmt: skip
-PAIR_NAMES = ("text_pair", "sentence2", "text2", "hypothesis", "question2", "#2 string")
-LABEL_NAMES = (
-    "label", "labels", "gold_label", "class", "category", "target", "sentiment", "score",
-    "is_duplicate", "quality",
-)  # fmt: skip
-ID_NAMES = ("id", "idx", "index", "guid", "uid")
-WORDS_NAMES = ("words", "tokens")
-TAGS_NAMES = ("tags", "ner_tags", "pos_tags", "labels")
-
-
-@dataclasses.dataclass(frozen=True)
-class ColumnsConfig:
-    """Which columns of a data file hold the text and the labels.
-
-    A column is a name (TSV and CSV with a header, the keys of JSON) or a number counted from 0,
-    where -1 is the last (files without a header, CoNLL). A column left None is found by its usual name
-    (above). In CoNLL files the words are column 0 and the tags the last column; in CoNLL-U (ten columns)
-    the words are column 1 and the tags column 3, the universal parts of speech.
-
-    Attributes:
-        text: the text, the first sentence of a pair, or the words.
-        text_pair: the second sentence of a pair.
-        label: the label, the number, or the tags.
-        header: whether a TSV or CSV file begins with the names of its columns. None: yes, unless
-            columns are given by number.
-        quoted: whether "..." quotes a field that holds separators. None: in CSV yes; in TSV no, as
-            GLUE writes them.
-        skip_malformed: skip and count rows with the wrong number of fields, without a text or without
-            a label, where the default is to stop.
-        format: how the file is read; None: by its ending (.tsv, .csv, .json, .jsonl, .conll, .conllu,
-            .iob, .bio, .txt, .parquet), and where that says nothing by what it holds.
-        tag_scheme: of tagging, the scheme of the entity tags in the file; "conlleval" takes any tags and reads the
-            entities that conlleval finds. `predict` writes in this scheme. None: recognized; `predict` writes in that
-            of the training file.
-
-    Example:
-        TaskConfig(kind="classification", columns=ColumnsConfig(text="review", label="stars"))
-    """
-
-    text: str | int | None = None
-    text_pair: str | int | None = None
-    label: str | int | None = None
-    header: bool | None = None
-    quoted: bool | None = None
-    skip_malformed: bool = False
-    format: Literal["tsv", "csv", "jsonl", "conll", "lines", "parquet"] | None = None
-    tag_scheme: Literal["IOB1", "IOB2", "BIOES", "BILOU", "conlleval"] | None = None
+from bert_tf.tasks.glue import GLUE_TASKS
+from bert_tf.tasks.rows.columns_config import ColumnsConfig, TextColumns
 
 
 @dataclasses.dataclass(frozen=True)
 class TaskConfig:
     """The settings of a fine-tuning task. A task with settings of its own has a subclass, named in its record.
 
+    Its class attribute `columns` is the class of `data.columns`: the roles of the columns that the task reads.
+
     Attributes:
         kind: the name of the task in the list `bert_tf.tasks.TASKS`: "classification" of a text or a pair,
             "multi_label" where several labels can be right, "regression" to one number, "tagging" of every word,
             "multiple_choice" of options, "text_to_text", or one that was added with `register_task`. None: the
             preset's, else classification.
-        preset: a GLUE task (`bert_tf.tasks.glue.GLUE_TASKS`). Its columns, labels and metric are used where
-            they are not set here; each column is a setting of its own.
-        columns: which columns of the data files are read.
+        preset: a GLUE task (`bert_tf.tasks.glue.GLUE_TASKS`). Its labels, metric and columns are used where
+            they are not set; each column is a setting of its own.
         labels: the label set in the order of the output units. None: every label of the first
             labelled file that is read (the training file), sorted, numbers as numbers.
         metric: the metric on the dev file that chooses the best epoch and the best run, and stops training
@@ -130,7 +80,6 @@ class TaskConfig:
 
     kind: str | None = None
     preset: str | None = None
-    columns: ColumnsConfig = ColumnsConfig()
     labels: tuple[str, ...] | None = None
     metric: str | None = None
     sequence_length: Annotated[int, Range(at_least=8, at_most=1 << 20)] = 128
@@ -164,9 +113,26 @@ class TaskConfig:
     class_weights: tuple[float, ...] | Literal["balanced"] | None = None
     label_smoothing: Annotated[float, Range(at_least=0, below=1)] = 0.0
 
+    columns: ClassVar[type[ColumnsConfig]] = TextColumns
+
+    def default_columns(self) -> ColumnsConfig:
+        """The columns of files where `data.columns` names no others: those of the preset, or by their usual names."""
+        return self.columns() if self.preset is None else GLUE_TASKS[self.preset].columns
+
     @property
     def frozen_features(self):
         """The `Features` that a BiLSTM reads; None where the model is fine-tuned."""
         if self.features is None:
             return None
         return Features(self.features, self.lstm_layers, self.lstm_units, self.mix_at, self.mix_norm, self.mix_l2)
+
+
+@dataclasses.dataclass(frozen=True)
+class DataSetConfig(TaskConfig):
+    """The settings of a task that reads the files of one data set, whose keys are known.
+
+    Example:
+        DataSetConfig(kind="multirc")
+    """
+
+    columns: ClassVar = ColumnsConfig

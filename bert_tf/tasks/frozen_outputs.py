@@ -30,7 +30,7 @@ def keep_frozen_outputs(task, model, examples, batch_size, most_bytes=MOST_BYTES
 
     Example:
         task = build_task({"features": "last"}, tokenizer)
-        train = task.examples(["a film", "a"], labels=["1", "0"])
+        train = task.read({"text": ["a film", "a"], "label": ["1", "0"]})
         keep_frozen_outputs(task, task.model(encoder), train, batch_size=32)  # True
     """
     extras = task.sequences(examples).extras

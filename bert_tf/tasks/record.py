@@ -9,8 +9,9 @@ from bert_tf.parsing import brief, join_names
 from bert_tf.registry import Registry
 from bert_tf.tasks import glue, metric_table
 from bert_tf.tasks.choices.choices_config import MultipleChoiceConfig
-from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.config import DataSetConfig, TaskConfig
 from bert_tf.tasks.multi_label.multi_label_config import MultiLabelConfig
+from bert_tf.tasks.rows.columns_config import changed_columns
 from bert_tf.tasks.spans.question_answering_config import QuestionAnsweringConfig
 from bert_tf.tasks.tagging.tagging_config import TaggingConfig
 from bert_tf.tasks.text_to_text.text_to_text_config import TextToTextConfig
@@ -111,6 +112,7 @@ TASKS = Registry(
             served="bert_tf.export.classification:ServedClassifier",
             metrics=("f1a", "exact_match", "accuracy"),
             min_labels=2,
+            config=DataSetConfig,
             without=("preset", "pair_order"),
             example='--pair "A passage." "A question? An answer."',
         ),
@@ -119,6 +121,7 @@ TASKS = Registry(
             task="bert_tf.tasks.cloze.task:ReCoRDTask",
             served="bert_tf.export.choices:ServedReCoRD",
             metrics=("f1", "em"),
+            config=DataSetConfig,
             without=("preset", "pair_order", "lm_weight", "linear_gain"),
             example="""'{"passage": "Anna met Ida.", "query": "@placeholder met Ida.", "entities": ["Anna", "Ida"]}'""",
         ),
@@ -235,6 +238,19 @@ def check_task(config):
         _check_labels(config.labels, record)
     _check_class_weights(config)
     return config
+
+
+def check_columns(config, columns=None):
+    """The columns of a task's files: those of its preset, or the usual names, with the given changes.
+
+    Args:
+        config: of `check_task`.
+        columns: `ColumnsConfig`, or what a configuration file holds under `data.columns`; None for no changes.
+
+    Raises:
+        ConfigError: a column of another kind of task, or a wrong value; names the key.
+    """
+    return changed_columns(config.default_columns(), columns)
 
 
 def _check_features(config):

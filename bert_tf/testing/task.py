@@ -131,7 +131,7 @@ def _check_answers(task, model, examples, file, tolerance):
         assert task.metric in metrics
     unlabelled = task.read(file, labelled=False)
     answers = task.predict(model, unlabelled, batch_size=2)
-    assert len(answers) == len(unlabelled) + len(unlabelled.lacking)
+    assert len(answers) == len(unlabelled) + len(unlabelled.unusable_rows)
     json.dumps(answers, allow_nan=False)
     assert task.predict(model, []) == []
     return answers

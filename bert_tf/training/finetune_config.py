@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from bert_tf.config import Range, check
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import config_for_token_table
-from bert_tf.tasks.record import check_task
+from bert_tf.tasks.record import check_columns, check_task
 from bert_tf.training.optimizer_config import AdamConfig, OptimizerConfig, check_accumulation
 
 
@@ -18,11 +18,18 @@ class FinetuneDataConfig:
         train: the file that is trained on.
         dev: the file that chooses the best epoch.
         test: a file that the best epoch is measured on after training; None for none.
+        columns: which columns of the files have which role; the roles are those of the kind of the task.
     """
 
     train: str = ""
     dev: str = ""
     test: str | None = None
+    columns: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Name of a setting -> the file, of those that are given."""
+        return {name: path for name, path in vars(self).items() if name != "columns" and path}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,6 +138,7 @@ def check_finetuning(config):
     _check_recipe(config.train)
     _check_encoder(config)
     task = check_task(config.task)
+    check_columns(task, config.data.columns)
     if task.reinitialize_layers and (config.train.freeze == "backbone" or config.train.lora_rank is not None):
         raise ConfigError(
             f"task.reinitialize_layers={task.reinitialize_layers} gives layers random weights, which a frozen backbone would "

@@ -157,7 +157,7 @@ def test_what_ends_the_texts_of_a_gpt_is_not_its_padding_there(layout, written, 
     task = build_task(
         {"kind": "classification", "sequence_length": 16, "layout": layout, "labels": ["a", "b"]}, tokenizer
     )
-    (ids,) = next(iter(task.dataset(task.examples(["the war"], labels=["a"]), 1)))["token_ids"].numpy().tolist()
+    (ids,) = next(iter(task.dataset(task.read({"text": ["the war"], "label": ["a"]}), 1)))["token_ids"].numpy().tolist()
     assert (ids[len(tokenizer.encode("the war"))], task.tokenizer.pad_id) == (0, 0)
     published_task, weights = publish(task, task.model(encoder), tmp_path)
     write_finetuned(encoder, weights, published_task, task.tokenizer, tmp_path / "ours")

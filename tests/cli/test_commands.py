@@ -196,17 +196,17 @@ def test_evaluate_prints_baselines_and_a_report(road, capsys, tmp_path):
     rows = [line.split("\t") for line in (road / "test.tsv").read_text().splitlines()[1:9]]
     (tmp_path / "other.csv").write_text("satz,gut\n" + "".join(f'"{text}",{label}\n' for text, label in rows))
     command = f"evaluate {road}/task {tmp_path}/other.csv"
-    run(f"{command} --set task.columns.text=satz --set task.columns.label=gut")
+    run(f"{command} --columns text=satz --columns label=gut")
     shown = capsys.readouterr().out
     assert re.search(r"accuracy +0\.\d+ +0\.\d+", shown) and "unknown_tokens" in shown
     assert re.search(r"label +precision +recall +f1 +support\n +0 ", shown)
     assert "confusion: a row for each true label" in shown
-    run(f"{command} --set columns.text=satz", status=1)
-    assert "unknown key 'columns'" in capsys.readouterr().err
+    run(f"{command} --columns txt=satz", status=1)
+    assert "unknown key 'data.columns.txt'; did you mean 'text'" in capsys.readouterr().err
     run(command, status=1)
-    (key,) = re.findall(r"task\.columns\.text=NAME", capsys.readouterr().err)
-    run(f"evaluate nowhere x --set {key}", status=1)
-    assert "nowhere is not a run directory" in capsys.readouterr().err, "the key of the message was understood"
+    (key,) = re.findall(r"data\.columns\.text=NAME", capsys.readouterr().err)
+    run(f"{command} --columns {key}", status=1)
+    assert "there is no column 'NAME' for data.columns.text" in capsys.readouterr().err, "the key was understood"
 
 
 def test_a_misspelled_option_is_named(capsys):
@@ -357,9 +357,7 @@ def test_help_of_every_command(command, capsys):
     ("predict nowhere [MASK]", "nowhere is not a run directory"),
     ("finetune --output x", "init_from must be given"),
     ("predict nowhere", "give sentences, --pair, or --file"),
-    ("predict nowhere text --batch-size 0", "--batch-size is 0; it must be at least 1"),
-    ("predict nowhere text --set task.columns.txt=a", "unknown key 'task.columns.txt'; did you mean 'text'"),
-    ("predict nowhere text --set task.columns.text=a", "--set describes the columns of --file"),
+    ("predict nowhere text --columns text=a", "--columns describes --file"),
     ("probe neighbours nowhere word --set count=0", "'count' is 0; it must be at least 1"),
     ("convert run b --average 2 --to hf", "--average writes a run; remove --to"),
     ("generate nowhere a --set max_new_tokens=3 --max-new-tokens 4", "'max_new_tokens' is 4 by its flag and 3 by --set"),
@@ -392,6 +390,7 @@ def test_mistakes_are_one_sentence_without_a_traceback(command, message, capsys,
 
 @pytest.mark.parametrize(("command", "message"), [
     ("quickstart --pretrain-steps 0", "--pretrain-steps: 0 is too small; it must be at least 1"),
+    ("predict nowhere text --batch-size 0", "--batch-size: 0 is too small; it must be at least 1"),
     ("prompt nowhere --show -1", "--show: -1 is too small; it must be at least 0"),
     ("probe cloze nowhere --most 1.5", "--most: '1.5' is not a whole number"),
 ])  # fmt: skip

@@ -10,7 +10,7 @@ from typed_command import run
 
 from bert_tf.errors import DataError
 from bert_tf.generation import TextScorer
-from bert_tf.prompting import read_rows
+from bert_tf.tasks.rows.opening import read_dicts
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 GPT2 = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "gpt2"
@@ -37,11 +37,11 @@ def test_a_pair_and_files_of_pairs(scorer, tmp_path, capsys):
     (tmp_path / "pairs.jsonl").write_text("\n".join(lines))
     for suffix in ("tsv", "jsonl"):
         run(f"evaluate {GPT2} --continuations {tmp_path}/pairs.jsonl --output {tmp_path}/out.{suffix}")
-        found = read_rows(tmp_path / f"out.{suffix}", ("log_likelihood",))
+        found = read_dicts(tmp_path / f"out.{suffix}", ("log_likelihood",))
         likelihoods = [float(row["log_likelihood"]) for row in found]
         assert likelihoods == pytest.approx([e.log_likelihood for e in expected], abs=1e-5)
     assert [row["context"] for row in found] == [c for c, _ in PAIRS]
-    assert read_rows(tmp_path / "out.tsv")[1]["context"] == "the a\\tb"
+    assert read_dicts(tmp_path / "out.tsv")[1]["context"] == "the a\\tb"
 
 
 def test_perplexity_of_a_corpus(scorer, tmp_path, capsys):
@@ -80,10 +80,10 @@ def test_mistakes_are_one_sentence(arguments, message, tmp_path, monkeypatch, ca
 def test_rows_without_their_columns_are_refused(tmp_path):
     (tmp_path / "a.tsv").write_text("context\tcontinuaton\nthe\ta\n")
     with pytest.raises(DataError, match="a.tsv, line 2: there is no column 'continuation'; did you mean 'continuaton'"):
-        read_rows(tmp_path / "a.tsv", ["continuation"])
+        read_dicts(tmp_path / "a.tsv", ["continuation"])
     (tmp_path / "a.tsv").write_text("context\tcontinuation\nthe\n")
-    with pytest.raises(DataError, match="line 2: 1 fields where the header has 2"):
-        read_rows(tmp_path / "a.tsv")
+    with pytest.raises(DataError, match="line 2: 1 field where the header has 2"):
+        read_dicts(tmp_path / "a.tsv")
     (tmp_path / "a.jsonl").write_text('{"a": [1]}')
     with pytest.raises(DataError, match="'a' is .*; it must be a string or a number"):
-        read_rows(tmp_path / "a.jsonl")
+        read_dicts(tmp_path / "a.jsonl")

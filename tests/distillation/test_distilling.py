@@ -174,7 +174,7 @@ def test_the_kept_outputs_are_the_teachers(folder, distilled):
     task, teacher = task_and_model(folder / "teacher")
     kept = np.concatenate([load_file(path)["values"] for path in sorted(run.path.glob("teacher/*.safetensors"))])
     texts = (folder / "texts.txt").read_text().splitlines()
-    examples = task.examples(texts)
+    examples = task.read({"text": texts}, labelled=False)
     expected = np.stack([o["logits"] for o in task._infer(teacher, examples, 32)])
     assert kept.dtype == np.float16 and len(kept) == 24 + len(texts)
     np.testing.assert_allclose(kept[24:], expected, rtol=2**-10, atol=1e-5)

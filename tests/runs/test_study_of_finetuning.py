@@ -71,14 +71,14 @@ def test_the_registry_says_which_number_is_the_best(folder):
 
 def test_advice_names_settings_as_the_study_does(folder, monkeypatch):
     def finetune_grid(grid, output):
-        raise DataError("name the column with --set task.columns.label=3, or all tags with --set task.labels=[O]")
+        raise DataError("name the column with data.columns.tags=3, or all tags with task.labels=[O]")
 
     monkeypatch.setattr(studies, "finetune_grid", finetune_grid)
     monkeypatch.setattr(studies, "open_source", lambda path: None)
     with pytest.raises(DataError) as caught:
         run_study(study(folder), None, None, folder / "out")
-    assert "--set finetune.entities.task.columns.label=3" in str(caught.value)
-    assert "--set finetune.entities.task.labels=[O]" in str(caught.value)
+    assert "with finetune.entities.data.columns.tags=3" in str(caught.value)
+    assert "with finetune.entities.task.labels=[O]" in str(caught.value)
 
 
 def test_a_list_of_rates_is_a_grid_of_which_the_best_counts(folder, monkeypatch):

@@ -27,10 +27,10 @@ def bilstm_of(model, x):
 def test_the_outputs_are_those_of_the_formula(kind):
     task = build_task({"kind": kind, "bilstm_layers": 2, "bilstm_units": 6, "sequence_length": 16}, tiny.tokenizer())
     if kind == "classification":
-        train = task.examples(TEXTS, labels=["pos", "neg", "neg", "pos"])
+        train = task.read({"text": TEXTS, "label": ["pos", "neg", "neg", "pos"]})
     else:
         words = [text.split() for text in TEXTS]
-        train = task.examples(words, [["y", "y", "x"], *(["x"] * len(some) for some in words[1:])])
+        train = task.read({"words": words, "tags": [["y", "y", "x"], *(["x"] * len(some) for some in words[1:])]})
     model = task.model(tiny.encoder(seed=1, pooler=False))
     (features,) = task.dataset(train, 4)
     x = np.float64(model.backbone(inputs_of(features))["sequence_output"])

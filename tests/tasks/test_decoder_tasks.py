@@ -110,7 +110,7 @@ def expected_losses(model, task, labels, both):
 def test_losses_are_those_of_the_paper(order, tokenizer):
     settings = {"sequence_length": 32, "dropout": 0.0, "lm_weight": 0.5, "pair_order": order}
     task = build_task(settings, tokenizer)
-    examples = task.examples(FIRST, SECOND, ["0", "1", "1"])
+    examples = task.read({"text": FIRST, "text_pair": SECOND, "label": ["0", "1", "1"]})
     model = task.model(decoder(tokenizer))
     (features,) = task.dataset(examples, 3, static_shapes=True)
     with tf.GradientTape() as tape:
@@ -132,7 +132,7 @@ def test_losses_are_those_of_the_paper(order, tokenizer):
 def test_words_are_tagged_at_their_last_piece():
     tokenizer = train_byte_level_bpe(["xx xx xx"], 259, role_tokens=GPT2_ROLES, layout="none", normalization=None)
     task = build_task({"kind": "tagging", "sequence_length": 16}, tokenizer)
-    examples = task.examples([["law", "of"]], [["X", "Y"]])
+    examples = task.read({"words": [["law", "of"]], "tags": [["X", "Y"]]})
     before = [positions.tolist() for positions in task.sequences(examples).tagged_pieces]
     model = task.model(GPT2Decoder(GPT2Config(tokenizer.vocabulary_size, **SIZES)))
     assert (before, task.sequences(examples).tagged_pieces[0].tolist()) == ([[0, 3]], [2, 5])
@@ -190,7 +190,7 @@ def test_messages(tokenizer):
     with pytest.raises(ConfigError, match="only bpe and byte_level_bpe tokenizers can get another one, here 'gpt1'"):
         build_task({"layout": "gpt1"}, tiny.tokenizer())
     task = build_task({"pair_order": "both", "sequence_length": 16}, tokenizer)
-    task.examples(["a", "b"], labels=["0", "1"])
+    task.read({"text": ["a", "b"], "label": ["0", "1"]})
     with pytest.raises(ConfigError, match="task.pair_order=both is for pairs, and the texts are single"):
         task.model(decoder(tokenizer))
     settings = {"labels": ["0", "1"], "pair_order": "both", "sequence_length": 16}

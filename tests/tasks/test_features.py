@@ -74,7 +74,7 @@ def tagger(encoder, **settings):
     """(task, examples, model) of the weighted sum of all layers."""
     settings = {"features": "weighted_sum_all", "lstm_units": 6, "sequence_length": 16, "dropout": 0.0} | settings
     task = build_task({"kind": "tagging"} | settings, tiny.tokenizer())
-    train = task.examples(SENTENCES, TAGS)
+    train = task.read({"words": SENTENCES, "tags": TAGS})
     return task, train, task.model(encoder)
 
 
@@ -112,7 +112,7 @@ def test_a_text_is_read_by_the_ends_of_the_directions_and_the_mean_of_the_second
         "dropout": 0.0,
     }
     task = build_task({"kind": "regression", "sequence_length": 16} | settings, tiny.tokenizer())
-    train = task.examples(["a good film", "bad", "the awful plot was bad"], labels=[3.0, 1.0, 2.0])
+    train = task.read({"text": ["a good film", "bad", "the awful plot was bad"], "label": [3.0, 1.0, 2.0]})
     model = task.model(tiny.encoder(layers=4, seed=1))
     assert not task.needs_pooler(model.backbone.config) and not any(v.path.startswith("mix") for v in model.weights)
     (features,) = task.dataset(train, 3)
@@ -131,7 +131,7 @@ def test_the_penalty_of_the_mix_counts_once_in_an_update_and_for_a_question_with
     settings = {"kind": "multiple_choice", "features": "weighted_sum_all", "lstm_layers": 1, "lstm_units": 4}
     task = build_task(settings | {"mix_l2": 0.1, "sequence_length": 16}, tiny.tokenizer())
     options = [["good", "bad", "fine"], ["a film", "plot"]]
-    examples = task.examples([{"context": "a film", "options": some} for some in options], [0, 1])
+    examples = task.read([{"context": "a film", "options": some, "label": n} for n, some in enumerate(options)])
     model = task.model(tiny.encoder(layers=2, seed=1))
     model.mixes[0].weight.assign([1.0, 2.0])
     model.compile(AdamW(0.0), accumulation_steps=2)

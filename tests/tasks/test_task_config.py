@@ -74,15 +74,12 @@ WEIGHTS = {"class_weights": [1, 2, 3], "labels": ["a", "b"]}
     ("tagging", {"pair_order": "both"}, "task.pair_order does not apply to task.kind=tagging; remove it"),
     ("tagging", {"bilstm_units": 8}, "task.bilstm_units does nothing without task.bilstm_layers"),
     ("tagging", {"features": "last", "bilstm_layers": 1}, "task.bilstm_layers=1 does not apply to task.features=last"),
-    ("multi_label", {"labels": ["a", "b"], "label_columns": ["a"]}, "task.labels and task.label_columns name different"),
-    ("multi_label", {"columns": {"label": "x"}, "label_columns": ["a"]}, "both say where the labels are"),
     ("multi_label", {"class_weights": "balanced"}, "task.class_weights does not apply"),
     ("multirc", {"labels": ["no", "yes"]}, "the labels of MultiRC are 0 and 1; remove task.labels"),
     ("word_pair", {"labels": ["no", "yes"]}, "the labels of word_pair are false and true"),
     ("record", {"labels": ["no", "yes"]}, "task.labels is for"),
     ("multiple_choice", {"labels": ["a", "b"]}, "task.labels is for"),
     ("multiple_choice", {"format": "swga"}, "task.format is 'swga'; did you mean 'swag'"),
-    ("multiple_choice", {"format": "swag", "option_columns": ["a"]}, "task.option_columns is for task.format=columns, and"),
     ("multiple_choice", {"context_length": 3}, "task.context_length needs task.option_length"),
     ("multiple_choice", {"pair_order": "both"}, "task.pair_order does not apply to task.kind=multiple_choice; remove it"),
     ("multiple_choice", {"metric": "f1"}, "task.metric=f1 is no metric of multiple_choice"),
@@ -97,9 +94,25 @@ def test_wrong_settings_of_a_kind(kind, config, message, tokenizer):
         build_task({"kind": kind} | config, tokenizer)
 
 
+@pytest.mark.parametrize(("kind", "columns", "message"), [
+    ("multi_label", {"label": ["a"]}, "task.labels and data.columns.label name different labels"),
+    ("tagging", {"label": "ner"}, "unknown key 'data.columns.label'"),
+    ("tagging", {"text_pair": "b"}, "unknown key 'data.columns.text_pair'"),
+    ("classification", {"tag_scheme": "IOB2"}, "unknown key 'data.columns.tag_scheme'"),
+    ("regression", {"labl": "a"}, "unknown key 'data.columns.labl'; did you mean 'label'"),
+    ("question_answering", {"text": "q"}, "unknown key 'data.columns.text'"),
+    ("record", {"header": True}, "unknown key 'data.columns.header'"),
+    ("text_to_text", {"text_pair": "b"}, "unknown key 'data.columns.text_pair'"),
+])  # fmt: skip
+def test_a_role_that_a_kind_does_not_have_is_an_unknown_key(kind, columns, message, tokenizer):
+    labels = {"labels": ["a", "b"]} if kind == "multi_label" else {}
+    with pytest.raises(ConfigError, match=message):
+        build_task({"kind": kind} | labels, tokenizer, columns)
+
+
 def test_broken_task_files_are_one_sentence(tokenizer, tmp_path):
     task = build_task({"kind": "regression"}, tokenizer)
-    task.examples(["a", "b"], labels=[1, 3])
+    task.read({"text": ["a", "b"], "label": [1, 3]})
     task.save(tmp_path)
     path = tmp_path / "task.json"
     good = json.loads(path.read_text())

@@ -115,7 +115,7 @@ def test_a_head_of_other_layers_is_not_published(tmp_path):
 
 def test_the_scale_of_a_regression_is_written_into_its_output_layer(tmp_path):
     task = build_task({"kind": "regression", "sequence_length": 16}, tiny.tokenizer())
-    task.examples(["good", "bad", "film"], labels=[1.0, 4.0, 10.0])
+    task.read({"text": ["good", "bad", "film"], "label": [1.0, 4.0, 10.0]})
     model = task.model(tiny.encoder())
     _, arrays = publish(task, model, tmp_path)
     features = task.tokenizer.pack(task.tokenizer.tokenize(["the film"]), sequence_length=8)

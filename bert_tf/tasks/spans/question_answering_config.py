@@ -1,11 +1,37 @@
 """The settings of question answering. No TensorFlow is imported."""
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
 from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.rows.columns_config import TableColumns
+
+
+@dataclasses.dataclass(frozen=True)
+class QuestionColumns(TableColumns):
+    """The columns of questions about contexts, of files that are neither SQuAD nor MRQA.
+
+    Attributes:
+        question: the question.
+        context: the text that answers it.
+        answers: JSON's list of {"text", "answer_start"}, or {"text": [...], "answer_start": [...]}; from Python also a
+            list of (text, start). An empty one, or `is_impossible`, says that there is no answer.
+
+    Example:
+        task = build_task({"kind": "question_answering"}, tokenizer, {"context": "article"})
+    """
+
+    question: str | int | None = None
+    context: str | int | None = None
+    answers: str | None = None
+
+    usual: ClassVar = {
+        "question": ("question", "query", "text"),
+        "context": ("context", "passage", "paragraph", "document", "text_pair"),
+        "answers": ("answers",),
+    }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -13,8 +39,7 @@ class QuestionAnsweringConfig(TaskConfig):
     """The settings of the task question_answering: those of `TaskConfig` and these.
 
     `sequence_length` is the largest number of tokens in a window: question, part of the context and special tokens.
-    `columns.text` is the question and `columns.text_pair` the context. The defaults are those of google-research/bert
-    `run_squad.py`.
+    The defaults are those of google-research/bert `run_squad.py`.
 
     Attributes:
         sequence_length: of `TaskConfig`.
@@ -62,6 +87,8 @@ class QuestionAnsweringConfig(TaskConfig):
     impossible_questions: bool | None = None
     null_threshold: float | None = None
     scorer: Literal["squad", "triviaqa", "korquad"] = "squad"
+
+    columns: ClassVar = QuestionColumns
 
     def __post_init__(self):
         if self.beam is not None and self.head in ("bert", "modernbert"):

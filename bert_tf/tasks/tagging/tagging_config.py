@@ -1,9 +1,38 @@
 """The settings of tagging. No TensorFlow is imported."""
 
 import dataclasses
-from typing import Literal
+from typing import ClassVar, Literal
 
 from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.rows.columns_config import TEXT_NAMES, TableColumns
+
+
+@dataclasses.dataclass(frozen=True)
+class TaggingColumns(TableColumns):
+    """The columns of tagged words.
+
+    Attributes:
+        words: the words; in CoNLL column 0, in CoNLL-U (ten columns) FORM.
+        tags: the tags; in CoNLL the last column, in CoNLL-U UPOS, the universal parts of speech.
+        text: the text, of files of texts, which `predict` takes.
+        tag_scheme: the scheme of the entity tags in the file; "conlleval" takes any tags and reads the entities that
+            conlleval finds. `predict` writes in this scheme. None: recognized; `predict` writes in that of the
+            training file.
+
+    Example:
+        task = build_task({"kind": "tagging"}, tokenizer, TaggingColumns(words=1, tags="XPOS"))
+    """
+
+    words: str | int | None = None
+    tags: str | int | None = None
+    text: str | int | None = None
+    tag_scheme: Literal["IOB1", "IOB2", "BIOES", "BILOU", "conlleval"] | None = None
+
+    usual: ClassVar = {
+        "words": ("words", "tokens"),
+        "tags": ("tags", "ner_tags", "pos_tags", "labels"),
+        "text": TEXT_NAMES,
+    }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,3 +55,5 @@ class TaggingConfig(TaskConfig):
 
     scheme: Literal["IOB1", "IOB2", "BIOES", "BILOU"] | None = None
     context: Literal["sentence", "document", "file"] = "sentence"
+
+    columns: ClassVar = TaggingColumns

@@ -8,7 +8,7 @@ from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.metric_table import CLASSIFICATION, measure
-from bert_tf.tasks.tables.labels import check_distinct, class_weights, not_in_label_set
+from bert_tf.tasks.rows.labels import check_distinct, class_weights, not_in_label_set
 from bert_tf.tasks.texts.text_task import TextTask
 
 
@@ -23,13 +23,14 @@ class ClassificationTask(TextTask):
 
     Example:
         task = ClassificationTask({"labels": ["same", "other"], "sequence_length": 32}, tokenizer)
-        pairs = task.examples(["he left", "he left"], ["he came", "he left"], labels=["other", "same"])
+        rows = [("he left", "he came", "other"), ("he left", "he left", "same")]
+        pairs = task.read([dict(zip(("text", "text_pair", "label"), row)) for row in rows])
         model = task.model(encoder)
         task.evaluate(model, pairs)["f1_macro"]
     """
 
-    def __init__(self, config, tokenizer):
-        super().__init__(config, tokenizer)
+    def __init__(self, config, tokenizer, columns=None):
+        super().__init__(config, tokenizer, columns)
         self.class_weights = None  # known from the training file
 
     def learn(self, examples):
@@ -38,8 +39,8 @@ class ClassificationTask(TextTask):
             if len(labels) < 2:
                 raise DataError(
                     f"{examples.path}: every example has the label '{labels[0]}', but there must be two labels at "
-                    "least; name the column of the labels with --set task.columns.label=NAME, or all labels, e.g. "
-                    "--set task.labels=[neg,pos]"
+                    "least; name the column of the labels with data.columns.label=NAME, or all labels, e.g. "
+                    "task.labels=[neg,pos]"
                 )
             check_distinct(labels, examples.path)
             self.labels = labels

@@ -3,11 +3,11 @@
 import dataclasses
 from typing import Literal
 
-from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.config import DataSetConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class WordPairConfig(TaskConfig):
+class WordPairConfig(DataSetConfig):
     """The settings of the task word_pair: those of `TaskConfig` and this one.
 
     Attributes:

@@ -173,4 +173,4 @@ def fields_of(examples):
         if value is not None:
             text = json.dumps(value, default=lambda x: getattr(x, "__dict__", str(x)))
             found[name] = json.loads(text.replace(str(Path(examples.path).parent), "FOLDER"))
-    return found | {"lacking": examples.lacking, "skipped": examples.skipped}
+    return found | {"lacking": examples.unusable_rows, "skipped": examples.skipped}

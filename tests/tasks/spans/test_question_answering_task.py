@@ -40,7 +40,7 @@ def trained():
         (question, tiny.CONTEXTS[number], [(text, tiny.CONTEXTS[number].index(text)) for text in texts])
         for _, number, question, texts in tiny.QUESTIONS
     ))  # fmt: skip
-    examples = task.examples(list(questions), list(contexts), list(answers))
+    examples = task.read({"question": list(questions), "context": list(contexts), "answers": list(answers)})
     model = task.model(tiny.encoder(hidden_size=32))
     model.compile(AdamW(3e-3))
     model.fit(task.dataset(examples, 100).repeat(120), verbose=0)
@@ -103,18 +103,20 @@ def test_settings_and_labels_that_contradict_each_other():
     task = tiny.task()
     with pytest.raises(ConfigError, match="whether questions may be impossible is not known yet"):
         task.model(tiny.encoder())
-    task.examples(["Where?"], ["In Paris."], [[("Paris", 3)]])
+    task.read({"question": ["Where?"], "context": ["In Paris."], "answers": [[("Paris", 3)]]})
     assert (task.impossible, task.metric) == (False, "f1")
     message = "the question is impossible, as 1 are, but the task has no impossible questions"
     with pytest.raises(DataError, match=message):
-        task.examples(["Where?"], ["In Paris."], [[]])
-    with pytest.raises(DataError, match=r"input 0 must be a pair \(question, context\), got 'Where'"):
+        task.read({"question": ["Where?"], "context": ["In Paris."], "answers": [[]]})
+    with pytest.raises(DataError, match=r"example 0: it is 'Where'; it must be a pair \(question, context\)"):
         task.predict(None, ["Where"])
 
 
 def test_answers_without_a_token_are_not_trained_on():
     task = tiny.task(impossible_questions=False)
-    examples = task.examples(["Where?"] * 2, ["In \u0007 Paris."] * 2, [[("\u0007", 3)], [("Paris", 5)]])
+    examples = task.read(
+        {"question": ["Where?"] * 2, "context": ["In \u0007 Paris."] * 2, "answers": [[("\u0007", 3)], [("Paris", 5)]]}
+    )
     np.testing.assert_array_equal(task.sequences(examples).trained, [0, 1])
 
 
