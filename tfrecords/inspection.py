@@ -11,7 +11,7 @@ import numpy as np
 
 from bert_tf import console
 from bert_tf.errors import ConfigError
-from bert_tf.remote import local_copy
+from bert_tf.files import local_copy
 from bert_tf.table import Table
 from tfrecords.corruption.explanation import Explained
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig

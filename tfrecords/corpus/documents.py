@@ -8,11 +8,13 @@ import functools
 import gzip
 import json
 import zlib
+from pathlib import PurePath
 from typing import NamedTuple
 
 from bert_tf.config import nearest
 from bert_tf.encodings import conversion_advice, find_name
 from bert_tf.errors import DataError
+from bert_tf.files import open_file
 from tfrecords.corpus.files import find_files, kind_of
 from tfrecords.corpus.tables import read_delimited, read_parquet
 
@@ -94,7 +96,7 @@ class CorpusReader:
             self._before += file.bytes
 
     def _stream(self, path):
-        with open(path, "rb") as raw:
+        with open_file(path) as raw:
             self._within = raw.tell
             kind, is_gzip = kind_of(path)
             yield from self._documents(gzip.open(raw) if is_gzip else raw, path, kind)
@@ -243,7 +245,7 @@ class CorpusReader:
                 return replaced
             line += data.count(b"\n", 0, error.start)
             is_gzip = kind_of(path)[1]
-            advice = conversion_advice(path.with_suffix("") if is_gzip else path, data)
+            advice = conversion_advice(PurePath(path).with_suffix("") if is_gzip else path, data)
             unpack = "; unpack it" if is_gzip else ""
             raise DataError(
                 f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8{unpack}; {advice}; or {_REPLACE}"

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.remote import local_copy
+from bert_tf.files import local_copy
 from bert_tf.tokenizers import load_tokenizer
 from tfrecords.reading import verification
 from tfrecords.reading.input_sharding import InputRows

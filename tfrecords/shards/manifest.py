@@ -7,8 +7,8 @@ from typing import Annotated
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.files import local_copy
 from bert_tf.parsing import bare_name, brief
-from bert_tf.remote import local_copy
 from tfrecords.shards.checked_record import load_record, save_record
 from tfrecords.shards.schema import MANIFEST_NAME, PAIR_TASKS, RECORD_FRAME_BYTES, SCHEMA_VERSION, packed_pair_task
 
