@@ -77,6 +77,16 @@ def test_imports_stay_on_lower_floors(path):
             assert not module.startswith("tensorflow"), f"{path} imports {module}"
 
 
+def test_the_road_of_the_data_is_straight():
+    """Each folder of `tfrecords` imports only from those before it; what several need lies beside them."""
+    road = "corpus packing shards reading corruption".split()
+    for path in (ROOT / "tfrecords").rglob("*.py"):
+        room = path.relative_to(ROOT / "tfrecords").parts[0]
+        after = road[road.index(room) + 1 :] if room in road else road
+        if room not in ("__init__.py", "inspection.py"):
+            assert not [m for m in imported_modules(path) if m.startswith(tuple(f"tfrecords.{r}" for r in after))], path
+
+
 def test_the_backend_of_keras_is_asked_for_once():
     """What differs between backends is written once for each, and chosen where `bert_tf.backend` is imported."""
     asking = [path for path in FILES if re.search(r"(backend|config)\.backend\(", path.read_text(encoding="utf-8"))]
@@ -88,7 +98,7 @@ def test_the_backend_of_keras_is_asked_for_once():
 SETTINGS = """
     bert_tf.models.families bert_tf.training.pretrain_config bert_tf.training.finetune_config
     bert_tf.runs.study_config bert_tf.distillation.distill_config bert_tf.prompting.prompting_config bert_tf.vectors.vectors_config
-    bert_tf.reporting.report bert_tf.tasks.record bert_tf.objectives.registry tfrecords.shards.config
+    bert_tf.reporting.report bert_tf.tasks.record bert_tf.objectives.registry tfrecords.config
     tfrecords.corruption.masking_config tfrecords.corruption.permutation_config
 """.split()
 

@@ -22,7 +22,7 @@ from bert_tf.tasks.record import TASKS
 from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.vectors import VectorsConfig
-from tfrecords.shards.config import ShardsConfig
+from tfrecords.config import ShardsConfig
 
 FILE = Path(__file__).parent.parent / "configs" / "README.md"
 HEAD = """# Every key of every configuration

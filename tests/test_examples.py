@@ -233,7 +233,7 @@ def few_graphs(path, monkeypatch):
     Here it computes operation by operation, but for examples that define something to be traced, or export a model.
     """
     monkeypatch.setattr("bert_tf.backend.tensorflow.trainer.compiles_for_cpus", lambda: False)
-    monkeypatch.setattr("tfrecords.writing.jobs.DocumentTokenizer", document_tokenizer)
+    monkeypatch.setattr("tfrecords.shards.jobs.DocumentTokenizer", document_tokenizer)
     has_graphs = re.search(r"\b(class|def|lambda|tf\.function|Served)|export|save", EXAMPLES[path])
     tf.config.run_functions_eagerly(has_graphs is None)
     yield

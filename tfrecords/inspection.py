@@ -5,15 +5,13 @@ of a run.
 """
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 
 from bert_tf import console
 from bert_tf.errors import ConfigError
-from bert_tf.files import local_copy
 from bert_tf.table import Table
-from tfrecords.corruption.explanation import Explained
+from tfrecords.corruption.corruption import Corruption, RowExplanation
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.reading.reader import ShardReader, shards_tokenizer
 from tfrecords.shards.manifest import Manifest
@@ -27,7 +25,7 @@ _INDENT = 11
 
 
 @dataclasses.dataclass(frozen=True)
-class Explanation:
+class ShardExample:
     """One example, decoded.
 
     Attributes:
@@ -37,7 +35,7 @@ class Explanation:
             second segment of a row of several, and so on.
         texts: list of str, the texts 0, 1, 3, 4, ... as the tokenizer decodes them.
         pair_label: what the label of a pair means, a str; None where there is no label.
-        corruption: an `Explained`.
+        corruption: a `RowExplanation`.
         sequence_length: int.
     """
 
@@ -47,7 +45,7 @@ class Explanation:
     segments: list
     texts: list
     pair_label: str | None
-    corruption: Explained
+    corruption: RowExplanation
     sequence_length: int
 
     def lines(self, width=100):
@@ -81,13 +79,12 @@ class Explanation:
 
 
 def explain(batch, tokenizer, corrupt, seed, pair_task="nsp", row_segments=1):
-    """Yields an `Explanation` for every example of a batch.
+    """Yields a `ShardExample` for every example of a batch.
 
     Args:
         batch: dict of tensors as `ShardReader.dataset` yields without `corrupt`.
         tokenizer: the one of the shards.
-        corrupt: a corruption with `explain(batch, features, seed, tokenizer)`, which yields an `Explained` for
-            each row.
+        corrupt: a `Corruption`.
         seed: int, of the run.
         pair_task, row_segments: those of the shards' manifest.
     """
@@ -97,7 +94,7 @@ def explain(batch, tokenizer, corrupt, seed, pair_task="nsp", row_segments=1):
     width = before["token_ids"].shape[1]
     texts_before = 3 * (np.arange(width) // (width // row_segments))
     marks = (tokenizer.cls_id, tokenizer.sep_id)
-    for row, explained in enumerate(corrupt.explain(batch, features, seed, tokenizer)):
+    for row, explained in enumerate(corrupt.explain(batch, features, seed)):
         length = int(before["padding_mask"][row].sum())
         ids = before["token_ids"][row, :length].tolist()
         segments = _segments(ids, (before["segment_ids"][row] + texts_before)[:length].tolist(), tokenizer.layout)
@@ -105,7 +102,7 @@ def explain(batch, tokenizer, corrupt, seed, pair_task="nsp", row_segments=1):
         if "pair_weights" in before and before["pair_weights"][row]:
             label = int(before["pair_labels"][row])
             label = f"label {label}: {PAIR_LABELS[pair_task][label]}"
-        yield Explanation(
+        yield ShardExample(
             example_index=int(before["example_index"][row]),
             epoch=int(before["epoch"][row]),
             tokens=explained.tokens or [tokenizer.readable(i) for i in ids],
@@ -134,24 +131,24 @@ def _segments(ids, segment_ids, layout):
     return segment_ids
 
 
-class Uncorrupted:
+class Uncorrupted(Corruption):
     """Explains batches that an objective uses as they are: their targets, where they have some."""
 
     def __call__(self, batch, seed):
         return batch
 
-    def explain(self, batch, features, seed, tokenizer):
-        """Yields an `Explained` for each row."""
+    def explain(self, batch, features, seed):
+        """Yields a `RowExplanation` for each row."""
         for row, mask in enumerate(features["padding_mask"].numpy()):
             sources = features["token_ids"][row].numpy()[mask].tolist()
             if "target_ids" not in features:
-                yield Explained("the tokens as they are", [])
+                yield RowExplanation("the tokens as they are")
                 continue
             targets = features["target_ids"][row].numpy()[features["target_weights"][row].numpy() > 0].tolist()
             rule = f"{len(targets)} tokens from an input of {len(sources)}"
             if "sequence_ids" in features:
                 rule += f"; pairs in this row: {int(features['sequence_ids'][row].numpy().max())}"
-            yield Explained(rule, [], {"writes": " ".join(map(tokenizer.readable, targets))})
+            yield RowExplanation(rule, notes={"writes": " ".join(map(self.tokenizer.readable, targets))})
 
 
 def inspect_shards(
@@ -173,7 +170,7 @@ def inspect_shards(
         examples: how many of the first examples to show.
         example_index: show this one instead.
         width: characters in a line.
-        corruption: class of a corruption with `of_shards` and `explain`; None for batches as they are, which those of
+        corruption: a subclass of `Corruption`; None for batches as they are, which those of
             the format text_pairs always are.
 
     Raises:
@@ -189,7 +186,6 @@ def inspect_shards(
         write_shards("corpus.txt", "shards", WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat .".split()))
         print("\\n".join(inspect_shards("shards", MaskingConfig(rate=0.3), examples=1)))
     """
-    folder = Path(local_copy(folder))
     if examples < 1 or epoch < 0:
         raise ConfigError(f"examples {examples} must be at least 1 and epoch {epoch} not negative")
     manifest = Manifest.load(folder)  # first: without it, this is no folder of shards
@@ -203,7 +199,7 @@ def inspect_shards(
     yield ""
     indices = range(min(examples, reader.num_examples)) if example_index is None else [example_index]
     as_they_are = corruption is None or manifest.packing["format"] == "text_pairs"
-    corrupt = Uncorrupted() if as_they_are else corruption.of_shards(reader, tokenizer, config)
+    corrupt = Uncorrupted(tokenizer, None) if as_they_are else corruption.of_shards(reader, tokenizer, config)
     for index in indices:
         batch = reader.examples([index], epoch)
         for explanation in explain(batch, tokenizer, corrupt, seed, manifest.pair_task, manifest.row_segments):

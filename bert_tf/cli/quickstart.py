@@ -92,8 +92,8 @@ def _make_vocabulary(corpus, output, size):
 
 def _write_shards(corpus, vocabulary, output):
     from bert_tf.tokenizers import load_tokenizer
-    from tfrecords.writing.statistics import report
-    from tfrecords.writing.writer import ShardsConfig, write_shards
+    from tfrecords.shards.statistics import report
+    from tfrecords.shards.writer import ShardsConfig, write_shards
 
     manifest = write_shards(
         corpus, output, load_tokenizer(vocabulary), ShardsConfig(sequence_length=64, format="full_sentences")

@@ -66,7 +66,7 @@ def add_arguments(parser):
 
 def run(arguments):
     from bert_tf.config import apply_overrides, build
-    from tfrecords.shards.config import ShardsConfig
+    from tfrecords.config import ShardsConfig
 
     if arguments.beam_options and not arguments.runner:
         raise ConfigError("--beam-options needs --runner; name the Beam runner with --runner")
@@ -75,8 +75,8 @@ def run(arguments):
     flags |= {name: getattr(arguments, name) or None for name in ("one_document_a_line", "keep_text")}
     flags = {key: value for key, value in flags.items() if value is not None}
     config = build(ShardsConfig, apply_overrides({}, arguments.set) | flags)
-    from tfrecords.writing.statistics import report
-    from tfrecords.writing.writer import write_shards
+    from tfrecords.shards.statistics import report
+    from tfrecords.shards.writer import write_shards
 
     manifest = write_shards(
         arguments.corpus,
@@ -93,8 +93,8 @@ def run(arguments):
 
 def advice(manifest, output):
     """The commands to run next. Without a mask token, running text is for denoising (with sentinels) or a causal LM."""
+    from tfrecords.config import SINGLE_FORMATS
     from tfrecords.reading.reader import shards_tokenizer
-    from tfrecords.shards.config import SINGLE_FORMATS
 
     tokenizer, packing = shards_tokenizer(output), manifest.packing["format"]
     objective, recipe = "", ""

@@ -1,6 +1,6 @@
 """Reads and writes files: whole or absent, one process a folder, on disk and at addresses, errors in one sentence."""
 
-from bert_tf.files.addresses import explain_address, is_address
+from bert_tf.files.addresses import explain_address, is_address, without_scheme
 from bert_tf.files.copies import display_path, local_copy, mirror, push, writes_to
 from bert_tf.files.locks import LOCK, LOCKS, lock_directory, lock_file
 from bert_tf.files.os_errors import explain_disk_errors, explain_reading

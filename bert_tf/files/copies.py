@@ -202,6 +202,7 @@ class _Writer:
         """Sends what has changed, in an order in which the newest state always names whole files."""
         stamps = _stamps(self.local)
         changed = [name for name, stamp in stamps.items() if self.stamps.get(name) != stamp]
+        changed.sort(key=lambda name: stamps[name][1])  # a manifest last, as on this machine
         if not changed and stamps.keys() == self.files.keys():
             return
         with explain_address(self.address, RunDirectoryError):
@@ -308,6 +309,8 @@ def _fetch(address, files, place):
             try:
                 system.get_file(f"{inside}/{stored}".rstrip("/"), str(temporary / name))
             except FileNotFoundError:
+                if "" in files:
+                    raise
                 raise _Changed from None
         if "" not in files and _newest_state(address)[1]["files"] != files:
             raise _Changed

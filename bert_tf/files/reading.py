@@ -59,11 +59,15 @@ def list_folder(path: StrPath) -> list[Path]:
 
 
 def is_there(path: StrPath) -> bool:
-    """Whether there is a file or folder at `path`.
+    """Whether there is a file or folder at `path`, a path or an address.
 
     Raises:
-        RunDirectoryError: a folder on the way to it cannot be read.
+        RunDirectoryError: a folder on the way to it cannot be read, or the address cannot.
     """
+    if is_address(path):
+        system, inside = open_file_system(str(path))
+        with explain_address(path, RunDirectoryError):
+            return bool(system.exists(inside))
     with explain_reading(path, RunDirectoryError):
         try:
             os.stat(path)

@@ -77,7 +77,7 @@ BIDIRECTIONAL_LM = Objective(
     config=BidirectionalLMConfig,
     model="bert_tf.objectives.bidirectional_lm:BidirectionalLM",
     head="word_output",
-    corruption="tfrecords.corruption.word_characters:WordCharacters",
+    corruption="word_characters",
     corruption_section="words",
     tokenizer="bert_tf.objectives.bidirectional_lm:reading_characters",
 )

@@ -7,7 +7,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
 from bert_tf.types import Config, Names, Settings
 from tfrecords.corruption.masking_config import MaskingConfig
-from tfrecords.shards.schema import packed_pair_task
+from tfrecords.schema import packed_pair_task
 
 PAIR_TASKS = ("nsp", "sop")
 
@@ -92,7 +92,7 @@ MASKED_LM = Objective(
     config=MaskedLMConfig,
     model="bert_tf.objectives.masked_lm:MaskedLM",
     head="masked_lm_head",
-    corruption="tfrecords.corruption.masking:MaskedLMCorruption",
+    corruption="masking",
     corruption_section="masking",
     served="bert_tf.export.fill_mask:ServedMaskedLM",
     unigram={"masked_lm_loss": "masked_lm_loss", "masked_lm_accuracy": "masked_lm_accuracy"},

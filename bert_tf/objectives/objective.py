@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 from bert_tf.errors import ConfigError
 from bert_tf.registry import resolve
 from bert_tf.types import Config, Function, Names, Settings
-from tfrecords.shards.config import SINGLE_FORMATS
+from tfrecords.config import SINGLE_FORMATS
+from tfrecords.corruption.registry import CORRUPTIONS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,8 +94,7 @@ class Objective:
         model: a `PretrainingModel`; `model.from_settings(backbone, settings)` makes one.
         head: the first part of the paths of its head's variables, by which a published checkpoint is recognized as
             pretrained with it; None for an objective without a head of its own.
-        corruption: the class that corrupts its batches; `corruption.of_shards(reader, tokenizer, settings)` makes
-            one. None: the batches are used as they are.
+        corruption: the name in `tfrecords.CORRUPTIONS` of what corrupts its batches. None: they are used as they are.
         corruption_section: the field of `config` that holds the settings of the corruption.
         served: the subclass of `bert_tf.export.ServingModule` that `export` writes for a pretrained run. None: such a
             run is only exported as "embedding".
@@ -117,7 +117,7 @@ class Objective:
     config: type
     model: type | str
     head: str | None = None
-    corruption: type | str | None = None
+    corruption: str | None = None
     corruption_section: str = ""
     served: type | str | None = None
     unigram: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -140,15 +140,15 @@ class Objective:
 
     @property
     def corruption_class(self) -> Any:
-        """`corruption`, imported; None for none."""
-        return resolve(self.corruption)
+        """The `Corruption` of its batches, imported; None for none."""
+        return None if self.corruption is None else CORRUPTIONS[self.corruption].corruption_class
 
     def make_corruption(self, settings: ObjectiveConfig, tokenizer: Any, reader: Any) -> Any:
         """The corruption of an experiment's batches, made from its settings, and tokenizer and `ShardReader` of the shards.
 
         None if the objective has none, or if its settings change nothing (`ObjectiveConfig.corrupts`).
         """
-        if self.corruption is None or not settings.corrupts:
+        if self.corruption_class is None or not settings.corrupts:
             return None
         return self.corruption_class.of_shards(reader, tokenizer, getattr(settings, self.corruption_section))
 

@@ -69,7 +69,7 @@ PERMUTATION_LM = Objective(
     config=PermutationLMConfig,
     model="bert_tf.objectives.permutation_lm:PermutationLM",
     head="lm_head",
-    corruption="tfrecords.corruption.permutation:PermutationCorruption",
+    corruption="permutation",
     corruption_section="permutation",
     unigram={"permutation_lm_loss": "masked_lm_loss", "permutation_lm_accuracy": "masked_lm_accuracy"},
 )

@@ -68,7 +68,7 @@ REPLACED_TOKEN_DETECTION = Objective(
     config=ReplacedTokenDetectionConfig,
     model="bert_tf.objectives.replaced_token_detection:ReplacedTokenDetection",
     head="discriminator_head",
-    corruption="tfrecords.corruption.replaced_tokens:ReplacedTokenCorruption",
+    corruption="replaced_tokens",
     corruption_section="masking",
     unigram={"masked_lm_loss": "masked_lm_loss", "masked_lm_accuracy": "masked_lm_accuracy"},
 )

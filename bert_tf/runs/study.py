@@ -31,7 +31,7 @@ from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.training.pretraining import pretrain
 from bert_tf.training.run_directory import CONFIG, SUMMARY, Summary
-from tfrecords.writing.writer import write_shards
+from tfrecords.shards.writer import write_shards
 
 
 @writes_to("output")

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Annotated
 
 from bert_tf.config import Range
-from tfrecords.shards.config import CorpusConfig
+from tfrecords.config import CorpusConfig
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,7 +14,7 @@ from bert_tf.runs.grid_config import Grid, read_grid
 from bert_tf.runs.study_config import StudyRow
 from bert_tf.training.finetune_config import FinetuneConfig, FinetuneDataConfig
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
-from tfrecords.shards.config import CorpusConfig, ShardsConfig
+from tfrecords.config import CorpusConfig, ShardsConfig
 
 #: Names in the output folder that shards, rows and tasks must not have.
 RESERVED = {

@@ -7,6 +7,7 @@ from bert_tf.lazy import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, {
     "backbone": ["check_backbone"],
+    "corruption": ["check_corruption"],
     "export": ["check_export", "check_served"],
     "objective": ["check_objective"],
     "task": ["check_task"],

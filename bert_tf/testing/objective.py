@@ -7,16 +7,16 @@ import tensorflow as tf
 from bert_tf.backend import AdamW
 from bert_tf.config import build, to_dict
 from bert_tf.objectives import ObjectiveConfig
+from bert_tf.testing.corruption import check_corruption, parts_of
 
-ROWS, SPLIT = 8, 3
+ROWS = 8
 
 
 def check_objective(record, backbone, reader, tokenizer, folder, settings=None, xla=True, tolerance=1e-4, draws=True):
     """Checks an objective from its settings to a step of training.
 
     - Its settings come back the same from a configuration, and from the model that they make.
-    - The corruption is a pure function of (seed, epoch, index): the same batch twice is equal, another seed or epoch
-      differs, and a batch in two parts gives the rows of the whole batch. An objective may have no corruption.
+    - The corruption passes `check_corruption`. An objective may have none.
     - The sums and weights of losses and metrics are those of the parts of a batch, added up. So micro-batches and
       replicas do not change them.
     - Gradients reach the backbone and each part of the objective beside it.
@@ -47,7 +47,7 @@ def check_objective(record, backbone, reader, tokenizer, folder, settings=None, 
     assert build(ObjectiveConfig, to_dict(settings)) == settings
     batch = next(iter(reader.dataset(ROWS, seed=0)))
     corruption = record.make_corruption(settings, tokenizer, reader)
-    features = batch if corruption is None else _check_corruption(corruption, batch, draws)
+    features = batch if corruption is None else check_corruption(corruption, batch, draws)
     model = record.model_class.from_settings(backbone, settings)
     again = build(ObjectiveConfig, to_dict(model.settings))
     assert type(again) is record.config and again == model.settings
@@ -55,33 +55,6 @@ def check_objective(record, backbone, reader, tokenizer, folder, settings=None, 
     _check_gradients(model, features)
     _check_step(model, features, weights, xla, tolerance)
     _check_saved(model, features, folder / "model.keras", tolerance)
-
-
-def _check_corruption(corruption, batch, draws):
-    features = corruption(batch, 1)
-    _assert_equal(features, corruption(batch, 1))
-    if draws:
-        assert _differ(features, corruption(batch, 2)), "another seed does not change the corruption"
-        later = corruption(batch | {"epoch": batch["epoch"] + 1}, 1)
-        assert _differ(features, later), "another epoch does not change the corruption"
-    parts = [corruption(part, 1) for part in _parts(batch)]
-    _assert_equal(features, {name: tf.concat([part[name] for part in parts], 0) for name in features})
-    return features
-
-
-def _parts(features):
-    """A batch in two parts of unequal size."""
-    return [{name: x[:SPLIT] for name, x in features.items()}, {name: x[SPLIT:] for name, x in features.items()}]
-
-
-def _assert_equal(a, b):
-    assert a.keys() == b.keys()
-    for name in a:
-        np.testing.assert_array_equal(a[name], b[name], err_msg=name)
-
-
-def _differ(a, b):
-    return any(not np.array_equal(a[name], b[name]) for name in a)
 
 
 def _check_sums(model, features, tolerance):
@@ -93,7 +66,7 @@ def _check_sums(model, features, tolerance):
 
     losses, _, weights = whole = sums(features)
     assert losses.keys() == weights.keys() and all(weight > 0 for weight in weights.values())
-    first, second = map(sums, _parts(features))
+    first, second = map(sums, parts_of(features))
     added = keras.tree.map_structure(lambda a, b: a + b, first, second)
     for ours, expected in zip(keras.tree.flatten(whole), keras.tree.flatten(added), strict=True):
         np.testing.assert_allclose(ours, expected, rtol=tolerance, atol=tolerance)

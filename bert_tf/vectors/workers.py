@@ -13,9 +13,9 @@ import os
 import numpy as np
 
 from bert_tf.vectors.algorithms import ALGORITHMS
-from tfrecords.writing.workers import WorkerProcess
+from tfrecords.shards.workers import process_pool, result_of, start_call
 
-#: Blocks that are given to a process before the result of the first is waited for.
+#: Blocks for each process that are given away before the result of the first is waited for.
 _AHEAD = 2
 
 
@@ -76,24 +76,16 @@ def training(config, folder, shared, workers):
         shared: `SharedTables`, which are trained.
         workers: how many processes. With one the tasks are done one after the other.
     """
-    processes = []
-    try:
-        for _ in range(workers):
-            processes.append(WorkerProcess(functools.partial(make_worker, config, folder, shared.address), 1))
-            processes[-1].start()
-        yield functools.partial(_spread, processes)
-    finally:
-        for process in processes:
-            process.stop()
+    setup = functools.partial(make_worker, config, folder, shared.address)
+    with process_pool(setup, workers) as pool:
+        yield functools.partial(_spread, pool, _AHEAD * workers)
 
 
-def _spread(processes, tasks):
+def _spread(pool, ahead, tasks):
     waiting = collections.deque()
-    for number, task in enumerate(tasks):
-        process = processes[number % len(processes)]
-        process.send(task)
-        waiting.append(process)
-        if len(waiting) >= _AHEAD * len(processes):
-            yield waiting.popleft().receive()
+    for task in tasks:
+        waiting.append(start_call(pool, task))
+        if len(waiting) >= ahead:
+            yield result_of(waiting.popleft())
     while waiting:
-        yield waiting.popleft().receive()
+        yield result_of(waiting.popleft())

@@ -38,7 +38,7 @@ def measure(a, folder):
 
     from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
     from tfrecords.reading.reader import ShardReader
-    from tfrecords.writing.writer import ShardsConfig, write_shards
+    from tfrecords.shards.writer import ShardsConfig, write_shards
 
     documents = read_documents(a)
     tokenizer = trained_vocabulary(documents)

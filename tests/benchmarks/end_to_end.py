@@ -40,7 +40,7 @@ def bert_tf(policy):
         from bert_tf.objectives import MaskedLM
         from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
         from tfrecords.reading.reader import ShardReader
-        from tfrecords.writing.writer import ShardsConfig, write_shards
+        from tfrecords.shards.writer import ShardsConfig, write_shards
 
         documents = read_documents(a)
         tokenizer = trained_vocabulary(documents)

@@ -24,7 +24,7 @@ from shard_fixtures import StandInTokenizer, random_examples, write_shards
 from bert_tf.tokenizers import load_tokenizer
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.reading.reader import ShardReader
-from tfrecords.shards.schema import TOKENIZER_FOLDER
+from tfrecords.schema import TOKENIZER_FOLDER
 
 
 def main():

@@ -32,7 +32,7 @@ def bert_tf(policy):
         from bert_tf.tokenizers import train_unigram
         from tfrecords.corruption.denoising import DenoisingCorruption
         from tfrecords.reading.reader import ShardReader
-        from tfrecords.writing.writer import ShardsConfig, write_shards
+        from tfrecords.shards.writer import ShardsConfig, write_shards
 
         documents = read_documents(a)
         tokenizer = train_unigram(documents, VOCABULARY, family="t5")

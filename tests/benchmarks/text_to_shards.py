@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 
 from bert_tf.tokenizers import load_tokenizer
+from tfrecords.config import ShardsConfig
 from tfrecords.corpus.files import find_files
-from tfrecords.shards.config import ShardsConfig
-from tfrecords.writing.statistics import report
-from tfrecords.writing.writer import write_shards
+from tfrecords.shards.statistics import report
+from tfrecords.shards.writer import write_shards
 
 
 class Watch(threading.Thread):

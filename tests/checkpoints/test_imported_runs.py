@@ -21,7 +21,7 @@ from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.starting import finetuning_dropout, with_dropout
-from tfrecords.writing.writer import ShardsConfig, write_shards
+from tfrecords.shards.writer import ShardsConfig, write_shards
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 MODEL = {"family": "bert", "hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64,

@@ -311,7 +311,7 @@ def prepare(folder):
     """Writes the experiments of all places, and what they read."""
     from bert_tf import config, samples
     from bert_tf.tokenizers import train_wordpiece
-    from tfrecords.writing.writer import ShardsConfig, write_shards
+    from tfrecords.shards.writer import ShardsConfig, write_shards
 
     sample = Path(samples.__file__).parent / "state_of_the_union.jsonl"
     texts = [json.loads(line)["text"][:8000] for line in sample.read_text(encoding="utf-8").splitlines()[:3]]

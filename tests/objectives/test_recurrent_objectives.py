@@ -51,7 +51,7 @@ def test_both_directions_predict_their_next_word():
     tokenizer = train_words(["the law of the people"], 9)
     model = BidirectionalLM(Elmo(ElmoConfig(**ELMO), dtype="float32"), WordsConfig(size=10))
     words, mask = np.array([[5, 6, 7, 5], [8, 7, 0, 0]], "int32"), np.array([[1, 1, 1, 1], [1, 1, 0, 0]], bool)
-    features = WordCharacters(WordsConfig(size=10), tokenizer)(
+    features = WordCharacters(tokenizer, WordsConfig(size=10))(
         {"token_ids": tf.constant(words), "padding_mask": tf.constant(mask)}, seed=0
     )
     characters = CharacterTokenizer()
@@ -80,7 +80,7 @@ def test_models_and_vocabularies_that_do_not_fit():
     with pytest.raises(ConfigError, match="a half for each direction"):
         BidirectionalLM(bert, WordsConfig(size=10))
     with pytest.raises(ConfigError, match="set objective.words.size=9"):
-        WordCharacters(WordsConfig(size=8), train_words(["the law of the people"], 9))
+        WordCharacters(train_words(["the law of the people"], 9), WordsConfig(size=8))
 
 
 def test_words_are_sorted_by_frequency():

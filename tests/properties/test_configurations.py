@@ -11,7 +11,7 @@ from bert_tf.runs.study_config import StudyConfig
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 from bert_tf.vectors.vectors_config import VectorsConfig
-from tfrecords.shards.config import ShardsConfig
+from tfrecords.config import ShardsConfig
 
 FOLDERS = {
     "pretrain": PretrainConfig, "finetune": FinetuneConfig, "ablations": StudyConfig, "prompts": PromptingConfig,

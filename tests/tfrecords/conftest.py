@@ -1,7 +1,7 @@
 import pytest
 
 from tfrecords.corpus.tokens import DocumentTokenizer
-from tfrecords.writing import jobs
+from tfrecords.shards import jobs
 
 KNOWN = {}
 

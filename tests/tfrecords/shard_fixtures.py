@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.tokenizers.layout import Layout
-from tfrecords.shards import schema
+from tfrecords import schema
 from tfrecords.shards.manifest import Manifest, Shard
 
 PAD, UNK, CLS, SEP, MASK = range(5)

@@ -1,7 +1,9 @@
 """Shards by Apache Beam: the same bytes, continued by the same rules, with the same errors."""
 
 import importlib.util
+import subprocess
 import sys
+import time
 
 import pytest
 from test_writer import VOCABULARY, contents, documents, write, write_text
@@ -9,11 +11,12 @@ from test_writer import VOCABULARY, contents, documents, write, write_text
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.tokenizers import WordPieceTokenizer
-from tfrecords import writing
-from tfrecords.shards.config import ShardsConfig
-from tfrecords.shards.schema import TOKENIZER_FOLDER
-from tfrecords.writing.jobs import ShardJob
-from tfrecords.writing.writer import write_shards
+from tfrecords import shards
+from tfrecords.config import ShardsConfig
+from tfrecords.schema import TOKENIZER_FOLDER
+from tfrecords.shards.jobs import ShardJob
+from tfrecords.shards.manifest import Manifest
+from tfrecords.shards.writer import write_shards
 
 IS_MISSING = importlib.util.find_spec("apache_beam") is None
 needs_beam = pytest.mark.skipif(IS_MISSING, reason="needs the extra: pip install -e '.[beam]'")
@@ -61,7 +64,7 @@ def test_goes_on_with_what_was_written_without_it(local, tmp_path, monkeypatch):
     def half(self, chunk):
         if len(made) == 4:
             raise RunDirectoryError("the disk is full")
-        made.append(chunk.index)
+        made.append(chunk.place)
         return write_one(self, chunk)
 
     monkeypatch.setattr(ShardJob, "write", half)
@@ -72,12 +75,12 @@ def test_goes_on_with_what_was_written_without_it(local, tmp_path, monkeypatch):
     assert len(made) == 4
 
     def rest(self, chunk):
-        made.append(chunk.index)
+        made.append(chunk.place)
         return write_one(self, chunk)
 
     monkeypatch.setattr(ShardJob, "write", rest)
     manifest = by_beam(local / "corpus.txt", tmp_path, tokenizer)
-    assert sorted(made) == list(range(len(manifest.shards)))  # each once
+    assert len(set(made)) == len(made) == len(manifest.shards)  # each once
     assert contents(tmp_path) == contents(local / "shards")
     assert by_beam(local / "corpus.txt", tmp_path, tokenizer) == manifest and len(made) == len(manifest.shards)
 
@@ -102,23 +105,47 @@ def test_errors_arrive_as_they_are_without_it(local, tmp_path):
 @needs_beam
 def test_workers_that_write_elsewhere(local, tmp_path, monkeypatch):
     """As machines do that do not share the file system."""
-    write_one = ShardJob.write
-
-    def elsewhere(self, chunk):
-        self.output = tmp_path / "elsewhere" if chunk.index == 3 else self.output
-        (tmp_path / "elsewhere").mkdir(exist_ok=True)
-        return write_one(self, chunk)
-
-    monkeypatch.setattr(ShardJob, "write", elsewhere)
-    with pytest.raises(RunDirectoryError, match="corpus and output must lie on a file system that every worker"):
+    monkeypatch.setattr(Manifest, "save", lambda manifest, folder: None)
+    with pytest.raises(RunDirectoryError, match="name an address that every worker and this machine can read"):
         by_beam(local / "corpus.txt", tmp_path / "out", WordPieceTokenizer(VOCABULARY))
     assert not (tmp_path / "out" / "manifest.json").exists()
 
 
+@pytest.fixture
+def job_service(tmp_path):
+    """The options of a pipeline that runs at Beam's job service in Python, with worker processes of its own."""
+    port = tmp_path / "port"
+    command = [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main", "-p", "0"]
+    with subprocess.Popen([*command, "--port_file", port], cwd=tmp_path, stderr=subprocess.DEVNULL) as service:
+        deadline = time.monotonic() + 60
+        while not port.exists() or not port.read_text():
+            assert service.poll() is None and time.monotonic() < deadline
+            time.sleep(0.1)
+        worker = f"{sys.executable} -m apache_beam.runners.worker.sdk_worker_main"
+        yield [
+            "--runner=PortableRunner", f"--job_endpoint=localhost:{port.read_text()}",
+            "--environment_type=beam:env:harness_subprocess_python:v1", f"--environment_config={worker}",
+        ]  # fmt: skip
+        service.terminate()
+
+
+@pytest.mark.slow
+@needs_beam
+def test_worker_processes_of_a_job_service(local, tmp_path, job_service):
+    """Settings, counts and errors pass through the service."""
+    tokenizer, corpus = WordPieceTokenizer(VOCABULARY), tmp_path / "corpus.txt"
+    options = {"progress": False, "beam": job_service}
+    write_shards(local / "corpus.txt", tmp_path / "out", tokenizer, SMALL, **options)
+    assert contents(tmp_path / "out") == contents(local / "shards")
+    corpus.write_bytes((local / "corpus.txt").read_bytes() + b"\n\nw1 \xff w2.\n")
+    with pytest.raises(DataError, match=r"corpus\.txt:\d+: byte 0xff is not UTF-8"):
+        write_shards(corpus, tmp_path / "other", tokenizer, SMALL, **options)
+
+
 def test_without_beam(local, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
-    monkeypatch.delitem(sys.modules, "tfrecords.writing.beam", raising=False)
-    monkeypatch.delattr(writing, "beam", raising=False)
+    monkeypatch.delitem(sys.modules, "tfrecords.shards.beam", raising=False)
+    monkeypatch.delattr(shards, "beam", raising=False)
     with pytest.raises(ConfigError, match=r"pip install -e '\.\[beam\]' where"):
         by_beam(local / "corpus.txt", tmp_path / "out", WordPieceTokenizer(VOCABULARY))
     assert not (tmp_path / "out").exists()

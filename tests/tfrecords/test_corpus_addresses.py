@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import uuid
 
 import fsspec
@@ -12,8 +13,10 @@ from bert_tf.errors import DataError
 from bert_tf.files import copies
 from bert_tf.tasks import build_task
 from bert_tf.training import inputs
-from tfrecords import read_texts
+from tfrecords import ShardsConfig, read_texts, write_shards
 from tfrecords.corpus.files import find_files
+from tfrecords.reading.reader import ShardReader, shards_tokenizer
+from tfrecords.shards.manifest import Manifest
 
 
 @pytest.fixture(params=["memory", "s3"])
@@ -80,3 +83,39 @@ def test_labelled_files(folder):
         task.read(f"{folder}/*.tsv")
     with pytest.raises(DataError, match=f"{folder}/none.tsv: there is nothing"):
         task.read(f"{folder}/none.tsv")
+
+
+@pytest.mark.parametrize("scheme", ["memory", "s3"])
+def test_shards_are_written_and_read(scheme, store, tmp_path, monkeypatch):
+    monkeypatch.setenv(copies.CACHE, str(tmp_path / "cache"))
+    monkeypatch.setenv(copies.CACHE_GB, "1e-6")
+    bucket, tokenizer = f"{store(scheme)}/{uuid.uuid4().hex}", tiny.tokenizer()
+    texts = [json.dumps({"text": f"the cat {number} sat . the cat ran ."}) + "\n" for number in range(3000)]
+    (tmp_path / "corpus.jsonl").write_text("".join(texts))
+    put(bucket, corpus_jsonl=(tmp_path / "corpus.jsonl").read_bytes())
+    config = ShardsConfig(sequence_length=16, shard_bytes=1 << 14)
+    here = write_shards(tmp_path / "corpus.jsonl", tmp_path / "shards", tokenizer, config, progress=False)
+    there = write_shards(f"{bucket}/corpus.jsonl", f"{bucket}/shards", tokenizer, config, progress=False)
+    assert there == here == Manifest.load(f"{bucket}/shards") and len(here.shards) > 3
+    assert shards_tokenizer(f"{bucket}/shards").fingerprint == tokenizer.fingerprint
+    shutil.rmtree(tmp_path / "cache")
+    ours, theirs = (
+        ShardReader(f"{bucket}/shards", block_bytes=1 << 15),
+        ShardReader(tmp_path / "shards", block_bytes=1 << 15),
+    )
+    for a, b in zip(ours.dataset(32, 1, epochs=1), theirs.dataset(32, 1, epochs=1), strict=True):
+        assert (a["token_ids"].numpy() == b["token_ids"].numpy()).all()
+    assert (ours.examples([5, 700])["token_ids"].numpy() == theirs.examples([5, 700])["token_ids"].numpy()).all()
+    ours.verify(progress=False)
+    system, inside = fsspec.url_to_fs(f"{bucket}/shards/{here.shards[1].file}")
+    data = system.cat_file(inside)
+    system.pipe_file(inside, data[:100] + b"x" + data[101:])
+    with pytest.raises(DataError, match=f"shard {bucket}/shards/{here.shards[1].file} is damaged: record"):
+        ShardReader(f"{bucket}/shards").verify()
+    system.rm_file(inside)
+    with pytest.raises(DataError, match=f"shard {bucket}/shards/{here.shards[1].file} is missing"):
+        ShardReader(f"{bucket}/shards")
+    shutil.rmtree(tmp_path / "cache")
+    with pytest.raises(DataError, match=f"{here.shards[1].file}: there is nothing"), ours.explain_errors():
+        for _ in ours.dataset(32, 2, epochs=1):
+            pass

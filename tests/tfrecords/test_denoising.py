@@ -230,9 +230,9 @@ def test_truncation_keeps_the_last_token():
 
 def test_inspect_shows_input_and_target():
     data = batch([12], 13)
-    corrupt = DenoisingCorruption(TOKENIZER, DenoisingConfig(rate=0.4, mean_span=2.0))
-    tokenizer = types.SimpleNamespace(readable=VOCABULARY.__getitem__)
-    (explained,) = corrupt.explain(data, corrupt(data, 0), 0, tokenizer)
+    tokenizer = types.SimpleNamespace(**vars(TOKENIZER), readable=VOCABULARY.__getitem__)
+    corrupt = DenoisingCorruption(tokenizer, DenoisingConfig(rate=0.4, mean_span=2.0))
+    (explained,) = corrupt.explain(data, corrupt(data, 0), 0)
     reads, writes = (explained.notes[name].split() for name in ("reads", "writes"))
     assert reads[-1] == writes[-1] == "</s>"
     ids = [[VOCABULARY.index(token) for token in side[:-1]] for side in (reads, writes)]

@@ -9,6 +9,7 @@ import tensorflow as tf
 from tfrecords.corruption.documents import DocumentsConfig, DocumentSeparation
 
 SEP = 2
+TOKENIZER = types.SimpleNamespace(sep_id=SEP)
 
 
 def batch():
@@ -18,7 +19,7 @@ def batch():
 
 
 def test_separators_end_documents():
-    features = DocumentSeparation(DocumentsConfig(separate=True), SEP)(batch(), seed=0)
+    features = DocumentSeparation(TOKENIZER, DocumentsConfig(separate=True))(batch(), seed=0)
     assert features["sequence_ids"].numpy().tolist() == [
         [1, 1, 1, 1, 2, 2, 3, 4, 4],
         [1, 1, 1, 0, 0, 0, 0, 0, 0],
@@ -39,7 +40,7 @@ def test_a_row_is_one_text(config, sep_id):
 
 
 def test_in_a_graph_of_unknown_sizes():
-    corrupt = DocumentSeparation(DocumentsConfig(separate=True), SEP)
+    corrupt = DocumentSeparation(TOKENIZER, DocumentsConfig(separate=True))
     spec = {"token_ids": tf.TensorSpec([None, None], tf.int32), "padding_mask": tf.TensorSpec([None, None], tf.bool)}
     graph = tf.function(lambda features: corrupt(features, 0), input_signature=[spec], autograph=False)
     for name, value in corrupt(batch(), 0).items():
@@ -48,9 +49,9 @@ def test_in_a_graph_of_unknown_sizes():
 
 def test_explanations_count_what_is_predicted():
     for separate, rules in ((True, [5, 2, 7]), (False, [8, 2, 8])):
-        corrupt = DocumentSeparation(DocumentsConfig(separate=separate), SEP)
-        found = list(corrupt.explain(batch(), corrupt(batch(), 0), 0, None))
+        corrupt = DocumentSeparation(TOKENIZER, DocumentsConfig(separate=separate))
+        found = list(corrupt.explain(batch(), corrupt(batch(), 0), 0))
         assert [int(explained.rule.split()[0]) for explained in found] == rules
-    corrupt = DocumentSeparation(DocumentsConfig(True), SEP)
-    first = next(corrupt.explain(batch(), corrupt(batch(), 0), 0, None))
+    corrupt = DocumentSeparation(TOKENIZER, DocumentsConfig(True))
+    first = next(corrupt.explain(batch(), corrupt(batch(), 0), 0))
     assert first.notes == {"documents": "begin at 0, 4, 6, 7"}

@@ -8,7 +8,7 @@ from test_packing import corpus, documents_of
 
 from bert_tf.tokenizers.layout import build_layout
 from tfrecords.packing.electra import electra_examples, reorder
-from tfrecords.shards.schema import NO_PAIR
+from tfrecords.schema import NO_PAIR
 
 CLS, SEP = -1, -2
 BERT = build_layout("bert", CLS, SEP)

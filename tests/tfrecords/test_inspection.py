@@ -6,11 +6,11 @@ from shard_fixtures import as_tensors, batch_of, write_shards
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import WordPieceTokenizer, train_byte_level_bpe
 from bert_tf.tokenizers.layout import build_layout
+from tfrecords import schema
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.corruption.permutation import PermutationConfig, PermutationCorruption
 from tfrecords.inspection import explain, inspect_shards
 from tfrecords.reading.reader import ShardReader
-from tfrecords.shards import schema
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat on mat rock ##et ##s fly .".split()
 PAIR = "[CLS] the cat sat [SEP] rock ##et ##s fly . [SEP]".split()

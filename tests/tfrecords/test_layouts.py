@@ -7,11 +7,11 @@ from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import ByteLevelBPETokenizer, WordPieceTokenizer
 from bert_tf.tokenizers.bpe.training import train_byte_level_bpe
 from bert_tf.tokenizers.layout import build_layout
+from tfrecords.config import ShardsConfig
 from tfrecords.corpus.tokens import DocumentTokenizer
 from tfrecords.reading.reader import ShardReader
-from tfrecords.shards.config import ShardsConfig
 from tfrecords.shards.manifest import Manifest
-from tfrecords.writing.writer import write_shards
+from tfrecords.shards.writer import write_shards
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *(f"w{i}" for i in range(50))]
 CLS, SEP = 2, 3
@@ -31,7 +31,7 @@ class Framed(WordPieceTokenizer):
 ])  # fmt: skip
 def test_batches_are_framed_as_pack_frames_texts(tmp_path, monkeypatch, name, format):
     tokenizer = Framed(name)
-    monkeypatch.setattr("tfrecords.writing.jobs.load_tokenizer", lambda _: tokenizer)
+    monkeypatch.setattr("tfrecords.shards.jobs.load_tokenizer", lambda _: tokenizer)
     rng = np.random.default_rng(0)
     lines = [" ".join(f"w{i}" for i in rng.integers(0, 50, rng.integers(2, 12))) + "." for _ in range(160)]
     (tmp_path / "a.txt").write_text("\n\n".join("\n".join(lines[i : i + 8]) for i in range(0, 160, 8)))

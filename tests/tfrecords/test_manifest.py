@@ -6,8 +6,8 @@ import json
 import pytest
 
 from bert_tf.errors import DataError
+from tfrecords.schema import MANIFEST_NAME, PAIR_TASKS, SCHEMA_VERSION
 from tfrecords.shards.manifest import Manifest, Shard
-from tfrecords.shards.schema import MANIFEST_NAME, PAIR_TASKS, SCHEMA_VERSION
 
 MANIFEST = Manifest(
     tokenizer_fingerprint="ab" * 32,

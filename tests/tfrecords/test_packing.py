@@ -7,10 +7,11 @@ import random
 import numpy as np
 import pytest
 
+from tfrecords.corpus.tokens import drop_empty
 from tfrecords.packing.pairs import segment_pairs
 from tfrecords.packing.single_segments import full_sentences, insert_separators, token_blocks
-from tfrecords.packing.spans import ENDS, FILLS, drop_empty, excess, split_long
-from tfrecords.shards.schema import NEXT, NO_PAIR, RANDOM_NEXT
+from tfrecords.packing.spans import ENDS, FILLS, excess, split_long
+from tfrecords.schema import NEXT, NO_PAIR, RANDOM_NEXT
 
 LENGTH = 64
 ROOM = LENGTH - 3

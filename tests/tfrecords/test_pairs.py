@@ -11,7 +11,7 @@ from test_packing import corpus, documents_of, means_agree, truncate, within
 from tfrecords.packing.pairs import segment_pairs, sentence_pairs
 from tfrecords.packing.single_segments import doc_sentences
 from tfrecords.packing.spans import split_long
-from tfrecords.shards.schema import EXCHANGED, IN_ORDER, NEXT, NO_PAIR, RANDOM_NEXT
+from tfrecords.schema import EXCHANGED, IN_ORDER, NEXT, NO_PAIR, RANDOM_NEXT
 
 ROOM = 61
 

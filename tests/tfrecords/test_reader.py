@@ -12,13 +12,13 @@ from shard_fixtures import CLS, PAD, SEP, StandInTokenizer, random_examples, wri
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import train_wordpiece
+from tfrecords import schema
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
 from tfrecords.reading.order import permutation
 from tfrecords.reading.reader import ShardReader, shards_tokenizer
 from tfrecords.reading.token_sample import sample_tokens
 from tfrecords.reading.untuned import untuned
-from tfrecords.shards import schema
-from tfrecords.shards.schema import NO_PAIR
+from tfrecords.schema import NO_PAIR
 
 LENGTH = 16
 SIZES = (13, 7, 20, 1, 11)

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.tokenizers.layout import build_layout
+from tfrecords import schema
 from tfrecords.packing.spans import Spans
-from tfrecords.shards import schema
 from tfrecords.shards.records import serialize
 
 CLS, SEP = 101, 102

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tfrecords.corpus.tokens import repeated_sentences
-from tfrecords.writing.statistics import report, summarize
+from tfrecords.shards.statistics import report, summarize
 
 
 def test_repeats_are_equal_sentences():

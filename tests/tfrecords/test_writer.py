@@ -19,11 +19,12 @@ from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import lock_directory
 from bert_tf.tokenizers import WordPieceTokenizer, load_tokenizer
-from tfrecords.shards import schema
-from tfrecords.shards.config import ShardsConfig
+from tfrecords import schema
+from tfrecords.config import ShardsConfig
+from tfrecords.shards import writer
+from tfrecords.shards.jobs import ShardJob
 from tfrecords.shards.manifest import Manifest
-from tfrecords.writing.jobs import ShardJob
-from tfrecords.writing.writer import write_shards
+from tfrecords.shards.writer import write_shards
 
 WORDS = [f"w{i}" for i in range(200)]
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *WORDS]
@@ -131,7 +132,7 @@ def test_manifest_and_tokenizer(written, corpus, tokenizer):
     assert len(manifest.shards) >= 8
     for index, shard in enumerate(manifest.shards):
         data = (written / shard.file).read_bytes()
-        assert shard.file == f"shard-{index:05}.tfrecord"
+        assert shard.file == f"shard-{index:05}-000.tfrecord"
         assert (shard.bytes, shard.sha256) == (len(data), hashlib.sha256(data).hexdigest())
     lengths = [len(a) + len(b) + (3 if b else 2) for a, b, _ in examples(written, tokenizer.vocabulary_size)]
     assert manifest.counts["example_tokens"] == sum(lengths)
@@ -145,15 +146,19 @@ def test_manifest_and_tokenizer(written, corpus, tokenizer):
     assert set(contents(written)) == others | {shard.file for shard in manifest.shards}
 
 
-def test_any_number_of_workers_writes_the_same_bytes(tmp_path, corpus, written, tokenizer):
-    """Two are threads of this process, four take another one."""
-    for workers in (2, 4):
-        write(corpus, tmp_path / str(workers), tokenizer, workers=workers)
-        assert contents(written) == contents(tmp_path / str(workers))
+def test_any_number_of_workers_writes_the_same_bytes(tmp_path, corpus, written, tokenizer, monkeypatch):
+    """Two are threads of this process; for a large corpus the second is another process."""
+    write(corpus, tmp_path / "threads", tokenizer, workers=2)
+    assert contents(written) == contents(tmp_path / "threads")
+    monkeypatch.setattr(writer, "_BYTES_OF_A_PROCESS", 1 << 14)
+    write(corpus, tmp_path / "processes", tokenizer, workers=2)
+    assert contents(written) == contents(tmp_path / "processes")
 
 
-def test_the_same_documents_give_the_same_shards_from_every_format(tmp_path, corpus, written, tokenizer):
-    texts = documents(COUNT)
+def test_the_same_documents_give_the_same_shard_from_every_format(tmp_path, corpus, tokenizer):
+    """As long as they are not cut, which depends on the bytes on disk."""
+    texts, config = documents(COUNT), dataclasses.replace(SMALL, shard_bytes=1 << 20)
+    write(corpus, tmp_path / "one", tokenizer, config)
     (tmp_path / "a.jsonl").write_text("\n".join(json.dumps({"text": t}) for t in texts))
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(corpus.read_bytes()))
     (tmp_path / "dos.txt").write_bytes(corpus.read_bytes().replace(b"\n", b"\r\n"))
@@ -161,8 +166,8 @@ def test_the_same_documents_give_the_same_shards_from_every_format(tmp_path, cor
     for part in range(5):
         write_text(tmp_path / "parts" / f"{part}.txt", texts[50 * part : 50 * part + 50])
     for name in ("a.jsonl", "a.txt.gz", "dos.txt", "parts"):
-        write(tmp_path / name, tmp_path / "out" / name, tokenizer)
-        assert shard_contents(tmp_path / "out" / name) == shard_contents(written)
+        write(tmp_path / name, tmp_path / "out" / name, tokenizer, config)
+        assert shard_contents(tmp_path / "out" / name) == shard_contents(tmp_path / "one")
 
 
 def test_seed_and_duplicates(tmp_path, corpus, written, tokenizer):
@@ -173,17 +178,18 @@ def test_seed_and_duplicates(tmp_path, corpus, written, tokenizer):
     assert twice.counts["tokens"] == once.counts["tokens"]
     assert 1.95 < twice.examples / once.examples < 2.05
     # The first pass is the same, the second draws anew.
-    first = (written / "shard-00000.tfrecord").read_bytes()
-    second = (tmp_path / "c" / "shard-00000.tfrecord").read_bytes()
+    first = (written / "shard-00000-000.tfrecord").read_bytes()
+    second = (tmp_path / "c" / "shard-00000-000.tfrecord").read_bytes()
     assert second.startswith(first) and second[len(first) :] != first
 
 
 SCRIPT = """
 import sys
-from tfrecords.shards.config import ShardsConfig
-from tfrecords.writing.writer import write_shards
+from tfrecords.config import ShardsConfig
+from tfrecords.shards import writer
+writer._BYTES_OF_A_PROCESS = 1 << 14
 # No `if __name__ == "__main__"`: workers do not need it.
-write_shards(sys.argv[1], sys.argv[2], sys.argv[3], ShardsConfig(sequence_length=32, shard_bytes=1 << 13), workers=2)
+writer.write_shards(sys.argv[1], sys.argv[2], sys.argv[3], ShardsConfig(sequence_length=32, shard_bytes=1 << 13), workers=2)
 """
 
 
@@ -208,10 +214,10 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, tokenizer, monkeypatch
 
     worked = []
     call = ShardJob.write
-    monkeypatch.setattr(ShardJob, "write", lambda self, chunk: worked.append(chunk.index) or call(self, chunk))
+    monkeypatch.setattr(ShardJob, "write", lambda self, chunk: worked.append(chunk.place) or call(self, chunk))
     manifest = write(long, tmp_path / "out", tokenizer)
     # A worker that outlived its parent may have written its last shard while this ran.
-    assert len(manifest.shards) - len(kept) - 2 <= len(worked) <= len(manifest.shards) - 3
+    assert len(manifest.shards) - len(kept) - 3 <= len(worked) <= len(manifest.shards) - 3
     assert sum(p.stat().st_mtime_ns == t for p, t in kept.items()) >= 3
     worked.clear()
     write(long, tmp_path / "expected", tokenizer)
@@ -224,7 +230,7 @@ def stop_after(monkeypatch, shards):
     call = ShardJob.write
 
     def stopping(self, chunk):
-        if chunk.index == shards:
+        if chunk.place[0] == shards:
             raise KeyboardInterrupt
         return call(self, chunk)
 
@@ -253,10 +259,10 @@ def test_damaged_or_missing_pieces_of_an_interrupted_run_are_redone(tmp_path, co
         stop_after(patch, 4)
         with pytest.raises(KeyboardInterrupt):
             write(corpus, tmp_path / "out", tokenizer)
-    (tmp_path / "out" / "shard-00000.tfrecord").unlink()
-    (tmp_path / "out" / "shard-00001.tfrecord").write_bytes(b"half")
-    (tmp_path / "out" / ".unfinished" / "shard-00002.json").write_text('{"half": ')
-    (tmp_path / "out" / ".shard-00003.tfrecord.0123abcd.bert_tf").write_bytes(b"left behind")
+    (tmp_path / "out" / "shard-00000-000.tfrecord").unlink()
+    (tmp_path / "out" / "shard-00001-000.tfrecord").write_bytes(b"half")
+    (tmp_path / "out" / ".unfinished" / "shard-00002-000.json").write_text('{"half": ')
+    (tmp_path / "out" / ".shard-00003-000.tfrecord.0123abcd.bert_tf").write_bytes(b"left behind")
     write(corpus, tmp_path / "out", tokenizer)
     assert contents(tmp_path / "out") == contents(written)
 
@@ -275,8 +281,8 @@ def test_a_finished_folder_is_returned_or_refused(tmp_path, corpus, written, tok
         write(corpus, out, WordPieceTokenizer([*VOCABULARY, "extra"]))
     with pytest.raises(RunDirectoryError, match="another corpus"):
         write(write_text(tmp_path / "b.txt", documents(9)), out, tokenizer)
-    (out / "shard-00001.tfrecord").unlink()
-    with pytest.raises(RunDirectoryError, match=r"shard-00001\.tfrecord is missing"):
+    (out / "shard-00001-000.tfrecord").unlink()
+    with pytest.raises(RunDirectoryError, match=r"shard-00001-000\.tfrecord is missing"):
         write(corpus, out, tokenizer)
     replaced = write(tmp_path / "b.txt", out, tokenizer, other, overwrite=True)
     assert set(shard_contents(out)) == {shard.file for shard in replaced.shards} != {s.file for s in manifest.shards}
@@ -357,9 +363,10 @@ def test_a_table_and_lines_as_documents(tmp_path, tokenizer):
     (tmp_path / "a.csv").write_text("id,body\n" + "".join(f'{i},"{text}"\n' for i, text in enumerate(texts)))
     write_text(tmp_path / "a.txt", texts)
     (tmp_path / "lines.txt").write_text("\n".join(texts))
-    expected = write(tmp_path / "a.txt", tmp_path / "out" / "txt", tokenizer)
-    table = write(tmp_path / "a.csv", tmp_path / "out" / "csv", tokenizer)
-    config = dataclasses.replace(SMALL, one_document_a_line=True)
+    config = dataclasses.replace(SMALL, shard_bytes=1 << 20)
+    expected = write(tmp_path / "a.txt", tmp_path / "out" / "txt", tokenizer, config)
+    table = write(tmp_path / "a.csv", tmp_path / "out" / "csv", tokenizer, config)
+    config = dataclasses.replace(config, one_document_a_line=True)
     lines = write(tmp_path / "lines.txt", tmp_path / "out" / "lines", tokenizer, config)
     assert expected.shards == table.shards == lines.shards and lines.counts["documents"] == 60
     assert write(tmp_path / "lines.txt", tmp_path / "out" / "plain", tokenizer).counts["documents"] == 1
@@ -370,7 +377,9 @@ def test_a_limit_of_the_file_size_is_one_sentence(tmp_path, corpus, written, tok
     former = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, former[1]))  # above the files of the tokenizer
     try:
-        with pytest.raises(RunDirectoryError, match=r"cannot write .*shard-00000\.tfrecord: the file would be larger"):
+        with pytest.raises(
+            RunDirectoryError, match=r"cannot write .*shard-00000-000\.tfrecord: the file would be larger"
+        ):
             write(corpus, tmp_path / "out", tokenizer)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, former)
@@ -403,10 +412,10 @@ def test_a_full_disk(tmp_path, corpus, written, tokenizer, monkeypatch):
     with monkeypatch.context() as patch:
 
         def full(path):
-            return open_writer("/dev/full" if "shard-00002" in path else path)
+            return open_writer("/dev/full" if "shard-00002-" in path else path)
 
         patch.setattr(tf.io, "TFRecordWriter", full)
-        message = r"cannot write .*shard-00002\.tfrecord: the disk is full; free some"
+        message = r"cannot write .*shard-00002-000\.tfrecord: the disk is full; free some"
         with pytest.raises(RunDirectoryError, match=message):
             write(corpus, tmp_path / "out", tokenizer)
     write(corpus, tmp_path / "out", tokenizer)
@@ -440,8 +449,8 @@ def test_a_very_long_line(tmp_path, tokenizer):
 PEAK_MEMORY = """
 import sys
 from bert_tf.tokenizers import load_tokenizer
-from tfrecords.shards.config import ShardsConfig
-from tfrecords.writing.writer import write_shards
+from tfrecords.config import ShardsConfig
+from tfrecords.shards.writer import write_shards
 
 folder, shard_bytes = sys.argv[1], int(sys.argv[2])
 tokenizer, config = load_tokenizer(folder + "/vocabulary"), ShardsConfig(sequence_length=32, shard_bytes=shard_bytes)

@@ -11,14 +11,14 @@ from test_writer import VOCABULARY, contents, documents, write, write_text
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import WordPieceTokenizer, train_unigram
 from bert_tf.tokenizers.layout import build_layout
+from tfrecords.config import ShardsConfig
 from tfrecords.corpus.tokens import Tokens
 from tfrecords.corruption.permutation import PermutationConfig, PermutationCorruption
 from tfrecords.inspection import inspect_shards
 from tfrecords.packing.xlnet import check_permutation, running_text, xlnet_rows
 from tfrecords.reading.reader import ShardReader
-from tfrecords.shards.config import ShardsConfig
-from tfrecords.writing.statistics import report
-from tfrecords.writing.writer import write_shards
+from tfrecords.shards.statistics import report
+from tfrecords.shards.writer import write_shards
 
 SEP, CLS, EOD = -4, -3, -7
 LAYOUT = build_layout("xlnet", CLS, SEP)

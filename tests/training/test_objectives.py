@@ -13,7 +13,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.objectives import CausalLM, PermutationLM, ReplacedTokenDetection
 from bert_tf.tokenizers import train_unigram
 from bert_tf.training.pretraining import PretrainConfig, pretrain
-from tfrecords.writing.writer import ShardsConfig, write_shards
+from tfrecords.shards.writer import ShardsConfig, write_shards
 
 SIZES = {"hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64, "initializer_range": 0.1}
 POSITIONS = SIZES | {"max_positions": 64}

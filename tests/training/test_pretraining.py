@@ -27,7 +27,7 @@ from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
 from tfrecords.reading.reader import ShardReader
 from tfrecords.shards.manifest import Manifest
-from tfrecords.writing.writer import ShardsConfig, write_shards
+from tfrecords.shards.writer import ShardsConfig, write_shards
 
 STEPS = 12
 MODEL = {"family": "bert", "hidden_size": 24, "num_layers": 1, "num_heads": 3, "intermediate_size": 48}

@@ -17,7 +17,7 @@ from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.strategies import make_strategy
-from tfrecords.writing.writer import ShardsConfig, write_shards
+from tfrecords.shards.writer import ShardsConfig, write_shards
 
 SIZES = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.1}
 ROWS = {

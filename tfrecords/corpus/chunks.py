@@ -1,31 +1,47 @@
-"""The corpus cut into chunks, the units of work: consecutive documents that become one shard."""
+"""The corpus cut into units that are read in parallel, and these into chunks, each of which becomes a shard.
+
+Units are a function of the names and sizes of the files. So the place of a chunk, the number of its unit and its number
+in the unit, depends neither on who reads it nor on what is read before.
+"""
 
 import hashlib
+import itertools
 from collections import deque
 from typing import NamedTuple
 
-from tfrecords.corpus.documents import CorpusReader
+from tfrecords.corpus.documents import CorpusReader, Part
+from tfrecords.corpus.files import kind_of
 from tfrecords.corpus.text_pairs import TextPairReader
+
+# Kinds whose meaning depends on what stands before, in a header or a quotation.
+_TABLES = (".tsv", ".csv", ".parquet")
+
+
+class Unit(NamedTuple):
+    """What one worker reads: its number from 0, and its `Part`s of the corpus, a list."""
+
+    number: int
+    parts: list
 
 
 class Chunk(NamedTuple):
-    """One unit of work.
+    """The documents of one shard.
 
     Attributes:
-        index: its number, from 0, which is its shard's.
+        place: the number of the unit and the number in it, each from 0.
         documents: list of bytes, the texts.
         begins: list of bool, False at the later parts of a document that was cut.
         replaced: how many U+FFFD were put into these texts.
         sha256: hex checksum of the texts and their borders.
-        position: bytes of the corpus on disk read up to its end.
+        size: bytes on disk that were read for it.
     """
 
-    index: int
+    place: tuple
     documents: list
     begins: list
     replaced: int
     sha256: str
-    position: int
+    size: int
 
     @property
     def begun(self):
@@ -45,14 +61,44 @@ def corpus_reader(files, config, max_document_bytes=1 << 20):
     return CorpusReader(files, config.text_field, config.errors, max_document_bytes, **options)
 
 
-def read_chunks(files, config):
-    """Yields `Chunk`s of about `config.shard_bytes` (of a `CorpusConfig`) of text, across the borders of files.
+def cut(files, config):
+    """The `Unit`s of a corpus: about `config.shard_bytes` (of a `CorpusConfig`) on disk each.
+
+    A larger plain file is cut into equal parts; tables and compressed files are not cut. Consecutive small files, and
+    what is left at the end, belong to one unit, so that every chunk has documents to draw random sentences from.
+
+    Args:
+        files: from `files.find_files`.
+        config: a `CorpusConfig`.
+    """
+    size, least = config.shard_bytes, 3 * config.shard_bytes // 4
+    units, waiting, waiting_bytes = [], [], 0
+    for file in files:
+        kind, is_gzip = kind_of(file.path)
+        whole = is_gzip or kind in (_TABLES if not config.text_pairs else _TABLES[1:])
+        count = 1 if whole else max(1, round(file.bytes / size))
+        ends = [file.bytes * number // count for number in range(count + 1)]
+        for start, end in itertools.pairwise(ends):
+            waiting.append(Part(file) if count == 1 else Part(file, start, end))
+            waiting_bytes += end - start
+            if waiting_bytes >= least:
+                units.append(waiting)
+                waiting, waiting_bytes = [], 0
+    if waiting and units:
+        units[-1] += waiting
+    elif waiting:
+        units.append(waiting)
+    return [Unit(number, parts) for number, parts in enumerate(units)]
+
+
+def read_chunks(unit, config):
+    """Yields the `Chunk`s of a `Unit`, of about `config.shard_bytes` (of a `CorpusConfig`) of text.
 
     A chunk ends with the document that reaches the size; the last one has between half and one
-    and a half times the size, so that it also has documents to draw random sentences from.
+    and a half times the size.
     """
-    reader = corpus_reader(files, config, config.shard_bytes // 4)
-    waiting, size, index, replaced = deque(), 0, 0, 0
+    reader = corpus_reader(unit.parts, config, config.shard_bytes // 4)
+    waiting, size, number, before = deque(), 0, 0, (0, 0)
     for document in reader:
         waiting.append(document)
         size += len(document.text)
@@ -61,17 +107,17 @@ def read_chunks(files, config):
             while taken_size < config.shard_bytes:
                 taken.append(waiting.popleft())
                 taken_size += len(taken[-1].text)
-            yield _chunk(index, taken, reader, replaced)
-            size, index, replaced = size - taken_size, index + 1, reader.replaced
+            yield _chunk((unit.number, number), taken, reader, before)
+            size, number, before = size - taken_size, number + 1, (reader.replaced, reader.position)
     if waiting:
-        yield _chunk(index, waiting, reader, replaced)
+        yield _chunk((unit.number, number), waiting, reader, before)
 
 
-def _chunk(index, documents, reader, replaced_before):
+def _chunk(place, documents, reader, before):
     texts = [document.text for document in documents]
     digest = hashlib.sha256()
     for text in texts:
         digest.update(b"%d\n" % len(text))
         digest.update(text)
     begins = [document.begins for document in documents]
-    return Chunk(index, texts, begins, reader.replaced - replaced_before, digest.hexdigest(), reader.position)
+    return Chunk(place, texts, begins, reader.replaced - before[0], digest.hexdigest(), reader.position - before[1])

@@ -1,12 +1,15 @@
 """Documents out of files of text and tables: .txt, .jsonl, .tsv, .csv, each also gzipped, and .parquet.
 
 Everything streams: memory is bounded by one line of a .jsonl file or field of a table, and by
-`max_document_bytes` for the rest, whatever the sizes of files and documents.
+`max_document_bytes` for the rest, whatever the sizes of files and documents. A large plain file can be read in parts,
+each by another process: see `Part`.
 """
 
 import functools
 import gzip
+import io
 import json
+import re
 import zlib
 from pathlib import PurePath
 from typing import NamedTuple
@@ -15,13 +18,22 @@ from bert_tf.config import nearest
 from bert_tf.encodings import conversion_advice, find_name
 from bert_tf.errors import DataError
 from bert_tf.files import open_file
-from tfrecords.corpus.files import find_files, kind_of
+from tfrecords.corpus.files import CorpusFile, find_files, kind_of
 from tfrecords.corpus.tables import read_delimited, read_parquet
 
 _BOM = b"\xef\xbb\xbf"
 _READ_LIMIT = 1 << 20
 _SEARCHED = 1 << 16  # bytes before the end of a part in which white space is looked for
 MAX_LINE_BYTES = 256 << 20
+# A .gz may unpack to so many times its size, and to this many bytes in any case. Text has a tenth of that ratio.
+_MOST_UNPACKED, _ALWAYS_UNPACKED = 256, 1 << 30
+# Where a plain file may be cut: after a blank line, after a line, before white space that follows a word, before a
+# character. Each is found from the byte before on, of which it needs one at least.
+_BLANK_LINE, _LINE_END, _SPACE, _CHARACTER = map(
+    re.compile, (rb"\n[^\S\n]*\n", rb"\n", rb"\S(?=\s)", rb"(?s:.)(?=[^\x80-\xbf])")
+)
+#: Kinds of files of which every line is a document.
+LINES = (".jsonl", ".ndjson")
 _NAME_THE_FIELD = "name the field with --text-field (in Python: text_field)"
 _REPLACE = "put U+FFFD for such bytes with --set errors=replace (vocab, vectors: --replace-invalid)"
 
@@ -31,6 +43,26 @@ class Document(NamedTuple):
 
     text: bytes
     begins: bool
+
+
+class Part(NamedTuple):
+    """A file of a corpus, or a part of a plain one.
+
+    A part begins and ends at the first place at or after `start` and `end` where the file may be cut: at a document,
+    or in a long document at a line, a word or a character. So it depends on the file and these two numbers alone.
+
+    Attributes:
+        file: a `CorpusFile`.
+        start, end: bytes from the beginning of the file; `end` None for the whole file.
+    """
+
+    file: CorpusFile
+    start: int = 0
+    end: int | None = None
+
+    @property
+    def bytes(self):
+        return self.file.bytes if self.end is None else self.end - self.start
 
 
 class CorpusReader:
@@ -43,7 +75,7 @@ class CorpusReader:
     else the last space, else the last character. Documents without text are left out.
 
     Args:
-        files: from `files.find_files`.
+        files: from `files.find_files`; or `Part`s of them.
         text_field: the field of a .jsonl object, or the column of a table, that holds the text. A
             column may also be a number from 0, of a table without a header. Where a table has no column
             of the name "text", the one of `tables.TEXT_NAMES` that it has.
@@ -59,7 +91,7 @@ class CorpusReader:
 
     Raises, while iterating:
         DataError: bytes that are not UTF-8, a .jsonl line that is not an object with a text, a table
-            without such a column, a damaged .gz; with file and line (from 1).
+            without such a column, a damaged .gz or one that unpacks without end; with file and line (from 1).
     """
 
     def __init__(
@@ -71,9 +103,11 @@ class CorpusReader:
         one_document_a_line=False,
         keep_text=False,
     ):
-        self._files, self._field, self._errors, self._keep = files, text_field, errors, keep_text
+        self._parts = [file if isinstance(file, Part) else Part(file) for file in files]
+        self._field, self._errors, self._keep = text_field, errors, keep_text
         self._bound, self._lines_are_documents = max_document_bytes, one_document_a_line
         self._before, self._within = 0, lambda: 0
+        self._start, self._begins = 0, True  # of what is read of a file: its offset, whether a document begins there
         self.replaced = 0
 
     @property
@@ -81,31 +115,58 @@ class CorpusReader:
         return self._before + self._within()
 
     def __iter__(self):
-        for file in self._files:
+        for part in self._parts:
+            path = part.file.path
             try:
-                if kind_of(file.path)[0] == ".parquet":
-                    yield from self._parquet(file)
+                if kind_of(path)[0] == ".parquet":
+                    yield from self._parquet(part.file)
                 else:
-                    yield from self._stream(file.path)
+                    yield from self._stream(part)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise DataError(f"{file.path} is damaged or not gzip ({error}); fetch or compress it again") from None
+                raise DataError(f"{path} is damaged or not gzip ({error}); fetch or compress it again") from None
             except OSError as error:
-                raise DataError(f"cannot read {file.path}: {error.strerror or error}") from None
+                raise DataError(f"cannot read {path}: {error.strerror or error}") from None
             finally:
-                self._within = lambda: 0
-            self._before += file.bytes
+                self._within, self._start, self._begins = (lambda: 0), 0, True
+            self._before += part.bytes
 
-    def _stream(self, path):
-        with open_file(path) as raw:
+    def _stream(self, part):
+        with open_file(part.file.path) as raw:
+            kind, is_gzip = kind_of(part.file.path)
+            stream = _Unpacked(raw, part.file) if is_gzip else raw
+            if part.end is not None:
+                end, _ = self._border(raw, part, part.end, kind)
+                self._start, self._begins = self._border(raw, part, part.start, kind)
+                raw.seek(self._start)
+                raw = stream = io.BufferedReader(io.BytesIO(raw.read(end - self._start)))
             self._within = raw.tell
-            kind, is_gzip = kind_of(path)
-            yield from self._documents(gzip.open(raw) if is_gzip else raw, path, kind)
+            if not self._start and stream.peek(len(_BOM)).startswith(_BOM):
+                stream.read(len(_BOM))
+            yield from self._documents(stream, part.file.path, kind)
+
+    def _border(self, stream, part, at, kind):
+        """Where a part begins or ends that was asked to at byte `at`: an offset, and whether a document begins there."""
+        if at in (0, part.file.bytes):
+            return at, True
+        if self._lines_are_documents or kind in (*LINES, ".tsv"):
+            patterns, most = [_LINE_END], MAX_LINE_BYTES
+        else:
+            patterns, most = [_SPACE, _CHARACTER], self._bound
+            patterns = patterns if self._keep else [_BLANK_LINE, _LINE_END, *patterns]
+        for size in (_SEARCHED, most):  # mostly there is one nearby
+            stream.seek(at - 1)
+            data = stream.read(size)
+            if patterns[0].search(data):
+                break
+        found = next(filter(None, (pattern.search(data) for pattern in patterns)), None)
+        begins = len(patterns) == 1 or (found is not None and found.re is _BLANK_LINE)
+        return at - 1 + (found.end() if found else len(data)), begins
 
     def _documents(self, stream, path, kind):
         """The documents of an open file; `kind` is its suffix, such as ".tsv"."""
         if kind in (".tsv", ".csv"):
             yield from self._table(stream, path, "\t" if kind == ".tsv" else ",")
-        elif kind in (".jsonl", ".ndjson"):
+        elif kind in LINES:
             yield from self._json_lines(stream, path)
         elif self._lines_are_documents:
             for line, number in self._lines(stream, path):
@@ -118,9 +179,9 @@ class CorpusReader:
 
     def _whole_text(self, stream, path):
         """A file as one document, in parts of at most `max_document_bytes`."""
-        text, begins, line = b"", True, 1
+        text, begins, line = b"", self._begins, 1
         for block in iter(functools.partial(stream.read, self._bound), b""):
-            text = text + block if text or not begins else block.removeprefix(_BOM)
+            text += block
             while len(text) > self._bound:
                 head, text = _cut_before_space(text, self._bound)
                 yield from self._finish([head], begins, path, line)
@@ -128,12 +189,10 @@ class CorpusReader:
         yield from self._finish([text], begins, path, line)
 
     def _text(self, stream, path):
-        parts, size, begins = [], 0, True  # the document so far, and whether it begins with `parts`
+        parts, size, begins = [], 0, self._begins  # the document so far, and whether it begins with `parts`
         number = first = 1  # of the line being read, and of the first line of `parts`
         whole = True  # whether the line before was read to its end
         for line in iter(functools.partial(stream.readline, _READ_LIMIT), b""):
-            if number == 1 and whole:
-                line = line.removeprefix(_BOM)
             blank = whole and (not line or line.isspace())
             if line.endswith(b"\r"):
                 line += stream.readline(1)  # the limit may be between "\r" and "\n"
@@ -185,11 +244,21 @@ class CorpusReader:
             yield from self._cut_document(self._clean(text), file.path, number)
 
     def _lines(self, stream, path):
-        """The lines with their numbers, without the byte order mark of the file."""
+        """The lines with their numbers."""
         for number, line in enumerate(iter(functools.partial(stream.readline, MAX_LINE_BYTES), b""), 1):
             if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
-                raise DataError(f"{path}:{number}: a line longer than {MAX_LINE_BYTES >> 20} MiB; one document a line")
-            yield line.removeprefix(_BOM) if number == 1 else line, number
+                raise DataError(
+                    f"{self._place(path, number)}: a line longer than {MAX_LINE_BYTES >> 20} MiB; one document a line"
+                )
+            yield line, number
+
+    def _place(self, path, line):
+        """A file and a line of what is read of it, for messages: the number from the beginning of the file."""
+        if self._start:
+            with open(path, "rb") as file:
+                blocks = iter(lambda: file.read(min(_READ_LIMIT, self._start - file.tell())), b"")
+                line += sum(block.count(b"\n") for block in blocks)
+        return f"{path}:{line}"
 
     def _cut_document(self, text, path, number):
         begins, cut = True, _cut_before_space if self._keep else _cut
@@ -204,25 +273,25 @@ class CorpusReader:
             value = json.loads(line)  # not `parse_json`, which refuses values such as NaN in other fields
         except (ValueError, RecursionError) as error:
             raise DataError(
-                f"{path}:{number}: not a JSON object on one line ({getattr(error, 'msg', error)})"
+                f"{self._place(path, number)}: not a JSON object on one line ({getattr(error, 'msg', error)})"
             ) from None
         if not isinstance(value, dict):
-            raise DataError(f'{path}:{number}: the line is not a JSON object like {{"{self._field}": ...}}')
+            raise DataError(f'{self._place(path, number)}: the line is not a JSON object like {{"{self._field}": ...}}')
         return value
 
     def _field_text(self, value, field, path, number, advice=_NAME_THE_FIELD):
         key = find_name(field, value)
         if key is None:
-            raise DataError(f"{path}:{number}: no field '{field}'{nearest(field, value)}; {advice}")
+            raise DataError(f"{self._place(path, number)}: no field '{field}'{nearest(field, value)}; {advice}")
         text = value[key]
         if not isinstance(text, str):
-            raise DataError(f"{path}:{number}: the field '{field}' is {type(text).__name__}, not a string")
+            raise DataError(f"{self._place(path, number)}: the field '{field}' is {type(text).__name__}, not a string")
         try:
             data = text.encode()
         except UnicodeEncodeError:  # an unpaired surrogate, written as an escape
             if self._errors == "strict":
                 raise DataError(
-                    f"{path}:{number}: '{field}' holds half a surrogate pair; fix it, or {_REPLACE}"
+                    f"{self._place(path, number)}: '{field}' holds half a surrogate pair; fix it, or {_REPLACE}"
                 ) from None
             data = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
             self.replaced += data.count(b"\xef\xbf\xbd") - text.count("\ufffd")
@@ -248,8 +317,30 @@ class CorpusReader:
             advice = conversion_advice(PurePath(path).with_suffix("") if is_gzip else path, data)
             unpack = "; unpack it" if is_gzip else ""
             raise DataError(
-                f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8{unpack}; {advice}; or {_REPLACE}"
+                f"{self._place(path, line)}: byte 0x{data[error.start]:02x} is not UTF-8{unpack}; {advice}; or {_REPLACE}"
             ) from None
+
+
+class _Unpacked(gzip.GzipFile):
+    """A .gz file that does not unpack without end."""
+
+    def __init__(self, raw, file):
+        super().__init__(fileobj=raw)
+        self._path, self._most = file.path, max(_MOST_UNPACKED * file.bytes, _ALWAYS_UNPACKED)
+
+    def _check(self, data):
+        if self.tell() > self._most:
+            raise DataError(
+                f"{self._path} unpacks to over {self._most >> 20:,} MiB, {_MOST_UNPACKED} times its size or more, which no text "
+                "does; unpack it and look at it, or leave it out"
+            )
+        return data
+
+    def read(self, size=-1):
+        return self._check(super().read(size))
+
+    def readline(self, size=-1):
+        return self._check(super().readline(size))
 
 
 def _cut(text, bound):

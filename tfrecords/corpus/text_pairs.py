@@ -1,7 +1,7 @@
 """Pairs of texts, sources and targets, out of files of two columns: .tsv and .jsonl, each also gzipped."""
 
 from bert_tf.errors import DataError
-from tfrecords.corpus.documents import CorpusReader, Document
+from tfrecords.corpus.documents import LINES, CorpusReader, Document
 
 #: Between source and target in the text of a `Document`; no text may hold it.
 BETWEEN = "\0"
@@ -23,20 +23,25 @@ class TextPairReader(CorpusReader):
     """
 
     def _documents(self, stream, path, kind):
-        if kind not in (".tsv", ".jsonl", ".ndjson"):
+        if kind not in (".tsv", *LINES):
             raise _another_kind(path)
         for line, number in self._lines(stream, path):
             line = self._check(line, path, number)
             if not line.strip():
                 continue
             pair = self._of_json(line, path, number) if kind != ".tsv" else self._of_table(line, path, number)
-            if number == 1 and kind == ".tsv" and tuple(text.decode().lower() for text in pair) == _COLUMNS:
+            if (
+                number == 1
+                and not self._start
+                and kind == ".tsv"
+                and tuple(text.decode().lower() for text in pair) == _COLUMNS
+            ):
                 continue
             for name, text in zip(_COLUMNS, pair):
                 if not text:
-                    raise DataError(f"{path}:{number}: the {name} is empty; remove the line")
+                    raise DataError(f"{self._place(path, number)}: the {name} is empty; remove the line")
                 if BETWEEN.encode() in text:
-                    raise DataError(f"{path}:{number}: the {name} holds the character U+0000; remove it")
+                    raise DataError(f"{self._place(path, number)}: the {name} holds the character U+0000; remove it")
             yield Document(BETWEEN.encode().join(pair), True)
 
     def _of_json(self, line, path, number):
@@ -47,7 +52,9 @@ class TextPairReader(CorpusReader):
         pair = line.rstrip(b"\r\n").split(b"\t")
         if len(pair) != 2:
             columns = f"{len(pair)} column{'s' * (len(pair) != 1)}"
-            raise DataError(f"{path}:{number}: {columns} instead of 2; a line is the source, a tab and the target")
+            raise DataError(
+                f"{self._place(path, number)}: {columns} instead of 2; a line is the source, a tab and the target"
+            )
         return [self._clean(text) for text in pair]
 
     def _parquet(self, file):

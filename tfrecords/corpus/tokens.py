@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from tfrecords.corpus.sentences import document_sentences
 from tfrecords.corpus.text_pairs import BETWEEN
-from tfrecords.packing.spans import drop_empty
 
 # Sentences tokenized by one call: enough to spread its cost, little memory.
 _BATCH = 8192
@@ -80,6 +79,14 @@ class DocumentTokenizer:
             return text.split(BETWEEN)
         found = document_sentences(text, self._pieces)
         return found[:1] + [self._between + sentence for sentence in found[1:]]
+
+
+def drop_empty(sentence_splits, document_splits):
+    """Row splits without the sentences that have no tokens and the documents without sentences."""
+    filled = np.diff(sentence_splits) > 0
+    kept_before = np.concatenate([[0], np.cumsum(filled)])
+    sentence_splits = np.concatenate([sentence_splits[:-1][filled], sentence_splits[-1:]])
+    return sentence_splits, np.unique(kept_before[document_splits])
 
 
 def token_counts(chunk, tokens, tokenizer):

@@ -6,24 +6,16 @@ Raffel et al. 2020, section 3.3; `t5/data/preprocessors.py` of google-research/t
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError
+from tfrecords.corruption.corruption import Corruption, RowExplanation
 from tfrecords.corruption.denoising_config import NOISY, DenoisingConfig
 from tfrecords.corruption.drawing import select_tokens
-from tfrecords.corruption.explanation import Explained
-from tfrecords.corruption.gathering import gather_at, look_up, running_sum, sum_at
-from tfrecords.corruption.random_numbers import (
-    ACTION_STREAM,
-    REPLACEMENT_STREAM,
-    example_keys,
-    random_below,
-    random_bits,
-)
+from tfrecords.corruption.random_numbers import Stream, random_below, random_bits
+from tfrecords.gathering import gather_at, look_up, running_sum, sum_at
 
-# Streams apart from those in `random_numbers`.
-_NOISE_STREAM, _ORDER_STREAM, _CUT_STREAM = 32, 33, 34
 _TEXT_SEGMENTS, _NOISE_SEGMENTS = 0x51ED270B, 0x2545F491
 
 
-class DenoisingCorruption:
+class DenoisingCorruption(Corruption):
     """Batch to inputs and targets of an encoder-decoder: a pure function of (batch, seed).
 
     The noise of a text depends on the seed, the epoch and the example's number, not on its batch.
@@ -68,10 +60,11 @@ class DenoisingCorruption:
         print(DenoisingCorruption(tokenizer, DenoisingConfig(rate=0.5, mean_span=1.0))(batch, seed=0)["target_ids"])
     """
 
+    roles = ("sep",)
+
     def __init__(self, tokenizer, config=DenoisingConfig()):
-        if tokenizer.sep_id is None:
-            raise ConfigError("denoising ends texts with the token of the role 'sep' (</s>), which the tokenizer lacks")
-        self.config, self.end_id, self.pad_id = config, int(tokenizer.sep_id), int(tokenizer.pad_id)
+        super().__init__(tokenizer, config)
+        self.end_id, self.pad_id = int(tokenizer.sep_id), int(tokenizer.pad_id)
         self.special_ids, self._added = tuple(tokenizer.special_ids), tokenizer.layout.special_tokens_per_sequence
         self.sentinels = [int(i) for i in tokenizer.sentinel_ids]
         self._never = [i for i in self.special_ids if i != tokenizer.unk_id]
@@ -102,7 +95,7 @@ class DenoisingCorruption:
     def __call__(self, batch, seed):
         token_ids, tokens = batch["token_ids"], batch["token_ids"].shape[1] - self._added
         self.check_sentinels(tokens)
-        keys = example_keys(seed, batch["epoch"], batch["example_index"])
+        keys = self.keys(batch, seed)
         token_ids, text = self._text(token_ids, batch["padding_mask"])
         input_length, target_length = self.config.lengths(tokens)
         inputs, kept, targets, wanted = self._pair(token_ids, text, keys)
@@ -116,8 +109,8 @@ class DenoisingCorruption:
             "target_weights": tf.cast(target_mask, tf.float32),
         }
 
-    def explain(self, batch, features, seed, tokenizer):
-        """Yields an `Explained` for each row: the input and the target, token by token."""
+    def explain(self, batch, features, seed):
+        """Yields a `RowExplanation` for each row: the input and the target, token by token."""
         values = {
             name: features[name].numpy() for name in ("token_ids", "padding_mask", "target_ids", "target_weights")
         }
@@ -126,7 +119,8 @@ class DenoisingCorruption:
             targets = values["target_ids"][row][values["target_weights"][row] > 0].tolist()
             rule = f"{len(targets)} tokens from an input of {len(inputs)}; method: {self.config.method}"
             notes = {"reads": inputs, "writes": targets}
-            yield Explained(rule, [], {name: " ".join(map(tokenizer.readable, ids)) for name, ids in notes.items()})
+            words = {name: " ".join(map(self.tokenizer.readable, ids)) for name, ids in notes.items()}
+            yield RowExplanation(rule, notes=words)
 
     def _text(self, token_ids, padding_mask):
         """The rows without special tokens, moved to the front: int32 [B, S], and bool [B, S], True at text."""
@@ -155,7 +149,7 @@ class DenoisingCorruption:
             return self._shuffled(token_ids, text, keys), text, token_ids, text
         if method == "prefix_lm":
             count = tf.reduce_sum(tf.cast(text, tf.int32), axis=1)
-            bits = random_bits(keys, _CUT_STREAM, tf.zeros_like(count)[:, None])
+            bits = random_bits(keys, Stream.CUT, tf.zeros_like(count)[:, None])
             cut = 1 + random_below(bits, tf.maximum(count - 1, 1)[:, None])
             first = tf.range(token_ids.shape[1])[None] < cut
             return token_ids, text & first, token_ids, text & ~first
@@ -189,7 +183,7 @@ class DenoisingCorruption:
 
     def _tokens(self, text, keys):
         """Noise drawn one by one: bool [B, S]. `iid_noise_mask`."""
-        bits = random_bits(keys, _NOISE_STREAM, tf.zeros_like(text, tf.int32) + tf.range(text.shape[1]))
+        bits = random_bits(keys, Stream.NOISE, tf.zeros_like(text, tf.int32) + tf.range(text.shape[1]))
         noise = text & (tf.cast(bits, tf.int64) < round(self.config.rate * 2**32))
         if self.config.method == "replace_spans":
             # No more spans than sentinels, in inputs and in targets.
@@ -212,13 +206,13 @@ class DenoisingCorruption:
         if self.config.method == "mass":
             return first
         positions = tf.zeros_like(token_ids) + tf.range(token_ids.shape[1])
-        random = tf.cast(random_bits(keys, ACTION_STREAM, positions), tf.int64) < round(0.1 * 2**32)
-        draw = random_below(random_bits(keys, REPLACEMENT_STREAM, positions), len(self.random_ids))
+        random = tf.cast(random_bits(keys, Stream.ACTION, positions), tf.int64) < round(0.1 * 2**32)
+        draw = random_below(random_bits(keys, Stream.REPLACEMENT, positions), len(self.random_ids))
         return tf.where(random, look_up(self.random_ids, draw), first)
 
     def _shuffled(self, token_ids, text, keys):
         """The tokens of each text in random order, all orders equally likely."""
-        bits = random_bits(keys, _ORDER_STREAM, tf.zeros_like(token_ids) + tf.range(token_ids.shape[1]))
+        bits = random_bits(keys, Stream.SHUFFLE, tf.zeros_like(token_ids) + tf.range(token_ids.shape[1]))
         order = tf.argsort(tf.where(text, tf.cast(bits, tf.int64), 1 << 33), axis=1, stable=True)
         return gather_at(token_ids, order)
 

@@ -2,16 +2,16 @@
 
 import tensorflow as tf
 
+from tfrecords.corruption.corruption import Corruption, RowExplanation
 from tfrecords.corruption.documents_config import DocumentsConfig  # noqa: F401
-from tfrecords.corruption.explanation import Explained
 
 
-class DocumentSeparation:
+class DocumentSeparation(Corruption):
     """Batch to features of causal LM.
 
     Args:
+        tokenizer: its `sep_id` is the token at the end of a document; without one, a row is one document.
         config: a `DocumentsConfig`.
-        sep_id: int, the token at the end of a document; None for a tokenizer without: a row is then one document.
 
     Call arguments:
         batch: dict of tensors as `ShardReader.dataset` yields without `corrupt`.
@@ -24,29 +24,22 @@ class DocumentSeparation:
             position_ids: int32 [B, S], from 0 in each document; 0 at padding.
 
     Example:
-        corrupt = DocumentSeparation(DocumentsConfig(separate=True), sep_id=3)
+        tokenizer = WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat sat .".split())
+        corrupt = DocumentSeparation(tokenizer, DocumentsConfig(separate=True))
         batch = {"token_ids": tf.constant([[5, 6, 3, 7, 8]]), "padding_mask": tf.ones((1, 5), bool)}
         corrupt(batch, seed=0)["sequence_ids"]  # [[1, 1, 1, 2, 2]]
     """
 
-    def __init__(self, config, sep_id):
-        self.config, self.sep_id = config, sep_id
-
-    @classmethod
-    def of_shards(cls, reader, tokenizer, config):
-        """For the shards of a reader, as all corruptions are made."""
-        return cls(config, tokenizer.sep_id)
-
     def __call__(self, batch, seed):
-        if not self.config.separate or self.sep_id is None:
+        if not self.config.separate or self.tokenizer.sep_id is None:
             return dict(batch)
         real = batch["padding_mask"]
-        ends = tf.cast(batch["token_ids"] == self.sep_id, tf.int32)
+        ends = tf.cast(batch["token_ids"] == self.tokenizer.sep_id, tf.int32)
         documents = tf.where(real, 1 + tf.cumsum(ends, axis=1, exclusive=True), 0)
         return batch | {"sequence_ids": documents, "position_ids": tf.where(real, _from_first(documents), 0)}
 
-    def explain(self, batch, features, seed, tokenizer):
-        """Yields an `Explained` for each row."""
+    def explain(self, batch, features, seed):
+        """Yields a `RowExplanation` for each row."""
         real = batch["padding_mask"].numpy()
         documents = features["sequence_ids"].numpy() if "sequence_ids" in features else real.astype("int32")
         for row, mask in zip(documents, real):
@@ -55,7 +48,7 @@ class DocumentSeparation:
             if not self.config.separate:
                 rule = f"{mask.sum() - 1} tokens: each from all tokens before it in the row"
             notes = {"documents": f"begin at {', '.join(map(str, begins))}"} if self.config.separate else {}
-            yield Explained(rule, [], notes)
+            yield RowExplanation(rule, notes=notes)
 
 
 def _from_first(documents):

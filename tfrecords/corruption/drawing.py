@@ -10,14 +10,8 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from tfrecords.corruption.gathering import ascending, gather_at, look_up, marked, running_sum, sum_at
-from tfrecords.corruption.random_numbers import (
-    COMPLETION_STREAM,
-    SELECTION_STREAM,
-    SIDE_STREAM,
-    random_below,
-    random_bits,
-)  # fmt: skip
+from tfrecords.corruption.random_numbers import Stream, random_below, random_bits
+from tfrecords.gathering import ascending, gather_at, look_up, marked, running_sum, sum_at
 
 _DRAWS_AT_ONCE = 62  # each has a bit of an int64
 _WAITS = -np.log((np.arange(1 << 16) + 0.5) / (1 << 16)).astype(np.float32)
@@ -54,7 +48,7 @@ def _complete(draws, chosen, missing, eligible, keys):
     numbers = tf.range(length)[None, :]
     # Distinct: the position is in the low bits, above it are 24 random ones at length 128.
     low = (1 << (length - 1).bit_length()) - 1
-    bits = random_bits(keys, COMPLETION_STREAM, numbers)
+    bits = random_bits(keys, Stream.COMPLETION, numbers)
     bits = tf.cast(tf.bitwise.right_shift(bits, tf.constant(1, tf.uint32)), tf.int32)
     scores = tf.bitwise.bitwise_or(tf.bitwise.bitwise_and(bits, ~low), numbers)
     scores = tf.where(eligible > taken, scores, -1)
@@ -77,7 +71,7 @@ def select_weighted(tokens, budget, width, inverse_weights, keys):
     Returns:
         As `select_tokens`.
     """
-    bits = random_bits(keys, SELECTION_STREAM, tf.range(tokens.shape[1])[None, :])
+    bits = random_bits(keys, Stream.SELECTION, tf.range(tokens.shape[1])[None, :])
     high = tf.cast(tf.bitwise.right_shift(bits, tf.constant(16, tf.uint32)), tf.int32)
     waits = tf.where(tokens, look_up(_WAITS, high) * inverse_weights, np.float32(np.inf))
     _, first = tf.math.top_k(-waits, width)
@@ -112,7 +106,7 @@ def select_units(tokens, starts, budget, width, keys, cut=False):
         size *= tf.cast(exists, tf.int32)
         if cut:
             whole, size = size, _cut(size, budget)
-            bits = random_bits(keys, SIDE_STREAM, unit)
+            bits = random_bits(keys, Stream.SIDE, unit)
             begin += (whole - size) * tf.cast(tf.bitwise.right_shift(bits, tf.constant(31, tf.uint32)), tf.int32)
         else:
             size = _fitting(size, budget)
@@ -135,7 +129,7 @@ def select_units(tokens, starts, budget, width, keys, cut=False):
 def _in_random_order(keys, units, length):
     """All units of each row: int32 [B, S], bool [B, S]."""
     numbers = tf.range(length)[None, :]
-    bits = random_bits(keys, COMPLETION_STREAM, numbers)
+    bits = random_bits(keys, Stream.COMPLETION, numbers)
     scores = tf.where(numbers < units[:, None], tf.cast(bits, tf.int64), 1 << 32)
     order = tf.argsort(scores, axis=1, stable=True)
     return order, order < units[:, None]
@@ -194,7 +188,7 @@ def distinct_draws(keys, limits, count, length):
     earlier, all_draws, all_first = None, [], []
     for number in range(rounds):
         counters = tf.range(number * size, (number + 1) * size)[None, :]
-        draws = random_below(random_bits(keys, SELECTION_STREAM, counters), limits[:, None])
+        draws = random_below(random_bits(keys, Stream.SELECTION, counters), limits[:, None])
         here = sum_at(draws, tf.zeros_like(draws, tf.int64) + bits, length)
         if earlier is not None:
             here += tf.cast(earlier > 0, tf.int64) * (1 << _DRAWS_AT_ONCE)

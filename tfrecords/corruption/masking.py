@@ -13,28 +13,22 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError
+from tfrecords.corruption.corruption import Corruption, Prediction, RowExplanation
 from tfrecords.corruption.drawing import select_tokens, select_units, select_weighted
-from tfrecords.corruption.explanation import explain_masking
-from tfrecords.corruption.gathering import add_at, gather_at, look_up
 from tfrecords.corruption.masking_config import MaskingConfig
 from tfrecords.corruption.masking_units import span_borders, unit_starts, word_starts
-from tfrecords.corruption.random_numbers import (
-    ACTION_STREAM,
-    REPLACEMENT_STREAM,
-    ROUNDING_STREAM,
-    example_keys,
-    random_below,
-    random_bits,
-)  # fmt: skip
+from tfrecords.corruption.random_numbers import Stream, random_below, random_bits
+from tfrecords.gathering import add_at, gather_at, look_up
 from tfrecords.reading.token_sample import sample_tokens
 
 # What a token is to masking.
 _SPECIAL, _FIRST_PIECE, _CONTINUATION = 0, 1, 2
+_UNIT_NAMES = {"whole_word": "word", "ngram": "n-gram", "span": "span"}
 # For so few ranges of special ids, comparing with each is faster than a table.
 _FEW = 4
 
 
-class MaskedLMCorruption:
+class MaskedLMCorruption(Corruption):
     """Batch to features of the masked language model: a pure function of (batch, seed).
 
     The masks of an example depend on the seed, the epoch and the example's number, not on its batch.
@@ -83,13 +77,11 @@ class MaskedLMCorruption:
         print(MaskedLMCorruption(tokenizer, MaskingConfig(rate=0.3))(batch, seed=0)["mask_positions"])
     """
 
+    roles = ("mask",)
+    instead = "the objective causal_lm or denoising (objective.name, or --objective of inspect)"
+
     def __init__(self, tokenizer, config=MaskingConfig(), corpus_tokens=None):
-        if tokenizer.mask_id is None:
-            raise ConfigError(
-                "the tokenizer has no mask token, and masked LM and replaced token detection put one in the place of tokens; "
-                "use the objective causal_lm or denoising (objective.name, or --objective of inspect), or a vocabulary of "
-                "another kind"
-            )
+        super().__init__(tokenizer, config)
         if config.strategy != "token" and not tokenizer.marks_words:
             raise ConfigError(
                 f"strategy: {config.strategy} needs to know where words begin, which the tokens of this tokenizer do not "
@@ -105,7 +97,6 @@ class MaskedLMCorruption:
                 "random_tokens: corpus and rare_token_exponent need tokens of the shards, which this corruption was not "
                 "given; make it with MaskedLMCorruption.of_shards, or remove the two settings"
             )
-        self.config = config
         self.mask_id = int(tokenizer.mask_id)
         drawn = tokenizer.random_ids if config.random_tokens == "uniform" else corpus_tokens
         self.random_ids = np.asarray(drawn, np.int32)
@@ -165,11 +156,9 @@ class MaskedLMCorruption:
         return features
 
     def keys(self, batch, seed):
-        """The keys of the examples' random numbers, see `random_numbers.example_keys`."""
-        epoch = batch["epoch"]
         if self.config.static_duplicates is not None:
-            epoch %= self.config.static_duplicates
-        return example_keys(seed, epoch, batch["example_index"])
+            batch = batch | {"epoch": batch["epoch"] % self.config.static_duplicates}
+        return super().keys(batch, seed)
 
     def units(self, token_ids, padding_mask, keys):
         """Which tokens may be predicted, and which of them begin a unit: bool [B, S] each."""
@@ -192,7 +181,7 @@ class MaskedLMCorruption:
         budgets, more = self.config.budgets(length)
         budget = tf.gather(budgets, number)
         if more.any():  # rounded up at random
-            bits = random_bits(keys, ROUNDING_STREAM, tf.zeros([1, 1], tf.int32))[:, 0]
+            bits = random_bits(keys, Stream.ROUNDING, tf.zeros([1, 1], tf.int32))[:, 0]
             thresholds = np.round(more * 2**32).astype(np.int64)
             budget += tf.cast(tf.cast(bits, tf.int64) < tf.gather(thresholds, number), tf.int32)
         return budget
@@ -204,8 +193,8 @@ class MaskedLMCorruption:
         """
         below_mask = round(self.config.mask_token_rate * 2**32)
         below_random = min(below_mask + round(self.config.random_token_rate * 2**32), 2**32)
-        action = tf.cast(random_bits(keys, ACTION_STREAM, acting), tf.int64)
-        draw = random_below(random_bits(keys, REPLACEMENT_STREAM, positions), len(self.random_ids))
+        action = tf.cast(random_bits(keys, Stream.ACTION, acting), tf.int64)
+        draw = random_below(random_bits(keys, Stream.REPLACEMENT, positions), len(self.random_ids))
         replacement = tf.where(action < below_mask, self.mask_id, look_up(self.random_ids, draw))
         return tf.where(action < below_random, replacement, original)
 
@@ -215,9 +204,34 @@ class MaskedLMCorruption:
         sides = [gather_at(token_ids, tf.clip_by_value(x, 0, length - 1)) for x in (left, right)]
         return look_up(self._is_text, sides[0]) & look_up(self._is_text, sides[1])
 
-    def explain(self, batch, features, seed, tokenizer):
-        """Yields, for each row, what was masked and why: `explanation.Explained`."""
-        return explain_masking(self, batch, features, seed, tokenizer)
+    def explain(self, batch, features, seed):
+        """Yields, for each row, what was masked and why: a `RowExplanation`."""
+        config, length = self.config, batch["token_ids"].shape[1]
+        candidates, starts = self.units(batch["token_ids"], batch["padding_mask"], self.keys(batch, seed))
+        candidates, units = candidates.numpy(), np.cumsum(starts.numpy(), axis=1)
+        before, after = batch["token_ids"].numpy(), features["token_ids"].numpy()
+        weights, positions = features["mask_weights"].numpy(), features["mask_positions"].numpy()
+        for row in range(len(before)):
+            predictions = []
+            for position in positions[row][weights[row] > 0].tolist():
+                was, now = (int(ids[row, position]) for ids in (before, after))
+                why = "masked" if now == self.mask_id else "kept" if now == was else "random token"
+                unit = before[row][(units[row] == units[row, position]) & candidates[row]].tolist()
+                if config.strategy != "token" and len(unit) > 1:
+                    why += f"; drawn with its {_UNIT_NAMES[config.strategy]}: {' '.join(map(self.tokenizer.readable, unit))}"
+                predictions.append(
+                    Prediction(position, self.tokenizer.readable(was), self.tokenizer.readable(now), why)
+                )
+            unit = "tokens" if config.strategy == "token" else f"tokens in {_UNIT_NAMES[config.strategy]}s"
+            eligible = candidates[row].sum()
+            rule = f"{len(predictions)} {unit}: {100 * config.rate:g} % of the {eligible} that may be predicted"
+            if len(predictions) == config.predictions(length) < round(config.rate * eligible):
+                rule += ", cut to max_predictions"
+            notes = {}
+            if config.static_duplicates is not None:
+                epoch = int(batch["epoch"][row]) % config.static_duplicates
+                notes["masks"] = f"static: set {epoch} of {config.static_duplicates}, which repeat"
+            yield RowExplanation(rule, predictions, notes)
 
 
 def _ranges(numbers):

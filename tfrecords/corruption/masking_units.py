@@ -15,8 +15,8 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from tfrecords.corruption.gathering import gather_at, running_sum, sum_at
-from tfrecords.corruption.random_numbers import LENGTH_STREAM, random_bits
+from tfrecords.corruption.random_numbers import Stream, random_bits
+from tfrecords.gathering import gather_at, running_sum, sum_at
 
 
 def word_starts(tokens, continuations):
@@ -36,7 +36,7 @@ def unit_starts(tokens, words, probabilities, keys):
     """
     length = tokens.shape[1]
     numbers = tf.range(_units_needed(length, probabilities))[None, :]
-    bits = random_bits(keys, LENGTH_STREAM, numbers)
+    bits = random_bits(keys, Stream.LENGTH, numbers)
     bits = tf.cast(tf.bitwise.right_shift(bits, tf.constant(1, tf.uint32)), tf.int32)
     words_in = tf.ones_like(bits, tf.float32)
     for bound in np.cumsum(probabilities)[:-1]:

@@ -7,21 +7,16 @@ Yang et al. 2019, sections 2.2 and 2.3; `_sample_mask` and `_local_perm` in ziha
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.errors import ConfigError, DataError
-from bert_tf.parsing import join_names
-from tfrecords.corruption.explanation import explain_permutation
-from tfrecords.corruption.gathering import gather_at, marked
+from bert_tf.errors import DataError
+from tfrecords.corruption.corruption import Corruption, Prediction, RowExplanation
 from tfrecords.corruption.permutation_config import PermutationConfig
 from tfrecords.corruption.permutation_spans import CONTINUATION, FIRST_PIECE, SPECIAL, sample_spans
-from tfrecords.corruption.random_numbers import example_keys, random_bits
+from tfrecords.corruption.random_numbers import Stream, random_bits
+from tfrecords.gathering import gather_at, marked
 from tfrecords.packing.xlnet import check_permutation
 
-# Streams apart from those in `random_numbers`; 17 and 18 are those of the spans.
-_ORDER_STREAM = 16
-_COMPLETION_STREAM = 19
 
-
-class PermutationCorruption:
+class PermutationCorruption(Corruption):
     """Batch to features of the permutation language model: a pure function of (batch, seed).
 
     Which tokens are predicted (`_sample_mask`, section 3.1 of the paper): spans that begin with a word, see
@@ -77,15 +72,10 @@ class PermutationCorruption:
         print(corrupt(batch, seed=0)["permutation_order"])
     """
 
+    roles = ("sep", "cls")
+
     def __init__(self, tokenizer, config=PermutationConfig()):
-        lacking = [f"'{role}'" for role in ("sep", "cls") if getattr(tokenizer, f"{role}_id") is None]
-        if lacking:
-            raise ConfigError(
-                "permutation LM reads rows that end with the tokens of the roles 'sep' and 'cls', and the tokenizer has none "
-                f"for {join_names(lacking)}; use the objective causal_lm (objective.name, or --objective "
-                "of inspect), or a vocabulary of another kind, such as `bert-tf vocab --kind unigram_xlnet`"
-            )
-        self.config = config
+        super().__init__(tokenizer, config)
         kinds = np.where(tokenizer.starts_word, FIRST_PIECE, CONTINUATION).astype(np.int8)
         never = (tokenizer.sep_id, tokenizer.cls_id) if config.predict_special else tokenizer.special_ids
         kinds[list(never)] = SPECIAL
@@ -107,8 +97,7 @@ class PermutationCorruption:
         if "sequence_ids" in batch:
             raise DataError("permutation LM runs along whole rows; its shards must hold one sequence a row")
         features = dict(batch)
-        epoch, example_index = features.pop("epoch"), features.pop("example_index")
-        keys = example_keys(seed, epoch, example_index)
+        keys, epoch, example_index = self.keys(batch, seed), features.pop("epoch"), features.pop("example_index")
         backward = features.get("backward")  # of rows that were written in either direction
         if backward is None and self.config.bidirectional:
             features["backward"] = backward = (epoch + example_index) % 2 == 1
@@ -126,9 +115,27 @@ class PermutationCorruption:
         features["mask_weights"] = tf.cast(valid, tf.float32)
         return features
 
-    def explain(self, batch, features, seed, tokenizer):
-        """Yields, for each row, what is predicted and from what: `explanation.Explained`."""
-        return explain_permutation(self, batch, features, tokenizer)
+    def explain(self, batch, features, seed):
+        """Yields, for each row, what is predicted and from what: a `RowExplanation`."""
+        config = self.config
+        window = config.window(batch["token_ids"].shape[1])
+        values = {name: value.numpy() for name, value in features.items()}
+        for row, order in enumerate(values["permutation_order"]):
+            real = values["padding_mask"][row]
+            tokens = [self.tokenizer.readable(i) for i in values["token_ids"][row][real].tolist()]
+            positions = values["mask_positions"][row][values["mask_weights"][row] > 0].tolist()
+            predictions = []
+            for position in positions:
+                seen = int(((order < order[position]) & real).sum())
+                predictions.append(Prediction(position, tokens[position], None, f"predicted from {seen} tokens"))
+            rule = f"{len(predictions)} tokens: {config.beta} of each {config.alpha}, in windows of {window}"
+            in_order = sorted(positions, key=lambda position: order[position])
+            notes = {"order": "the context, then " + " ".join(f"{tokens[i]}@{i}" for i in in_order)}
+            if "backward" in values:
+                notes["direction"] = (
+                    "backward, from the last token to the first" if values["backward"][row] else "forward"
+                )
+            yield RowExplanation(rule, predictions, notes, tokens)
 
     def select(self, token_ids, padding_mask, keys, backward=None):
         """Which tokens are predicted: bool [B, S]. Rows that are `backward` (bool [B] or None) are reversed already."""
@@ -145,7 +152,7 @@ class PermutationCorruption:
         budget = tf.minimum(tf.gather(budgets, eligible), self.config.quotas(length))
         spans = sample_spans(kinds, budget, keys, self.config)
         left = budget - tf.reduce_sum(tf.cast(spans, tf.int32), axis=2)
-        bits = random_bits(keys, _COMPLETION_STREAM, tf.range(length)[None, :])
+        bits = random_bits(keys, Stream.SINGLE_TOKENS, tf.range(length)[None, :])
         single = _ranks(tf.reshape(bits, tf.shape(kinds)), (kinds != SPECIAL) & ~spans) < left[:, :, None]
         chosen = spans | single
         if backward is not None:
@@ -179,7 +186,7 @@ def order_within_windows(ordered, window, keys):
     """Ranks, window by window: one for all that is not `ordered` (bool [B, S]), then random ones: int32 [B, S]."""
     length = ordered.shape[1]
     shape = [-1, length // window, window]
-    bits = random_bits(keys, _ORDER_STREAM, tf.range(length)[None, :])
+    bits = random_bits(keys, Stream.ORDER, tf.range(length)[None, :])
     ordered = tf.reshape(ordered, shape)
     ranks = tf.where(ordered, 1 + _ranks(tf.reshape(bits, tf.shape(ordered)), ordered), 0)
     first = tf.range(length // window)[None, :, None] * (window + 1)

@@ -7,14 +7,11 @@ this differs.
 import numpy as np
 import tensorflow as tf
 
-from tfrecords.corruption.gathering import gather_at, marked, running_sum, sum_at
-from tfrecords.corruption.random_numbers import random_below, random_bits
+from tfrecords.corruption.random_numbers import Stream, random_below, random_bits
+from tfrecords.gathering import gather_at, marked, running_sum, sum_at
 
 # What a token may be.
 SPECIAL, FIRST_PIECE, CONTINUATION = 0, 1, 2
-
-_LENGTH_STREAM = 17
-_CONTEXT_STREAM = 18
 
 
 def sample_spans(kinds, budget, keys, config):
@@ -72,8 +69,8 @@ def _draws(windows, window, keys, config):
     # From which number on a span has more than 1, 2, ... tokens.
     weights = 1 / np.arange(1, config.max_ngram + 1)
     thresholds = np.round(np.cumsum(weights)[:-1] / weights.sum() * 2**32).astype(np.uint32)
-    more = tf.cast(bits(_LENGTH_STREAM)[:, :, None] >= thresholds, tf.int32)
-    return 1 + tf.reduce_sum(more, axis=2), bits(_CONTEXT_STREAM)
+    more = tf.cast(bits(Stream.SPAN_LENGTH)[:, :, None] >= thresholds, tf.int32)
+    return 1 + tf.reduce_sum(more, axis=2), bits(Stream.SPAN_CONTEXT)
 
 
 def _next(marks):

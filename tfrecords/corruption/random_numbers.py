@@ -4,20 +4,44 @@ They are integer hashes, so they are the same in graph mode and under XLA, on ev
 batch that an example is in. `tf.random.stateless_uniform` does not promise this.
 """
 
+import enum
+
 import tensorflow as tf
 
 from tfrecords.hashing import as_uint64, splitmix64
 
-# Numbers drawn for one purpose must be independent of those for another: each purpose has its own stream
-# of 2**16 numbers, one for each position of a sequence. 16 to 19 are in `permutation` and
-# `permutation_spans`, 64 is in `replaced_tokens`.
-SELECTION_STREAM = 0
-ACTION_STREAM = 1
-REPLACEMENT_STREAM = 2
-COMPLETION_STREAM = 3
-LENGTH_STREAM = 4
-SIDE_STREAM = 5
-ROUNDING_STREAM = 6
+
+@enum.unique
+class Stream(enum.IntEnum):
+    """What random numbers are for. Those of one purpose are independent of those of another.
+
+    Each stream has 2**16 numbers, one for each position of a sequence. Numbers from `OUTSIDE` on are for corruptions
+    from outside of this library.
+
+    Example:
+        from tfrecords.corruption.random_numbers import Stream, example_keys, random_bits
+
+        number = tf.constant([7], tf.int64)
+        random_bits(example_keys(0, number, number), Stream.NOISE, tf.range(128)[None])
+    """
+
+    SELECTION = 0
+    ACTION = 1
+    REPLACEMENT = 2
+    COMPLETION = 3
+    LENGTH = 4
+    SIDE = 5
+    ROUNDING = 6
+    ORDER = 16
+    SPAN_LENGTH = 17
+    SPAN_CONTEXT = 18
+    SINGLE_TOKENS = 19
+    NOISE = 32
+    SHUFFLE = 33
+    CUT = 34
+    GENERATOR = 64
+    OUTSIDE = 1 << 12
+
 
 _STREAM_LENGTH = 1 << 16
 _GOLDEN = 0x9E3779B9
@@ -44,7 +68,7 @@ def random_bits(keys, stream, positions):
 
     Args:
         keys: of `example_keys`.
-        stream: int, what the numbers are for.
+        stream: a `Stream`, what the numbers are for; or another int from `Stream.OUTSIDE` on.
         positions: int32 [B, K] or [1, K], each in [0, 2**16).
     """
     first, second = keys

@@ -7,11 +7,9 @@ as everywhere in this package.
 
 import tensorflow as tf
 
+from tfrecords.corruption.corruption import Corruption
 from tfrecords.corruption.masking import MaskedLMCorruption
-from tfrecords.corruption.random_numbers import example_keys, random_bits
-
-# A stream apart from those in `random_numbers`.
-_SAMPLING_STREAM = 64
+from tfrecords.corruption.random_numbers import Stream, random_bits
 
 #: The masks of google-research/electra: of the predicted tokens 85 % become [MASK], the rest stay.
 PUBLISHED_REPLACEMENT = {"mask_token_rate": 0.85, "random_token_rate": 0.0}
@@ -36,8 +34,8 @@ class ReplacedTokenCorruption(MaskedLMCorruption):
     """
 
     def __call__(self, batch, seed):
-        keys = example_keys(seed, batch["epoch"], batch["example_index"])
+        keys = Corruption.keys(self, batch, seed)
         features = super().__call__(batch, seed)
-        bits = random_bits(keys, _SAMPLING_STREAM, tf.range(tf.shape(features["mask_positions"])[1])[None, :])
+        bits = random_bits(keys, Stream.GENERATOR, tf.range(tf.shape(features["mask_positions"])[1])[None, :])
         features["sampling_bits"] = tf.cast(tf.bitwise.right_shift(bits, tf.constant(8, tf.uint32)), tf.int32)
         return features

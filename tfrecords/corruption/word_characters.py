@@ -4,19 +4,19 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import CharacterTokenizer
-from tfrecords.corruption.explanation import Explained
+from tfrecords.corruption.corruption import Corruption, RowExplanation
 from tfrecords.corruption.word_characters_config import WordsConfig  # noqa: F401
 
 
-class WordCharacters:
+class WordCharacters(Corruption):
     """Batch to features of a bidirectional LM: shards hold the ids of words, models read their characters.
 
     The characters of every word of the vocabulary are in a table. So shards are as small as others, and words that the
     vocabulary lacks are [UNK] in pretraining; a pretrained model reads the characters of any word.
 
     Args:
-        config: a `WordsConfig`.
         tokenizer: of the shards, whose tokens are whole words: a `WordPieceTokenizer` of `train_words`.
+        config: a `WordsConfig`.
 
     Call arguments:
         batch: dict of tensors as `ShardReader.dataset` yields without `corrupt`.
@@ -31,12 +31,13 @@ class WordCharacters:
         ConfigError: the vocabulary has more words than `config.size`.
 
     Example:
-        corrupt = WordCharacters(WordsConfig(size=8), train_words(["the law of the people"], 8))
+        corrupt = WordCharacters(train_words(["the law of the people"], 8), WordsConfig(size=8))
         batch = {"token_ids": tf.constant([[5, 6]]), "padding_mask": tf.ones((1, 2), bool)}
         corrupt(batch, seed=0)["token_ids"].shape  # [1, 2, 50]
     """
 
-    def __init__(self, config, tokenizer):
+    def __init__(self, tokenizer, config):
+        super().__init__(tokenizer, config)
         if config.size is not None and tokenizer.vocabulary_size > config.size:
             raise ConfigError(
                 f"objective.words.size={config.size}, but the tokenizer of the shards has {tokenizer.vocabulary_size} words; "
@@ -56,16 +57,13 @@ class WordCharacters:
             special = tf.gather(characters.special_words, list(own.values()))
             self.table = tf.tensor_scatter_nd_update(words, [[i] for i in own], special).numpy()
 
-    @classmethod
-    def of_shards(cls, reader, tokenizer, config):
-        """For the shards of a reader, as all corruptions are made."""
-        return cls(config, tokenizer)
-
     def __call__(self, batch, seed):
         words = batch["token_ids"]
         return batch | {"token_ids": tf.gather(tf.constant(self.table), words), "word_ids": words}
 
-    def explain(self, batch, features, seed, tokenizer):
-        """Yields an `Explained` for each row."""
+    def explain(self, batch, features, seed):
+        """Yields a `RowExplanation` for each row."""
         for mask in batch["padding_mask"].numpy():
-            yield Explained(f"{2 * (mask.sum() - 1)} words: each from the words before it, and from those after it", [])
+            yield RowExplanation(
+                f"{2 * (mask.sum() - 1)} words: each from the words before it, and from those after it"
+            )

@@ -6,7 +6,7 @@ import random
 import numpy as np
 
 from tfrecords.packing.spans import spans
-from tfrecords.shards.schema import NO_PAIR
+from tfrecords.schema import NO_PAIR
 
 SHORT_EXAMPLE_PROBABILITY = 0.05
 _SINGLE_SEGMENT_PROBABILITY = 0.1

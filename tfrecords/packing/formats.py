@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from tfrecords.config import PAIR_FORMATS, SINGLE_FORMATS
 from tfrecords.packing.electra import electra_examples, reorder
 from tfrecords.packing.pairs import segment_pairs, sentence_pairs
 from tfrecords.packing.single_segments import doc_sentences, full_sentences, insert_separators, token_blocks
 from tfrecords.packing.spans import ENDS, FILLS
-from tfrecords.shards.config import PAIR_FORMATS, SINGLE_FORMATS
-from tfrecords.shards.schema import EXCHANGED, IN_ORDER, NEXT, NO_PAIR, RANDOM_NEXT
+from tfrecords.schema import EXCHANGED, IN_ORDER, NEXT, NO_PAIR, RANDOM_NEXT
 
 #: What `count` counts.
 COUNTS = (

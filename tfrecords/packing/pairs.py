@@ -4,7 +4,7 @@ import random
 from bisect import bisect_left
 
 from tfrecords.packing.spans import ENDS, FILLS, excess, spans, split_long
-from tfrecords.shards.schema import EXCHANGED, IN_ORDER, NEXT, NO_PAIR, RANDOM_NEXT
+from tfrecords.schema import EXCHANGED, IN_ORDER, NEXT, NO_PAIR, RANDOM_NEXT
 
 
 def segment_pairs(sentence_splits, document_splits, room, seed, short_sequence_probability=0.1, task="nsp"):

@@ -6,7 +6,7 @@ from bisect import bisect_left
 import numpy as np
 
 from tfrecords.packing.spans import spans, split_long
-from tfrecords.shards.schema import NO_PAIR
+from tfrecords.schema import NO_PAIR
 
 
 def full_sentences(sentence_splits, document_splits, room):

@@ -36,14 +36,6 @@ class Spans(NamedTuple):
     lone: np.ndarray
 
 
-def drop_empty(sentence_splits, document_splits):
-    """Row splits without the sentences that have no tokens and the documents without sentences."""
-    filled = np.diff(sentence_splits) > 0
-    kept_before = np.concatenate([[0], np.cumsum(filled)])
-    sentence_splits = np.concatenate([sentence_splits[:-1][filled], sentence_splits[-1:]])
-    return sentence_splits, np.unique(kept_before[document_splits])
-
-
 def split_long(sentence_splits, document_splits, longest, piece):
     """The splits (int64) after each sentence of more than `longest` tokens is cut into equal ones of at most `piece`."""
     lengths = np.diff(sentence_splits)

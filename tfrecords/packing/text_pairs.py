@@ -5,7 +5,7 @@ PAIR_COUNTS = ("pairs", "truncated_sources", "truncated_targets")
 
 
 def text_pair_rows(tokens, end_id, source_length, target_length, packed, counts):
-    """Yields rows: (list of ids, list of lengths), see `shards.schema`.
+    """Yields rows: (list of ids, list of lengths), see `tfrecords.schema`.
 
     A text that is too long is cut before the token that ends it, which no text loses. Packing is greedy and in order,
     as seqio's: a row ends where the source or the target of the next pair does not fit.

@@ -2,12 +2,12 @@
 
 import tensorflow as tf
 
+from tfrecords import schema
 from tfrecords.reading.text_pairs import parse_pairs
-from tfrecords.shards import schema
 
 
 def parse(records, example_index, manifest, pad_id):
-    """Turns records (string [B], see `shards.schema`) into the batch that `ShardReader.dataset` documents, without `epoch`.
+    """Turns records (string [B], see `tfrecords.schema`) into the batch that `ShardReader.dataset` documents, without `epoch`.
 
     Args:
         records: string [B].

@@ -2,11 +2,11 @@
 
 import tensorflow as tf
 
-from tfrecords.corruption.gathering import gather_at, running_sum, sum_at
+from tfrecords.gathering import gather_at, running_sum, sum_at
 
 
 def parse_pairs(ids, lengths, example_index, manifest, pad_id):
-    """The batch of the data contract for an encoder-decoder, from the fields of `shards.schema`.
+    """The batch of the data contract for an encoder-decoder, from the fields of `tfrecords.schema`.
 
     Args:
         ids: int32 [B, S + T], all sources and then all targets, then anything.

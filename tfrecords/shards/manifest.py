@@ -1,16 +1,15 @@
 """manifest.json: what a folder of shards holds, and which tokenizer made it."""
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.files import local_copy
+from bert_tf.files import is_there
 from bert_tf.parsing import bare_name, brief
+from tfrecords.schema import MANIFEST_NAME, PAIR_TASKS, RECORD_FRAME_BYTES, SCHEMA_VERSION, packed_pair_task
 from tfrecords.shards.checked_record import load_record, save_record
-from tfrecords.shards.schema import MANIFEST_NAME, PAIR_TASKS, RECORD_FRAME_BYTES, SCHEMA_VERSION, packed_pair_task
 
 #: Bytes of a file, and of the files of a folder together: what 64 bits hold, with room to add up.
 Size = Annotated[int, Range(at_least=0, at_most=1 << 50)]
@@ -43,7 +42,7 @@ class Manifest:
         vocabulary_size: its vocabulary; decides the width of stored ids.
         sequence_length: the most tokens an example has, special tokens included.
         packing: the settings (`ShardsConfig`) as a dict, "format" and "pair" among them.
-        counts: documents, sentences, tokens, examples, ... and the rates of `writing.statistics.summarize`.
+        counts: documents, sentences, tokens, examples, ... and the rates of `statistics.summarize`.
         corpus: the inputs, a list of {"file", "bytes"}.
         shards: in order, a list of `Shard`.
         segment_ids: those of the first segment, the second, and what the layout puts at the end.
@@ -127,8 +126,8 @@ class Manifest:
     @classmethod
     def load(cls, folder):
         """Reads `folder`/manifest.json; DataError if it is missing, not readable, of another version, or was edited."""
-        path = Path(local_copy(folder)) / MANIFEST_NAME
-        if not os.path.lexists(path):
+        path = f"{str(folder).rstrip('/')}/{MANIFEST_NAME}"
+        if not is_there(path):
             raise DataError(
                 f"{folder} holds no {MANIFEST_NAME}: it is not a finished folder of shards; write one with "
                 "`bert-tf shards`, or run that command again if it was interrupted"

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.files import atomic_path, sha256
-from tfrecords.shards.schema import NO_PAIR, PAIR_LABEL, SEGMENT_LENGTHS, TOKEN_IDS, id_dtype
+from tfrecords.schema import NO_PAIR, PAIR_LABEL, SEGMENT_LENGTHS, TOKEN_IDS, id_dtype
 
 _LENGTHS = struct.Struct("<HH")
 _LENGTH_DTYPE = np.dtype("<u2")

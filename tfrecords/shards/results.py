@@ -2,9 +2,9 @@
 
 import dataclasses
 import json
-import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from bert_tf.config import build
 from bert_tf.errors import UserError
@@ -35,8 +35,8 @@ class ChunkResult:
             json.dump(dataclasses.asdict(self), file)
 
     @classmethod
-    def load(cls, folder, name):
-        """The result for the file `name`; None if its sidecar is missing or damaged."""
+    def load(cls, folder, name, chunk_sha256):
+        """The result for the file `name` that is there; None if it or its sidecar is missing, damaged or of other text."""
         try:
             values = read_json_object(sidecar_path(folder, name))
             entry = build(Shard, values.pop("entry"))
@@ -44,46 +44,55 @@ class ChunkResult:
             result = cls(**values, entry=entry, counts=counts)
         except (UserError, ValueError, KeyError, TypeError, AttributeError):
             return None
-        return result if entry.file == name else None
+        known = entry.file == name and result.chunk_sha256 == chunk_sha256
+        return result if known and is_whole(Path(folder) / name, entry.bytes) else None
+
+
+class Done(NamedTuple):
+    """A chunk whose shard is there.
+
+    Attributes:
+        place: of the `Chunk`.
+        result: its `ChunkResult`.
+        skipped: whether an earlier run had written it.
+        size: bytes of the corpus on disk.
+    """
+
+    place: tuple
+    result: ChunkResult
+    skipped: bool
+    size: int
 
 
 def sidecar_path(folder, name):
     return (Path(folder) / UNFINISHED_FOLDER / name).with_suffix(".json")
 
 
+def is_whole(path, size):
+    """Whether there is a file of that size."""
+    return path.is_file() and path.stat().st_size == size
+
+
 class Totals:
-    """The sums over chunks, and the progress line. Several threads call it.
+    """The sums over chunks."""
 
-    Args:
-        progress: a `Progress` in MB, or None.
-    """
+    def __init__(self):
+        self.counts, self._entries = {}, []
 
-    def __init__(self, progress):
-        self.counts, self.entries = {}, []
-        self._sizes = {}  # file name -> bytes on disk of the chunks being worked on
-        self._progress = progress
-        self._lock = threading.Lock()
+    def add(self, done):
+        """Adds a `Done`."""
+        self._entries.append((done.place, done.result.entry))
+        self._count(done.result.counts)
 
-    def expect(self, name, size):
-        """Sets how many bytes of the corpus the file of that name holds."""
-        self._sizes[name] = size
+    def merge(self, other):
+        """Adds other `Totals`."""
+        self._entries += other._entries
+        self._count(other.counts)
 
-    def add(self, result, skipped=False):
-        """Adds a chunk. One that an earlier run has finished does not count for the speed."""
-        with self._lock:
-            for name, count in result.counts.items():
-                self.counts[name] = self.counts.get(name, 0) + count
-            self.entries.append(result.entry)
-            size = self._sizes.pop(result.entry.file) / 1e6
-            if self._progress:
-                self._progress.first += size if skipped else 0
-                self._progress.update(self._progress.done + size)
+    def _count(self, counts):
+        for name, count in counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
 
     def in_order(self):
         """The entries in the order of the corpus."""
-        # The hundred thousandth file has a longer name.
-        return sorted(self.entries, key=lambda entry: (len(entry.file), entry.file))
-
-    def finish(self):
-        if self._progress:
-            self._progress.finish(f"{len(self.entries):,} shard{'s' * (len(self.entries) != 1)}")
+        return [entry for _, entry in sorted(self._entries, key=lambda item: item[0])]

@@ -7,9 +7,9 @@ from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import atomic_write, explain_disk_errors
 from bert_tf.parsing import brief, read_json_object
 from bert_tf.tokenizers import load_tokenizer
+from tfrecords.schema import MANIFEST_NAME, TOKENIZER_FOLDER
 from tfrecords.shards.manifest import Manifest
-from tfrecords.shards.schema import MANIFEST_NAME, TOKENIZER_FOLDER, shard_name
-from tfrecords.writing.results import UNFINISHED_FOLDER, ChunkResult
+from tfrecords.shards.results import UNFINISHED_FOLDER, is_whole
 
 _SETTINGS = "settings.json"
 _FILES = "shard-*.tfrecord"
@@ -21,12 +21,12 @@ class OutputFolder:
     """Decides what of a folder can be kept. The caller holds the folder's lock.
 
     Args:
-        job: gives `output`, `source` and `settings`.
+        job: gives `output`, `corpus` and `settings`.
     """
 
     def __init__(self, job):
         self._folder = job.output
-        self._settings, self._corpus = job.settings, job.source.corpus
+        self._settings, self._corpus = job.settings, job.corpus
         self._unfinished = self._folder / UNFINISHED_FOLDER
 
     def prepare(self, overwrite):
@@ -61,25 +61,6 @@ class OutputFolder:
             json.dump(self._settings, file)
         return None
 
-    def finished_chunk(self, chunk):
-        """The `ChunkResult` of a chunk whose file an interrupted run has written; else None."""
-        result = ChunkResult.load(self._folder, shard_name(chunk.index))
-        if result is None or result.chunk_sha256 != chunk.sha256:
-            return None
-        return result if _is_whole(self._folder / result.entry.file, result.entry.bytes) else None
-
-    def chunks_left(self, chunks, totals):
-        """Yields each chunk that has no result yet, and adds the results of the others to `totals`."""
-        position = 0
-        for chunk in chunks:
-            totals.expect(shard_name(chunk.index), chunk.position - position)
-            position = chunk.position
-            finished = self.finished_chunk(chunk)
-            if finished is None:
-                yield chunk
-            else:
-                totals.add(finished, skipped=True)
-
     def finish(self, manifest):
         """Writes the manifest, which marks the folder as finished, and removes what is not listed in it."""
         listed = {entry.file for entry in manifest.files}
@@ -110,7 +91,7 @@ class OutputFolder:
             raise RunDirectoryError(f"{self._folder} holds finished shards of another corpus; {_ANOTHER}")
         for entry in manifest.files:
             path = self._folder / entry.file
-            if not _is_whole(path, entry.bytes):
+            if not is_whole(path, entry.bytes):
                 raise RunDirectoryError(
                     f"{path} is missing or not of the size in {MANIFEST_NAME}; write the folder again with {_OVERWRITE}"
                 )
@@ -152,10 +133,6 @@ class OutputFolder:
             return read_json_object(self._unfinished / _SETTINGS).get("tokenizer", "")
         except DataError:
             return ""
-
-
-def _is_whole(path, size):
-    return path.is_file() and path.stat().st_size == size
 
 
 def _shown(key, value):

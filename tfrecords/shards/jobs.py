@@ -1,7 +1,7 @@
 """What is done with a corpus: a shard for each of its chunks, the manifest of all.
 
-A job is one object with everything that decides its result. `prepare` is called once in each process, `write` for
-each chunk, by any thread of any process, and `manifest` at the end. `writer` and `beam` drive it.
+A job is one object with everything that decides its result. `prepare` is called once in each process, what it returns
+for each unit of the corpus, and `manifest` at the end. `writer` and `beam` drive it.
 """
 
 import dataclasses
@@ -10,17 +10,17 @@ from pathlib import Path
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import load_tokenizer
+from tfrecords.config import ShardsConfig
+from tfrecords.corpus.chunks import corpus_reader, cut, read_chunks
 from tfrecords.corpus.tokens import DocumentTokenizer, token_counts
 from tfrecords.packing.formats import COUNTS, count, pack
 from tfrecords.packing.text_pairs import text_pair_rows
 from tfrecords.packing.xlnet import xlnet_rows
-from tfrecords.shards.config import ShardsConfig
+from tfrecords.schema import SCHEMA_VERSION, TOKENIZER_FOLDER, shard_name
 from tfrecords.shards.manifest import Manifest, Shard
 from tfrecords.shards.records import serialize, serialize_pairs, serialize_rows, write_records
-from tfrecords.shards.schema import SCHEMA_VERSION, TOKENIZER_FOLDER, shard_name
-from tfrecords.writing.results import ChunkResult
-from tfrecords.writing.sources import TextSource
-from tfrecords.writing.statistics import summarize
+from tfrecords.shards.results import ChunkResult, Done
+from tfrecords.shards.statistics import summarize
 
 
 @dataclasses.dataclass
@@ -28,22 +28,25 @@ class ShardJob:
     """Packs a corpus into shards.
 
     Attributes:
-        source: `TextSource`.
+        files: the corpus, from `corpus.files.find_files`.
         output: Path of the folder to write; it holds the tokenizer before `prepare` is called.
         tokenizer: stays in this process; others load the one in `output`.
         config: `ShardsConfig`.
 
     Raises:
         ConfigError: a format that the tokenizer has no special tokens for.
+        DataError: no text in the corpus.
     """
 
-    source: TextSource
+    files: list
     output: Path
     tokenizer: object
     config: ShardsConfig
     _tokenize: DocumentTokenizer | None = dataclasses.field(default=None, init=False, repr=False)
 
     def __post_init__(self):
+        if next(iter(corpus_reader(self.files, self.config)), None) is None:
+            raise self._empty()
         if self.config.format in ("full_sentences", "token_blocks") and self.tokenizer.sep_id is None:
             raise ConfigError(
                 f"{self.config.format} puts a separator between documents, and the tokenizer has none; use doc_sentences"
@@ -64,12 +67,31 @@ class ShardJob:
         """Everything that decides what the shards hold, except the corpus: a dict ready for JSON."""
         return self.config.packing | {"tokenizer": self.tokenizer.fingerprint, "schema_version": SCHEMA_VERSION}
 
+    @property
+    def corpus(self):
+        """The inputs as a manifest lists them."""
+        return [{"file": file.name, "bytes": file.bytes} for file in self.files]
+
+    @property
+    def bytes(self):
+        return sum(file.bytes for file in self.files)
+
+    def units(self):
+        """The `corpus.chunks.Unit`s of the corpus."""
+        return cut(self.files, self.config)
+
     def prepare(self):
-        """Prepares `write` and returns it."""
+        """Prepares `write_unit` and returns it."""
         if self.tokenizer is None:
             self.tokenizer = load_tokenizer(self.output / TOKENIZER_FOLDER)
         self._tokenize = DocumentTokenizer(self.tokenizer, self.config.pieces)
-        return self.write
+        return self.write_unit
+
+    def write_unit(self, unit):
+        """Writes the chunks of a `Unit` that have no shard yet; yields the `Done` of all."""
+        for chunk in read_chunks(unit, self.config):
+            result = ChunkResult.load(self.output, shard_name(chunk.place), chunk.sha256)
+            yield Done(chunk.place, result or self.write(chunk), result is not None, chunk.size)
 
     def write(self, chunk):
         """Writes shard and sidecar of one `Chunk`; returns a `ChunkResult`.
@@ -80,8 +102,8 @@ class ShardJob:
         tokens = self._tokenize(chunk.documents, chunk.begins)
         counts = token_counts(chunk, tokens, self.tokenizer) | dict.fromkeys(COUNTS, 0)
         counts["packed_tokens"] = len(tokens.token_ids) * self.config.duplicates
-        records = self._records(chunk.index, tokens, counts) if len(tokens.token_ids) else ()
-        name = shard_name(chunk.index)
+        records = self._records(chunk.place, tokens, counts) if len(tokens.token_ids) else ()
+        name = shard_name(chunk.place)
         result = ChunkResult(chunk.sha256, Shard(name, *write_records(self.output / name, records)), counts)
         result.save(self.output)
         return result
@@ -89,7 +111,7 @@ class ShardJob:
     def __getstate__(self):
         return self.__dict__ | {"tokenizer": None, "_tokenize": None}
 
-    def _records(self, index, tokens, counts):
+    def _records(self, place, tokens, counts):
         """Yields the serialized sequences of a chunk, pass by pass, and adds them to `counts`."""
         config, tokenizer = self.config, self.tokenizer
         if config.text_pairs:
@@ -99,7 +121,7 @@ class ShardJob:
             yield from serialize_pairs(rows, tokenizer.vocabulary_size)
             return
         for number in range(config.duplicates):
-            seed = _seed(config.seed, index, number)
+            seed = _seed(config.seed, *place, number)
             if config.format == "xlnet":
                 rows, lengths, left_out = xlnet_rows(
                     tokens, tokenizer.eod_id, tokenizer.layout, config.sequence_length, config.row_segments, seed
@@ -119,7 +141,7 @@ class ShardJob:
         layout, counts = self.tokenizer.layout, totals.counts
         if not counts.get("examples"):
             if not counts.get("tokens"):
-                raise self.source.empty()
+                raise self._empty()
             raise DataError(
                 f"the corpus of {counts['tokens']:,} tokens is too short for a single row of "
                 f"{self.config.sequence_length} tokens; use a shorter sequence_length"
@@ -130,12 +152,16 @@ class ShardJob:
             sequence_length=self.config.sequence_length,
             packing=self.config.packing,
             counts=summarize(counts),
-            corpus=self.source.corpus,
+            corpus=self.corpus,
             shards=[shard for shard in totals.in_order() if shard.examples],
             segment_ids=[0, layout.second_segment, layout.end_segment],
         )
 
+    def _empty(self):
+        files = f"{len(self.files)} file{'s' * (len(self.files) != 1)}"
+        return DataError(f"the corpus ({files}, {self.bytes:,} bytes) holds no text")
 
-def _seed(seed, index, number):
+
+def _seed(*numbers):
     """The seed of one pass over one chunk; distinct for distinct arguments."""
-    return int.from_bytes(hashlib.sha256(f"{seed} {index} {number}".encode()).digest()[:8], "little")
+    return int.from_bytes(hashlib.sha256(" ".join(map(str, numbers)).encode()).digest()[:8], "little")

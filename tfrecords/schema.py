@@ -51,9 +51,9 @@ MANIFEST_NAME = "manifest.json"
 TOKENIZER_FOLDER = "tokenizer"
 
 
-def shard_name(index):
-    """The file of the shard with this number, from 0."""
-    return f"shard-{index:05}.tfrecord"
+def shard_name(place):
+    """The file of the shard of a chunk: of the numbers of its unit and in it, see `corpus.chunks`."""
+    return "shard-{:05}-{:03}.tfrecord".format(*place)
 
 
 def packed_pair_task(packing):

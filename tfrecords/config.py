@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from bert_tf.config import Range, check_fields, to_dict
 from bert_tf.errors import ConfigError
-from tfrecords.shards.schema import PAIR_TASKS
+from tfrecords.schema import PAIR_TASKS
 
 PAIR_FORMATS = ("segment_pair", "sentence_pair")
 SINGLE_FORMATS = ("full_sentences", "doc_sentences", "token_blocks")
@@ -27,8 +27,8 @@ class CorpusConfig:
         text_field: the field of .jsonl or the column of a table that holds the text; see
             `corpus.documents.CorpusReader`.
         errors: "strict" refuses bytes that are not UTF-8, "replace" replaces them by U+FFFD.
-        shard_bytes: bytes of text in a chunk of the corpus, which becomes one shard. A document
-            of over a quarter of it is cut. Random next sentences come from the same chunk.
+        shard_bytes: bytes of text of a shard. Larger plain files are cut into equal parts, smaller files are put together.
+            A document of over a quarter of it may be cut. Random next sentences come from the same shard.
         one_document_a_line: in .txt every line is a document; else blank lines separate documents.
         keep_text: the tokens of a document are those of its whole text as it is: line ends, indentation and other
             white space are kept, and a .txt is one document. For causal LM, on code for example; needs a tokenizer

@@ -1,7 +1,7 @@
 """From a corpus of text to a folder of shards, in parallel, restartable.
 
-`sources` is what is read, `jobs` what is done with it, `workers` (or `beam`) who does it, `output_folder` and
-`results` what an interrupted run left. This file puts them together.
+`jobs` is what is done with the corpus, `workers` (or `beam`) who does it, `output_folder` and `results` what an
+interrupted run left. This file puts them together.
 """
 
 import os
@@ -12,16 +12,16 @@ from bert_tf.files import atomic_folder, lock_directory, writes_to
 from bert_tf.hub import local_data
 from bert_tf.progress import Progress
 from bert_tf.tokenizers import load_tokenizer
-from tfrecords.shards.config import ShardsConfig
-from tfrecords.shards.schema import TOKENIZER_FOLDER
-from tfrecords.writing.jobs import ShardJob
-from tfrecords.writing.output_folder import OutputFolder
-from tfrecords.writing.results import Totals
-from tfrecords.writing.sources import TextSource
-from tfrecords.writing.workers import THREADS, map_unordered
+from tfrecords.config import ShardsConfig
+from tfrecords.corpus.files import find_files
+from tfrecords.schema import TOKENIZER_FOLDER
+from tfrecords.shards.jobs import ShardJob
+from tfrecords.shards.output_folder import OutputFolder
+from tfrecords.shards.results import Totals
+from tfrecords.shards.workers import map_unordered
 
-# For a smaller corpus, another process would take longer to start than it saves.
-_SMALL_CORPUS_BYTES = 64 << 20
+# Another process takes longer to start than to read a smaller part of the corpus.
+_BYTES_OF_A_PROCESS = 128 << 20
 
 
 @writes_to("output")
@@ -38,12 +38,12 @@ def write_shards(inputs, output, tokenizer, config=None, workers=None, overwrite
         output: folder to write; made if missing. One process at a time.
         tokenizer: a tokenizer, or a path for `load_tokenizer`.
         config: `ShardsConfig`; None for its defaults.
-        workers: how many shards are made at a time, two by each process, the first two by this one; None
-            for one per CPU core, or for a small corpus two.
+        workers: how many shards are made at a time; None for one per CPU core. Two threads of this process make them,
+            and one other process for each further 128 MiB of the corpus, which takes as long to start as 100 MB to read.
         overwrite: remove other shards that `output` holds.
         progress: print a progress line to stderr.
         beam: options of an Apache Beam pipeline, as its command line takes them, that does the work instead of
-            `workers`: ["--runner=FlinkRunner", "--flink_master=host:8081"]; see `tfrecords.writing.beam`.
+            `workers`: ["--runner=FlinkRunner", "--flink_master=host:8081"]; see `tfrecords.shards.beam`.
 
     Returns:
         The `Manifest`. If `output` already holds exactly what is asked for (settings and tokenizer equal,
@@ -68,13 +68,12 @@ def write_shards(inputs, output, tokenizer, config=None, workers=None, overwrite
     config = config or ShardsConfig()
     _check_workers(workers, beam)
     inputs, output = _paths(inputs, output, beam)
-    job = ShardJob(TextSource.of(inputs, config), output, _loaded(tokenizer), config)
+    job = ShardJob(find_files(inputs), output, _loaded(tokenizer), config)
     return _run(job, workers, beam, overwrite, progress)
 
 
 def _run(job, workers, beam, overwrite, progress):
     """Does what is left of a job; returns its manifest."""
-    source = job.source
     with lock_directory(job.output):
         folder = OutputFolder(job)
         manifest = folder.prepare(overwrite)
@@ -84,16 +83,22 @@ def _run(job, workers, beam, overwrite, progress):
         if not tokenizer_folder.is_dir() or not any(tokenizer_folder.iterdir()):
             with atomic_folder(tokenizer_folder) as temporary:
                 job.tokenizer.save(temporary)
-        totals = Totals(Progress("writing shards", source.bytes / 1e6, "MB") if progress else None)
+        bar = Progress("writing shards", job.bytes / 1e6, "MB") if progress else None
         if beam is None:
-            workers = workers or (_cpu_count() if source.bytes >= _SMALL_CORPUS_BYTES else min(_cpu_count(), THREADS))
-            for result in map_unordered(job.prepare, folder.chunks_left(source.chunks(), totals), workers):
-                totals.add(result)
+            totals = Totals()
+            workers = workers or _cpu_count()
+            processes = min(workers, 1 + job.bytes // _BYTES_OF_A_PROCESS)
+            for done in map_unordered(job.prepare, job.units(), processes, threads=min(workers, 2)):
+                totals.add(done)
+                if bar:  # what an earlier run has written does not count for the speed
+                    bar.first += done.size / 1e6 if done.skipped else 0
+                    bar.update(bar.done + done.size / 1e6)
+            manifest = job.manifest(totals)
+            folder.finish(manifest)
         else:
-            _beam().process(job, folder, list(beam), totals)
-        manifest = job.manifest(totals)
-        folder.finish(manifest)
-    totals.finish()
+            manifest = _beam().process(job, folder, list(beam))
+    if bar:
+        bar.finish(f"{len(manifest.shards):,} shard{'s' * (len(manifest.shards) != 1)}")
     return manifest
 
 
@@ -126,7 +131,7 @@ def _check_workers(workers, beam):
 
 def _beam():
     try:
-        from tfrecords.writing import beam
+        from tfrecords.shards import beam
     except ModuleNotFoundError as error:
         if error.name != "apache_beam":
             raise

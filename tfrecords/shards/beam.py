@@ -1,0 +1,110 @@
+"""Shards written by the workers of an Apache Beam pipeline: the same bytes as without Beam.
+
+Each worker reads parts of the corpus, and tokenizes, packs and writes them (`write_unit` of the job); a part that an
+interrupted run has written is only read. What passes through the pipeline are counts and errors. Its last step writes
+the manifest, from which the launcher knows the result. Corpus and output are addresses, or paths on a file system that
+all workers and the launcher see.
+"""
+
+import json
+import re
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from bert_tf import errors
+from tfrecords.schema import MANIFEST_NAME
+from tfrecords.shards.manifest import Manifest
+from tfrecords.shards.results import Totals
+
+# A runner passes on the text of an error, not its class, and may quote it.
+_ERROR = re.compile("bert_tf error ([0-9a-f]+)")
+
+
+def process(job, folder, options):
+    """Writes every chunk and the manifest, on the workers of a Beam runner; returns the `Manifest`.
+
+    Args:
+        job: a `ShardJob` whose paths are absolute.
+        folder: the `OutputFolder` of its output.
+        options: list of str, those of a Beam pipeline: ["--runner=DirectRunner", ...].
+
+    Raises:
+        UserError: a worker has raised it.
+        RunDirectoryError: the workers' files are not in the output folder that is seen here.
+    """
+    pipeline = beam.Pipeline(options=PipelineOptions(options))
+    _ = (
+        pipeline
+        | beam.Create(job.units())
+        | beam.Reshuffle()  # without it, one worker would do everything
+        | "write the shards" >> beam.ParDo(_WriteUnits(job))
+        | "add up" >> beam.CombineGlobally(_Sum())
+        | "write the manifest" >> beam.Map(_finish, job, folder)
+    )
+    try:
+        pipeline.run().wait_until_finish()
+    except Exception as error:  # each runner has its own
+        found = _ERROR.search(str(error))
+        if not found:
+            raise
+        name, message = json.loads(bytes.fromhex(found[1]))
+        raise getattr(errors, name)(message) from None
+    if not (job.output / MANIFEST_NAME).exists():
+        raise errors.RunDirectoryError(
+            f"the Beam workers are done, but what they wrote is not in {job.output}; name an address that every worker and "
+            "this machine can read and write, or a folder on a file system that they share"
+        )
+    return Manifest.load(job.output)
+
+
+class _WriteUnits(beam.DoFn):
+    """Yields the `Done` of the chunks of a unit, or a `UserError`."""
+
+    def __init__(self, job):
+        self._job, self._write = job, None
+
+    def process(self, unit):
+        try:
+            self._write = self._write or self._job.prepare()
+            yield from self._write(unit)
+        except errors.UserError as error:
+            yield unit.number, type(error).__name__, str(error)
+
+
+class _Sum(beam.CombineFn):
+    """The `Totals` of all `Done`, and the errors."""
+
+    def create_accumulator(self):
+        return Totals(), []
+
+    def add_input(self, accumulator, value):
+        totals, failures = accumulator
+        if hasattr(value, "result"):
+            totals.add(value)
+        else:
+            failures.append(value)
+        return accumulator
+
+    def merge_accumulators(self, accumulators):
+        totals, failures = self.create_accumulator()
+        for others, more in accumulators:
+            totals.merge(others)
+            failures += more
+        return totals, failures
+
+    def extract_output(self, accumulator):
+        return accumulator
+
+
+def _finish(result, job, folder):
+    """Writes the manifest; raises the first error in the order of the corpus."""
+    totals, failures = result
+    try:
+        for _, name, message in sorted(failures):
+            raise getattr(errors, name)(message)
+        job.prepare()
+        folder.finish(job.manifest(totals))
+    except errors.UserError as error:
+        text = json.dumps([type(error).__name__, str(error)])
+        raise RuntimeError(f"bert_tf error {text.encode().hex()}") from None

@@ -1,1 +1,0 @@
-"""A corpus to a folder of shards: in parallel, restartable."""
