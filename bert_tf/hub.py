@@ -3,7 +3,7 @@
 huggingface_hub fetches the files into its cache (HF_HOME), resumes interrupted downloads, shows the progress, logs in
 (`hf auth login`, HF_TOKEN) and works offline from the cache (HF_HUB_OFFLINE=1). Only files of `MODEL` and `DATA` are
 fetched: weights, vocabularies, settings and text. Files that run code when they are opened are never fetched. Other
-addresses, such as gs://, go to `remote.py`.
+addresses, such as gs://, go to `bert_tf.files`.
 """
 
 import functools
@@ -12,7 +12,8 @@ import re
 from pathlib import Path
 
 from bert_tf.errors import DataError
-from bert_tf.remote import local_copy
+from bert_tf.files import is_address, list_files, local_copy
+from bert_tf.files.addresses import without_scheme
 from bert_tf.types import StrPath
 
 #: The files that tokenizers are read from.
@@ -50,7 +51,7 @@ def local_model(path: StrPath) -> StrPath:
         local_model("runs/bert")  # 'runs/bert'
         local_model("hf://google-bert/bert-base-uncased@main")  # a folder in the cache
     """
-    if not is_address(path):
+    if not is_hub_address(path):
         return local_copy(path)
     folder = _fetch(str(path), "models", MODEL)
     if not any(Path(folder).glob("*.safetensors")):
@@ -66,11 +67,11 @@ def local_model(path: StrPath) -> StrPath:
 
 def local_tokenizer(path: StrPath) -> StrPath:
     """As `local_model`, without the weights; `path` may also name one file, as `hf://owner/name/vocab.txt`."""
-    return _fetch(str(path), "models", TOKENIZER) if is_address(path) else local_copy(path)
+    return _fetch(str(path), "models", TOKENIZER) if is_hub_address(path) else local_copy(path)
 
 
 def local_data(path: StrPath) -> StrPath:
-    """A file, folder or glob of text: `path`, or for hf:// and gs:// the fetched one.
+    """A file, folder or glob of text: `path`, or for hf:// the fetched one. Other addresses stay: they are read as streams.
 
     Args:
         path: a path, or `hf://datasets/owner/name[@revision][/file, folder or glob]`.
@@ -78,24 +79,29 @@ def local_data(path: StrPath) -> StrPath:
     Raises:
         DataError: as `local_model`; also where it holds no file with an ending of `DATA`.
     """
-    if not is_address(path):
-        return local_copy(path)
+    if not is_hub_address(path):
+        return without_scheme(path)
     return _fetch(str(path), "datasets", tuple(f"*{ending}" for ending in DATA))
 
 
 def local_file(path: StrPath) -> StrPath:
-    """As `local_data` for one file; a glob must match one."""
-    found = local_data(path)
-    if found == path:
+    """As `local_data` for one file; a glob must match one. A folder at an address, such as RACE's, is copied."""
+    found = str(local_data(path))
+    if is_address(found):
+        files = list(list_files(found))
+        if not glob.has_magic(found) and files != [found]:
+            return local_copy(found)
+    elif found == str(path):
         return path
-    files = [found] if Path(found).is_file() else sorted(glob.glob(str(found)))
-    if len(files) != 1 or not Path(files[0]).is_file():
+    else:
+        files = [found] if Path(found).is_file() else sorted(glob.glob(found))
+    if len(files) != 1 or not (is_address(files[0]) or Path(files[0]).is_file()):
         names = ", ".join(sorted(Path(name).name for name in files)[:5])
         raise DataError(f"{path} must be one file, but is {names or 'none'}; name one of its files")
     return files[0]
 
 
-def is_address(path: StrPath) -> bool:
+def is_hub_address(path: StrPath) -> bool:
     """Whether a path begins with hf://."""
     return str(path).startswith(_PREFIX)
 

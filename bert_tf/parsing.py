@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.files import explain_reading
+from bert_tf.files import open_file
 from bert_tf.types import StrPath
 
 #: Bytes of the largest JSON file; the tokenizer.json of a vocabulary of 256,000 has 33 MB.
@@ -160,7 +160,7 @@ def dump_yaml(value: Any) -> str:
 
 def _read(path, limit, error_class):
     """The text of a file of at most `limit` bytes."""
-    with explain_reading(path, error_class), open(path, "rb") as file:
+    with open_file(path, error_class) as file:
         data = file.read(limit + 1)
     if len(data) > limit:
         raise error_class(f"{path} is larger than {limit >> 20} MiB, the most that is read")

@@ -1,5 +1,6 @@
 """Settings for every test: quiet TensorFlow, two logical CPU devices for the replica tests."""
 
+import contextlib
 import gc
 import os
 
@@ -12,6 +13,7 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 os.environ.setdefault("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1")
 
 import pytest
+import stores
 import tensorflow as tf
 
 tf.config.set_logical_device_configuration(
@@ -38,3 +40,10 @@ def pytest_runtest_teardown(item, nextitem):
         gc.collect()
         # What is left stays: the next file's collection, of seconds otherwise, looks at that file's objects alone.
         gc.freeze()
+
+
+@pytest.fixture
+def store():
+    """A function: the address of a bucket of memory://, s3:// or gs://, served while the test runs."""
+    with contextlib.ExitStack() as stack:
+        yield lambda scheme: stack.enter_context(stores.serving(scheme))

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 FOUNDATION = set(
-    "config console encodings errors files hub interrupts lazy markup parsing progress remote registry table types".split()
+    "config console encodings errors files hub interrupts lazy markup parsing progress registry table types".split()
 )
 #: A room, and the rooms that its files may import beside the foundation.
 _FLOORS = """

@@ -5,13 +5,11 @@ of a run.
 """
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 
 from bert_tf import console
 from bert_tf.errors import ConfigError
-from bert_tf.remote import local_copy
 from bert_tf.table import Table
 from tfrecords.corruption.corruption import Corruption, RowExplanation
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
@@ -188,7 +186,6 @@ def inspect_shards(
         write_shards("corpus.txt", "shards", WordPieceTokenizer("[PAD] [UNK] [CLS] [SEP] [MASK] the cat .".split()))
         print("\\n".join(inspect_shards("shards", MaskingConfig(rate=0.3), examples=1)))
     """
-    folder = Path(local_copy(folder))
     if examples < 1 or epoch < 0:
         raise ConfigError(f"examples {examples} must be at least 1 and epoch {epoch} not negative")
     manifest = Manifest.load(folder)  # first: without it, this is no folder of shards

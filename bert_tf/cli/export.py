@@ -99,8 +99,8 @@ def run(arguments):
 
     from bert_tf.export import export_run
     from bert_tf.export.saved_model import SETTINGS
+    from bert_tf.files import display_path
     from bert_tf.parsing import read_json_object
-    from bert_tf.remote import display_path
 
     path = export_run(
         arguments.run,
@@ -127,7 +127,7 @@ def _compress(arguments, options):
         )
 
     from bert_tf.compression import export_compressed
-    from bert_tf.remote import display_path
+    from bert_tf.files import display_path
 
     written = export_compressed(
         arguments.run,

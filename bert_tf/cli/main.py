@@ -11,8 +11,8 @@ from typing import NamedTuple
 import bert_tf
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, UserError
+from bert_tf.files import is_address
 from bert_tf.interrupts import Interrupted, raise_on_signals, report_unhandled_signals
-from bert_tf.remote import is_remote
 
 
 class Command(NamedTuple):
@@ -98,7 +98,7 @@ def main(arguments=None):
     kept = "run the same command again to resume" if command.resumes else "no partial result was kept"
     try:
         with report_unhandled_signals(), raise_on_signals(f"interrupted; {kept}"):
-            if not command.writes_addresses and is_remote(getattr(options, "output", None)):
+            if not command.writes_addresses and is_address(getattr(options, "output", None)):
                 raise ConfigError(f"--output is {options.output}; write to a path of this machine, and copy that")
             return _module(options.command).run(options) or 0
     except UserError as error:

@@ -13,7 +13,7 @@ in Python:
 """
 
 from bert_tf.cli import settings
-from bert_tf.remote import display_path
+from bert_tf.files import display_path
 from bert_tf.training.pretrain_config import PretrainConfig
 
 

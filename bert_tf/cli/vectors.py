@@ -20,7 +20,7 @@ in Python:
 """
 
 from bert_tf.cli import settings
-from bert_tf.remote import display_path
+from bert_tf.files import display_path
 from bert_tf.vectors.vectors_config import VectorsConfig
 
 

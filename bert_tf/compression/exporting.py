@@ -21,8 +21,7 @@ from bert_tf.export.run import served_module
 from bert_tf.export.saved_model import SETTINGS, check_version, write_saved_model
 from bert_tf.export.signatures import labels_file
 from bert_tf.export.storage import check_finite, reading
-from bert_tf.files import atomic_folder, is_there
-from bert_tf.remote import is_remote, writes_to
+from bert_tf.files import atomic_folder, is_address, is_there, writes_to
 from bert_tf.table import Table
 
 FILES = {"litert": LITERT, "onnx": ONNX}
@@ -122,7 +121,7 @@ def export_compressed(
     check_tolerance(tolerance)
     opened = open_finetuned(run_directory)
     source, task, model = opened.source, opened.task, opened.model
-    if output is None and (source.format != "run" or is_remote(run_directory)):
+    if output is None and (source.format != "run" or is_address(run_directory)):
         raise ConfigError(
             f"{run_directory} is no run directory of this machine; say where the export is written: output (--output)"
         )

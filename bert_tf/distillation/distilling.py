@@ -10,8 +10,8 @@ from bert_tf.distillation.comparison import measure
 from bert_tf.distillation.distill_config import check_distillation, check_distilled_pretraining
 from bert_tf.distillation.from_teacher import FromTeacher
 from bert_tf.distillation.pretraining import TeachingPretraining
+from bert_tf.files import writes_to
 from bert_tf.parsing import read_json_object
-from bert_tf.remote import writes_to
 from bert_tf.training.finetuning import finetune_seeds
 from bert_tf.training.pretraining import pretrain
 from bert_tf.training.strategies import is_chief, strategy_of, training_in

@@ -10,8 +10,7 @@ import tensorflow as tf
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.signatures import TRIAL_TEXTS
 from bert_tf.export.warmup import write_warmup_requests
-from bert_tf.files import atomic_folder, lock_directory
-from bert_tf.remote import writes_to
+from bert_tf.files import atomic_folder, lock_directory, writes_to
 
 #: What an export says of itself, in `assets/`.
 SETTINGS = "export.json"

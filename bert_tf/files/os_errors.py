@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import gzip
 import os
 import re
 import stat
@@ -47,7 +48,7 @@ def _disk_reason(error):
     """The reason of an error of the operating system, in words; None for another error."""
     if isinstance(error, OSError):
         return _REASONS.get(error.errno or 0, error.strerror)
-    if isinstance(error, UnicodeEncodeError):
+    if isinstance(error, (UnicodeEncodeError, UserError)):
         return None
     text = str(error)
     number = re.search(r"\(os error (\d+)\)", text)  # Rust
@@ -70,6 +71,8 @@ def explain_reading(path: StrPath, error_class: type[UserError] = DataError) -> 
         yield
     except FileNotFoundError:
         raise error_class(f"there is no file {path}") from None
+    except gzip.BadGzipFile:  # is one of the system only by its class
+        raise
     except OSError as error:
         reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
         raise error_class(f"cannot read {path}: {reason}") from None

@@ -12,11 +12,13 @@ import os
 import secrets
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from bert_tf.errors import RunDirectoryError
+from bert_tf.files.addresses import explain_address, is_address, open_file_system, without_scheme
 from bert_tf.files.locks import LOCK, holds, is_same, lock_directory
 from bert_tf.files.os_errors import explain_disk_errors
 from bert_tf.types import StrPath
@@ -30,15 +32,23 @@ def atomic_path(path: StrPath, replace: bool = True) -> Iterator[Path]:
 
     A reader sees the old file or the new one, never a part. A block that raises leaves no trace. A link is followed:
     the file that it points to is replaced. A path that is not a regular file, such as a pipe or /dev/null, is written to
-    directly.
+    directly. At an address the file is sent when the block succeeds, and stores show it whole or not at all.
 
     Args:
-        path: the file.
+        path: the file, of this machine or at an address.
         replace: False refuses an existing file, also one that another process wrote while the block ran.
 
     Raises:
         RunDirectoryError: the disk is full, the folder cannot be written, or `path` is a folder.
     """
+    path = without_scheme(path)
+    if is_address(path):
+        with tempfile.TemporaryDirectory() as folder:
+            temporary = Path(folder, "file")
+            temporary.touch()
+            yield temporary
+            _send(temporary, str(path), replace)
+        return
     with explain_disk_errors(path):
         former = check_output(path)
         if former is not None and not replace:
@@ -145,6 +155,15 @@ def atomic_folder(path: StrPath, replace: bool = False) -> Iterator[Path]:
                 else:
                     _fill(temporary, path)
                 sync(parent)
+
+
+def _send(file, address, replace):
+    system, inside = open_file_system(address)
+    with explain_address(address, RunDirectoryError):
+        try:
+            system.put_file(str(file), inside, mode="overwrite" if replace else "create")
+        except FileExistsError:
+            raise _exists_error(address) from None
 
 
 def _exists_error(path):

@@ -10,8 +10,8 @@ from absl import logging
 from bert_tf import files
 from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.config import read_record
+from bert_tf.files import writes_to
 from bert_tf.parsing import read_json_object
-from bert_tf.remote import writes_to
 from bert_tf.reporting.records import Results
 from bert_tf.runs.benchmark_config import BenchmarkConfig, plan_benchmark  # noqa: F401
 from bert_tf.runs.engine import run_all

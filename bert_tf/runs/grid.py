@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bert_tf import config as configuration
 from bert_tf import files
-from bert_tf.remote import writes_to
+from bert_tf.files import writes_to
 from bert_tf.reporting.records import Results
 from bert_tf.runs.engine import run_all
 from bert_tf.runs.experiment import numbers

@@ -15,9 +15,9 @@ from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.checkpoints import open_source
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.hub import is_address
+from bert_tf.files import writes_to
+from bert_tf.hub import is_hub_address
 from bert_tf.parsing import brief, read_json_object
-from bert_tf.remote import writes_to
 from bert_tf.reporting.records import Results
 from bert_tf.reporting.tables import NOT_RESULTS
 from bert_tf.runs.engine import run_all
@@ -87,7 +87,7 @@ def _check_files(experiments, tokenizer):
     for experiment in experiments:
         for settings in configs_of(experiment):
             if settings.init_from not in pretrained:
-                if not is_address(settings.init_from):
+                if not is_hub_address(settings.init_from):
                     open_source(settings.init_from)
                 break
             task, columns = build_task(settings.task, tokenizer, settings.data.columns), settings.data.columns

@@ -27,10 +27,9 @@ from keras import ops
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from bert_tf import remote
 from bert_tf.config import nearest
 from bert_tf.errors import DataError, NonFiniteError, RunDirectoryError
-from bert_tf.files import atomic_folder, explain_disk_errors, list_folder, sha256
+from bert_tf.files import atomic_folder, explain_disk_errors, list_folder, push, sha256
 from bert_tf.parsing import read_json_object
 
 _RANDOM_STATE = re.compile(r"(?:.*/)?seed_generator(?:_\d+)?/seed_generator_state")
@@ -75,7 +74,7 @@ class Checkpoints:
                 _write(variables, temporary / name, step)
             write_state(temporary, files, step, **state)
         self._remove_old(final)
-        remote.push(self.folder)
+        push(self.folder)
 
     def _remove_old(self, saved):
         found = self.all()

@@ -20,10 +20,10 @@ from bert_tf import files
 from bert_tf.backend.dtype_policy import dtype_policy
 from bert_tf.backend.tensorflow.tpu import is_tpu
 from bert_tf.errors import NonFiniteError
+from bert_tf.files import writes_to
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import describe
 from bert_tf.progress import Progress
-from bert_tf.remote import writes_to
 from bert_tf.reporting import guarded, keep_findings, write_report
 from bert_tf.training import inputs
 from bert_tf.training.checkpoints import Checkpoints

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from bert_tf.errors import DataError, RunDirectoryError
-from bert_tf.files import atomic_write, is_there, sha256
+from bert_tf.files import atomic_write, is_address, is_there, list_files, sha256
 from bert_tf.parsing import brief, read_json_object
 
 RECORD = "inputs.json"
@@ -23,6 +23,8 @@ def of_shards(manifest):
 
 def of_file(path):
     """The identity of a file, or of all files in a folder, such as RACE's."""
+    if is_address(path):
+        return {"bytes": list_files(str(path))[str(path)], "sha256": sha256(path)}
     if Path(path).is_dir():
         parts = [(file.relative_to(path).as_posix(), of_file(file)) for file in Path(path).rglob("*") if file.is_file()]
         lines = "".join(f"{identity['sha256']} {name}\n" for name, identity in sorted(parts, key=lambda part: part[0]))

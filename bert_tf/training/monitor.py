@@ -10,10 +10,9 @@ import keras
 import tensorflow as tf
 
 from bert_tf import interrupts
-from bert_tf.files import explain_disk_errors
+from bert_tf.files import display_path, explain_disk_errors
 from bert_tf.interrupts import Interrupted
 from bert_tf.progress import Progress
-from bert_tf.remote import display_path
 from bert_tf.reporting import guarded, write_report
 from bert_tf.training.run_directory import METRICS
 

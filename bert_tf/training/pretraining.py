@@ -12,9 +12,9 @@ from bert_tf import files, interrupts
 from bert_tf.backend.dtype_policy import dtype_policy
 from bert_tf.checkpoints import open_source
 from bert_tf.errors import ConfigError
+from bert_tf.files import writes_to
 from bert_tf.models.families import build_backbone, build_config, describe
 from bert_tf.objectives.registry import OBJECTIVES
-from bert_tf.remote import writes_to
 from bert_tf.reporting import guarded, keep_findings, write_report
 from bert_tf.training import inputs
 from bert_tf.training.baselines import unigram

@@ -10,8 +10,8 @@ from absl import logging
 from bert_tf import files, interrupts
 from bert_tf.backend.tensorflow.tpu import check_xla, is_tpu
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError, WorkerLostError
+from bert_tf.files import display_path
 from bert_tf.parsing import parse_json
-from bert_tf.remote import display_path
 from bert_tf.training import tpu
 
 NAMES = ("auto", "one", "mirrored", "multi_worker", "tpu")

@@ -13,10 +13,10 @@ from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.config import check
 from bert_tf.errors import DataError, NonFiniteError
+from bert_tf.files import writes_to
 from bert_tf.models.families import describe
 from bert_tf.models.word_vectors.config import WordVectorsConfig
 from bert_tf.progress import Progress
-from bert_tf.remote import writes_to
 from bert_tf.tokenizers import load_tokenizer, train_words
 from bert_tf.tokenizers.wordpiece.whole_words import SPECIAL_TOKENS
 from bert_tf.training import inputs

@@ -4,8 +4,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+import uuid
 from pathlib import Path
 
+import fsspec
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -16,10 +19,9 @@ import bert_tf
 from bert_tf import config
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, NonFiniteError, RunDirectoryError
-from bert_tf.files import lock_directory
+from bert_tf.files import copies, local_copy, lock_directory
 from bert_tf.interrupts import Interrupted
 from bert_tf.models import build_config, describe
-from bert_tf.remote import CACHE, local_copy
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
@@ -85,27 +87,40 @@ def test_a_killed_run_continues_bitwise(made, uninterrupted, tmp_path):
     assert not list((run.path / "checkpoints").glob(".*.bert_tf")), "what the kill left behind is removed"
 
 
-def test_a_run_elsewhere_is_continued_on_another_machine(made, uninterrupted, tmp_path, monkeypatch, capsys):
-    files, bucket = tmp_path / "bucket", f"file://{tmp_path}/bucket"
-    shutil.copytree(made / "shards", files / "shards")
+@pytest.mark.parametrize("scheme", ["memory", "s3"])
+def test_a_run_elsewhere_is_continued_on_another_machine(
+    made, uninterrupted, tmp_path, monkeypatch, capsys, store, scheme
+):
+    bucket = f"{store(scheme)}/{uuid.uuid4().hex}"
+    system, inside = fsspec.url_to_fs(bucket)
+    system.put(str(made / "shards"), f"{inside}/shards", recursive=True)
     settings = experiment(made, f"data.shards={bucket}/shards")
-    monkeypatch.setenv(CACHE, str(tmp_path / "first"))
-    with snapshot(Monitor, files / "whole", files / "run", lambda monitor: monitor.step == 10):
+    monkeypatch.setattr(copies, "LEASE", 0.5)
+    monkeypatch.setenv(copies.CACHE, str(tmp_path / "first"))
+
+    def as_if_killed(self, batch, logs=None, original=Monitor.on_train_batch_end):
+        original(self, batch, logs)
+        if self.step == 10:
+            for name in system.find(f"{inside}/whole"):
+                system.pipe_file(name.replace("/whole/", "/run/"), system.cat_file(name))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Monitor, "on_train_batch_end", as_if_killed)
         pretrain(settings, f"{bucket}/whole")
-    (files / "run" / ".lease.json").unlink()  # of a process that is not killed here; see tests/test_remote.py
-    monkeypatch.setenv(CACHE, str(tmp_path / "second"))
+    time.sleep(0.5)  # of the lease
+    monkeypatch.setenv(copies.CACHE, str(tmp_path / "second"))
     (found,) = {p.name for p in Path(local_copy(f"{bucket}/run")).glob("checkpoints/*")} - {"step-00000004"}
     assert found == "step-00000008"
     run, _ = pretrain(settings, f"{bucket}/run")
     assert losses(run) == losses(uninterrupted) and final_bytes(run) == final_bytes(uninterrupted)
-    monkeypatch.setenv(CACHE, str(tmp_path / "third"))
+    monkeypatch.setenv(copies.CACHE, str(tmp_path / "third"))
     objective = bert_tf.load(f"{bucket}/run").objective
     expected = bert_tf.load(uninterrupted.path).objective
     for ours, theirs in zip(objective.weights, expected.weights, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert main(["export", f"{bucket}/run", "--kind", "embedding", "--sequence-length", "16"]) == 0
     assert f"{bucket}/run/export/1" in capsys.readouterr().out
-    assert (files / "run" / "export" / "1" / "saved_model.pb").is_file()
+    assert system.exists(f"{inside}/run/export/1/saved_model.pb")
 
 
 def interrupt(self, batch, logs=None, original=Monitor.on_train_batch_end):

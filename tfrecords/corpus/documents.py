@@ -11,11 +11,13 @@ import io
 import json
 import re
 import zlib
+from pathlib import PurePath
 from typing import NamedTuple
 
 from bert_tf.config import nearest
 from bert_tf.encodings import conversion_advice, find_name
 from bert_tf.errors import DataError
+from bert_tf.files import open_file
 from tfrecords.corpus.files import CorpusFile, find_files, kind_of
 from tfrecords.corpus.tables import read_delimited, read_parquet
 
@@ -129,7 +131,7 @@ class CorpusReader:
             self._before += part.bytes
 
     def _stream(self, part):
-        with open(part.file.path, "rb") as raw:
+        with open_file(part.file.path) as raw:
             kind, is_gzip = kind_of(part.file.path)
             stream = _Unpacked(raw, part.file) if is_gzip else raw
             if part.end is not None:
@@ -312,7 +314,7 @@ class CorpusReader:
                 return replaced
             line += data.count(b"\n", 0, error.start)
             is_gzip = kind_of(path)[1]
-            advice = conversion_advice(path.with_suffix("") if is_gzip else path, data)
+            advice = conversion_advice(PurePath(path).with_suffix("") if is_gzip else path, data)
             unpack = "; unpack it" if is_gzip else ""
             raise DataError(
                 f"{self._place(path, line)}: byte 0x{data[error.start]:02x} is not UTF-8{unpack}; {advice}; or {_REPLACE}"

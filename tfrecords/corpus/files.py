@@ -1,4 +1,4 @@
-"""Which files a corpus consists of: those that are named, and the text in folders and globs."""
+"""Which files a corpus consists of: those that are named, and the text in folders and globs, here or at addresses."""
 
 import functools
 import glob
@@ -6,11 +6,12 @@ import itertools
 import os
 import stat
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 
 from absl import logging
 
 from bert_tf.errors import DataError
+from bert_tf.files import is_address, list_files
 from bert_tf.hub import CORPORA, local_data
 
 TEXT_SUFFIXES = (*CORPORA, *(f"{ending}.gz" for ending in CORPORA))
@@ -24,9 +25,9 @@ _VOCABULARIES = ("vocab.txt", "merges.txt")
 
 @dataclass(frozen=True)
 class CorpusFile:
-    """One input: its path, its name relative to the input that led to it, its size on disk."""
+    """One input: its path or address, its name relative to the input that led to it, its size."""
 
-    path: Path
+    path: Path | str
     name: str
     bytes: int
 
@@ -39,7 +40,7 @@ def find_files(inputs):
     tokenizers and vocabularies, shards, runs, exports. The same is left out of globs.
 
     Args:
-        inputs: a path or a list of them; each a file, a folder or a glob pattern (`**` allowed).
+        inputs: a path or an address, or a list of them; each of a file, a folder or a glob pattern (`**` allowed).
 
     Returns:
         A list of `CorpusFile`: the inputs in the order given, sorted within a folder or glob.
@@ -52,6 +53,10 @@ def find_files(inputs):
     files, left_out = {}, []
     for item in [inputs] if isinstance(inputs, (str, Path)) else inputs:
         item = local_data(item)
+        if is_address(item):
+            for address, name, size in _at_address(str(item).rstrip("/"), left_out):
+                files.setdefault(address, CorpusFile(address, name, size))
+            continue
         try:
             for path, name in _named(item, Path(item).expanduser(), left_out):
                 _check(path)
@@ -69,6 +74,37 @@ def find_files(inputs):
     return list(files.values())
 
 
+def _at_address(address, left_out):
+    """The files that an address names: a list of (address, name, bytes)."""
+    sizes = list_files(address)
+    if list(sizes) == [address]:
+        _check_kind(address)
+        return [(address, address.rpartition("/")[2], sizes[address])]
+    is_glob = glob.has_magic(address)
+    root = address.rpartition("/")[0] if is_glob else address
+    while glob.has_magic(root):
+        root = root.rpartition("/")[0]
+    names, holds = [file.removeprefix(f"{root}/") for file in sizes], {}
+    for name in names:
+        for folder in PurePosixPath(name).parents:
+            holds.setdefault(folder, set()).add(PurePosixPath(name).relative_to(folder).parts[0])
+    found = {True: [], False: []}  # whether it is a table
+    for name in map(PurePosixPath, names):
+        what = next(filter(None, (_what_we_wrote(holds[f]) for f in name.parents if is_glob or f.parts)), None)
+        what = "a vocabulary" if name.name in _VOCABULARIES else what
+        if what:
+            left_out.append((f"{root}/{name}", what))
+        elif is_glob or (_is_read(name.name) and not any(part.startswith(".") for part in name.parts)):
+            found[not is_glob and name.name.lower().endswith(TABLE_SUFFIXES)].append(str(name))
+    if not any(found.values()):
+        raise DataError(f"corpus {address}: it holds no {', '.join(TEXT_SUFFIXES + TABLE_SUFFIXES)} file")
+    begin = "" if is_glob else f"{root.rpartition('/')[2]}/"
+    for name in found[False] or found[True]:
+        _check_kind(name)
+    files = [(f"{root}/{name}", name) for name in found[False] or found[True]]
+    return [(file, PurePosixPath(name).name if is_glob else begin + name, sizes[file]) for file, name in files]
+
+
 def _named(item, path, left_out):
     """The files that one input names: a list of (path, name)."""
     if not os.path.lexists(path) and glob.has_magic(str(path)):
@@ -82,7 +118,7 @@ def _of_glob(item, path, left_out):
     for _ in os.walk(root, onerror=_raise) if root.is_dir() else ():
         if "**" not in path.parts:
             break
-    found, wrote = [], functools.cache(_what_we_wrote)
+    found, wrote = [], functools.cache(lambda folder: _what_we_wrote(os.listdir(folder)))
     for match in map(Path, sorted(glob.glob(str(path), recursive=True))):
         if match.is_dir():
             found += _of_folder(match, left_out) if "**" not in str(path) else []
@@ -125,7 +161,7 @@ def _walk(folder, seen, ours):
         if name.startswith("."):
             continue
         if path.is_dir():
-            what = _what_we_wrote(path)
+            what = _what_we_wrote(os.listdir(path))
             if what:
                 ours.append((path, what))
             elif path.resolve() not in seen:  # links may lead in circles
@@ -133,13 +169,17 @@ def _walk(folder, seen, ours):
                 yield from _walk(path, seen, ours)
         elif name in _VOCABULARIES:
             ours.append((path, "a vocabulary"))
-        elif name.lower().endswith(TEXT_SUFFIXES + TABLE_SUFFIXES):
+        elif _is_read(name):
             yield path
 
 
-def _what_we_wrote(folder):
-    """What a folder of this library is, in a word or two; None for any other folder."""
-    names = set(os.listdir(folder))
+def _is_read(name):
+    return name.lower().endswith(TEXT_SUFFIXES + TABLE_SUFFIXES)
+
+
+def _what_we_wrote(names):
+    """What a folder of this library is, of the names of what it holds, in a word or two; None for any other folder."""
+    names = set(names)
     if "tokenizer_config.json" in names:
         return "a tokenizer"
     if "config.yaml" in names and names & {"checkpoints", "metrics.jsonl", "task.json", "summary.json"}:
@@ -162,6 +202,10 @@ def _check(path):
         raise DataError(
             f"corpus {path}: it is {what}, and a corpus is read more than once; write the text to a file first"
         )
+    _check_kind(path)
+
+
+def _check_kind(path):
     kind, _ = kind_of(path)
     if kind in _NOT_TEXT:
         raise DataError(f"corpus {path}: {kind} is not a format that is read here; {_NOT_TEXT[kind]}")
@@ -173,5 +217,5 @@ def kind_of(path):
     Example:
         kind_of(Path("Texts.JSONL.gz"))  # ('.jsonl', True)
     """
-    suffix, is_gzip = path.suffix.lower(), path.suffix.lower() == ".gz"
-    return (path.with_suffix("").suffix.lower() if is_gzip else suffix), is_gzip
+    *_, before, suffix = ["", "", *PurePath(path).suffixes]
+    return (before if suffix.lower() == ".gz" else suffix).lower(), suffix.lower() == ".gz"

@@ -6,7 +6,7 @@ import csv
 from bert_tf.config import nearest
 from bert_tf.encodings import find_name
 from bert_tf.errors import DataError
-from bert_tf.files import explain_reading
+from bert_tf.files import open_file
 
 #: What to do with a table whose only column holds semicolons.
 SEMICOLONS = "the columns are separated by semicolons; save the file with commas or tabs"
@@ -131,7 +131,7 @@ def opened_parquet(path):
     except ImportError:
         raise DataError(f"{path}: reading Parquet needs the package pyarrow; pip install pyarrow") from None
     try:
-        with explain_reading(path), parquet.ParquetFile(path) as file:
+        with open_file(path) as opened, parquet.ParquetFile(opened) as file:
             yield file
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]

@@ -5,13 +5,14 @@ One block of shards at a time is read and permuted (`order`); each of several in
 """
 
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.errors import ConfigError, DataError
-from bert_tf.remote import local_copy
+from bert_tf.errors import ConfigError, DataError, UserError
+from bert_tf.files import is_address, is_there, local_copy, without_scheme
 from bert_tf.tokenizers import load_tokenizer
 from tfrecords.reading import verification
 from tfrecords.reading.input_sharding import InputRows
@@ -25,6 +26,7 @@ _ENDLESS = np.iinfo(np.int64).max
 _FILE_BUFFER = 8 << 20  # bytes
 # Examples parsed and corrupted by one call: small batches would cost more in calls than in work.
 _ROWS_AT_ONCE = 1024
+_COPIES_AT_ONCE = 8
 
 
 def shards_tokenizer(folder):
@@ -37,8 +39,8 @@ def shards_tokenizer(folder):
         write_shards("corpus.txt", "shards", tokenizer)
         shards_tokenizer("shards").vocabulary == tokenizer.vocabulary  # True
     """
-    path = Path(local_copy(folder)) / TOKENIZER_FOLDER
-    if not path.exists():
+    path = f"{str(folder).rstrip('/')}/{TOKENIZER_FOLDER}"
+    if not is_there(path):
         Manifest.load(folder)  # its message is about the folder, not about a tokenizer
     return load_tokenizer(path)
 
@@ -50,7 +52,8 @@ class ShardReader:
     in memory at once, and a copy of one.
 
     Args:
-        folder: holds manifest.json and the shards.
+        folder: holds manifest.json and the shards; a path, or an address, of which each shard is copied to the cache
+            when it is read.
         tokenizer: if given, must be the one the shards were written with.
         block_bytes: how many bytes of shards are shuffled together, at least one shard. The order depends on
             it: the same value is needed to resume a run.
@@ -77,7 +80,7 @@ class ShardReader:
     """
 
     def __init__(self, folder, tokenizer=None, block_bytes=32 << 20):
-        self.folder = Path(local_copy(folder))
+        self.folder = str(folder).rstrip("/") if is_address(folder) else Path(without_scheme(folder))
         self.manifest = Manifest.load(self.folder)
         if tokenizer is not None:
             self.manifest.check_tokenizer(tokenizer)
@@ -90,6 +93,7 @@ class ShardReader:
         self.num_examples = self.manifest.examples
         if not self.num_examples:
             raise DataError(f"{self.folder} holds no examples; write its shards again")
+        self._failed = None  # the error of a shard that could not be copied from an address
 
     def dataset(
         self,
@@ -217,7 +221,8 @@ class ShardReader:
             shard, chosen = self._shards[number], numbers == number
             rows = indices[chosen] - (ends[number] - shard.examples)
             first, count = rows.min(), rows.max() - rows.min() + 1
-            dataset = tf.data.TFRecordDataset(str(self.folder / shard.file)).skip(first).take(count).batch(count)
+            file = local_copy(f"{self.folder}/{shard.file}", shard.sha256)
+            dataset = tf.data.TFRecordDataset(file).skip(first).take(count).batch(count)
             try:
                 records[chosen] = tf.gather(dataset.get_single_element(), rows - first).numpy()
             except tf.errors.OpError:
@@ -247,6 +252,8 @@ class ShardReader:
         except (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError):
             raise  # for example an error of another worker, which no shard can explain
         except tf.errors.OpError as error:
+            if self._failed is not None:
+                raise self._failed from None
             try:
                 self.verify(progress=False)
             except DataError as explanation:
@@ -265,8 +272,11 @@ class ShardReader:
         block = order.block(ordinal)
         shards, counts = block["shards"], block["counts"]
         rows = mine.rows(block)
-        files = [str(self.folder / shard.file) for shard in self._shards if shard.examples]
-        files = tf.gather(tf.constant(files), shards)
+        if is_address(self.folder):
+            files = tf.ensure_shape(tf.numpy_function(self._copies, [shards], tf.string), [None])
+        else:
+            files = [str(self.folder / shard.file) for shard in self._shards if shard.examples]
+            files = tf.gather(tf.constant(files), shards)
         records = tf.data.TFRecordDataset(files, buffer_size=_FILE_BUFFER)
         records = records.batch(tf.reduce_sum(counts)).get_single_element()
         # Examples are numbered through all shards in the order of their names.
@@ -276,6 +286,18 @@ class ShardReader:
         example_index = rows + tf.gather(tf.repeat(first - before, counts), rows)
         epoch = tf.fill(tf.shape(rows), block["epoch"])
         return tf.gather(records, rows), example_index, epoch
+
+    def _copies(self, numbers):
+        """Paths of the copies of shards at an address, of which TensorFlow reads files of this machine alone."""
+        with_examples = [shard for shard in self._shards if shard.examples]
+        chosen = [with_examples[number] for number in numbers]
+        try:
+            with ThreadPoolExecutor(_COPIES_AT_ONCE) as threads:
+                copies = threads.map(lambda shard: local_copy(f"{self.folder}/{shard.file}", shard.sha256), chosen)
+                return np.array([str(copy).encode() for copy in copies])
+        except UserError as error:
+            self._failed = error
+            raise
 
 
 def _check_sizes(batch_size, start_step, epochs, input_index, num_inputs, drop_remainder):

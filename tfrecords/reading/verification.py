@@ -6,7 +6,7 @@ import os
 import tensorflow as tf
 
 from bert_tf.errors import DataError
-from bert_tf.files import explain_reading
+from bert_tf.files import explain_reading, is_address, list_files, local_copy, open_file
 from bert_tf.progress import Progress
 from tfrecords.schema import MANIFEST_NAME, RECORD_FRAME_BYTES
 
@@ -19,12 +19,16 @@ _SLOW_TO_VERIFY = 256 << 20  # bytes: more takes over half a second, so that pro
 
 def check_sizes(folder, shards):
     """Raises DataError for the first of `shards` (list of `Shard`) that is missing or has not its recorded size."""
+    sizes = list_files(folder) if is_address(folder) else {}
     for shard in shards:
-        path = folder / shard.file
-        with explain_reading(path):
-            if not path.is_file():
-                raise DataError(f"shard {path} is missing; {_AGAIN}")
-            size = path.stat().st_size
+        path = f"{folder}/{shard.file}"
+        if is_address(folder):
+            size = sizes.get(path)
+        else:
+            with explain_reading(path):
+                size = os.path.getsize(path) if os.path.isfile(path) else None
+        if size is None:
+            raise DataError(f"shard {path} is missing; {_AGAIN}")
         if size != shard.bytes:
             raise DataError(
                 f"shard {path} has {size:,} bytes where {MANIFEST_NAME} records {shard.bytes:,}: it was truncated at "
@@ -42,7 +46,7 @@ def verify(folder, shards, progress=True):
     bar = Progress("verifying shards", size / 1e6, "MB") if progress and size >= _SLOW_TO_VERIFY else None
     done = 0
     for shard in shards:
-        with explain_reading(folder / shard.file), open(folder / shard.file, "rb") as file:
+        with open_file(f"{folder}/{shard.file}") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != shard.sha256:
             raise damage(folder, shard)
@@ -55,11 +59,11 @@ def verify(folder, shards, progress=True):
 
 def damage(folder, shard):
     """The `DataError` that says what is wrong with a `Shard` whose checksum is not the recorded one."""
-    path, number, offset = folder / shard.file, 0, 0
-    with explain_reading(path), open(path, "rb") as file:
+    path, number, offset = f"{folder}/{shard.file}", 0, 0
+    with open_file(path) as file:
         size = file.seek(0, os.SEEK_END)
     try:
-        for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
+        for record in tf.data.TFRecordDataset(local_copy(path)).as_numpy_iterator():
             number, offset = number + 1, offset + len(record) + RECORD_FRAME_BYTES
         intact = offset == size  # TensorFlow takes a record that ends within its length for the end of the file
     except tf.errors.DataLossError:

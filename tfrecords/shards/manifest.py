@@ -1,14 +1,13 @@
 """manifest.json: what a folder of shards holds, and which tokenizer made it."""
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.files import is_there
 from bert_tf.parsing import bare_name, brief
-from bert_tf.remote import local_copy
 from tfrecords.schema import MANIFEST_NAME, PAIR_TASKS, RECORD_FRAME_BYTES, SCHEMA_VERSION, packed_pair_task
 from tfrecords.shards.checked_record import load_record, save_record
 
@@ -127,8 +126,8 @@ class Manifest:
     @classmethod
     def load(cls, folder):
         """Reads `folder`/manifest.json; DataError if it is missing, not readable, of another version, or was edited."""
-        path = Path(local_copy(folder)) / MANIFEST_NAME
-        if not os.path.lexists(path):
+        path = f"{str(folder).rstrip('/')}/{MANIFEST_NAME}"
+        if not is_there(path):
             raise DataError(
                 f"{folder} holds no {MANIFEST_NAME}: it is not a finished folder of shards; write one with "
                 "`bert-tf shards`, or run that command again if it was interrupted"

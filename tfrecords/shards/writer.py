@@ -8,10 +8,9 @@ import os
 from pathlib import Path
 
 from bert_tf.errors import ConfigError
-from bert_tf.files import atomic_folder, lock_directory
+from bert_tf.files import atomic_folder, lock_directory, writes_to
 from bert_tf.hub import local_data
 from bert_tf.progress import Progress
-from bert_tf.remote import writes_to
 from bert_tf.tokenizers import load_tokenizer
 from tfrecords.config import ShardsConfig
 from tfrecords.corpus.files import find_files

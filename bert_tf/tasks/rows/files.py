@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bert_tf.encodings import conversion_advice
 from bert_tf.errors import DataError
-from bert_tf.files import explain_reading
+from bert_tf.files import open_file
 from bert_tf.parsing import brief, parse_json
 from bert_tf.tasks.rows.sniffing import SAMPLE_BYTES, sniff
 from bert_tf.tasks.rows.table import Table
@@ -78,7 +78,7 @@ def file_format(path, given=None, tagged=False):
 
 def _beginning(path):
     """The text of the first lines; bytes that are not UTF-8 are left out."""
-    with explain_reading(path), open(path, "rb") as file:
+    with open_file(path) as file:
         data = file.read(SAMPLE_BYTES)
     if len(data) == SAMPLE_BYTES:
         data = data[: data.rfind(b"\n") + 1] or data
@@ -91,8 +91,8 @@ def read_text(path):
     Raises:
         DataError: no such file, not UTF-8 (with the line), or only white space in it.
     """
-    with explain_reading(path):
-        data = Path(path).read_bytes()
+    with open_file(path) as file:
+        data = file.read()
     return decode_text(data, path)
 
 
