@@ -1,15 +1,19 @@
 """Models and data of the Hugging Face Hub: `hf://owner/name` works wherever a local path does.
 
 huggingface_hub fetches the files into its cache (HF_HOME), resumes interrupted downloads, shows the progress, logs in
-(`hf auth login`, HF_TOKEN) and works offline from the cache (HF_HUB_OFFLINE=1). Only files of `MODEL` and `DATA` are
+(`hf auth login`, HF_TOKEN) and works offline from the cache (HF_HUB_OFFLINE=1). A hub that stalls ends in an error. Only files of `MODEL` and `DATA` are
 fetched: weights, vocabularies, settings and text. Files that run code when they are opened are never fetched. Other
 addresses, such as gs://, go to `bert_tf.files`.
 """
 
+import contextlib
 import functools
 import glob
 import re
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
 from bert_tf.errors import DataError
 from bert_tf.files import is_address, list_files, local_copy
@@ -28,6 +32,10 @@ CORPORA = (".txt", ".jsonl", ".ndjson")
 #: The endings of corpora and labelled files.
 _TEXT = (*CORPORA, ".json", ".tsv", ".csv")
 DATA = (*_TEXT, *(f"{ending}.gz" for ending in _TEXT), ".parquet", ".conll", ".conllu", ".iob", ".bio")
+
+#: For how many seconds the hub may send nothing, or fewer than `_LEAST` bytes, or may ask to wait.
+PATIENCE = 60.0
+_LEAST = 60_000
 
 _PREFIX = "hf://"
 _ADDRESS = re.compile(
@@ -142,7 +150,8 @@ def _snapshot(address, repository, repository_type, revision, patterns):
     what = repository_type.removesuffix("s")
     page = f"{constants.ENDPOINT}/{'' if what == 'model' else 'datasets/'}{repository}"
     try:
-        return snapshot_download(repository, repo_type=what, revision=revision, allow_patterns=patterns)
+        with _bounded(address, constants.ENDPOINT):
+            return snapshot_download(repository, repo_type=what, revision=revision, allow_patterns=patterns)
     except errors.HFValidationError as error:
         raise DataError(f"{address} is not a Hugging Face Hub address: {_one_line(error)}") from None
     except errors.GatedRepoError:
@@ -178,6 +187,62 @@ def _snapshot(address, repository, repository_type, revision, patterns):
             f"{address}: {constants.ENDPOINT} answers with something that is not a description of a {what} "
             f"({_one_line(error)}); check HF_ENDPOINT"
         ) from None
+
+
+@contextlib.contextmanager
+def _bounded(address, endpoint):
+    """Ends the requests of the block with an error if the hub stalls, or asks to wait for longer than `PATIENCE`."""
+    from huggingface_hub import get_session
+
+    client = get_session()
+    stream: Any = sys.modules[type(client).__module__.partition(".")[0]].SyncByteStream  # of httpx
+    begin, received = time.monotonic(), 0
+
+    def count(received_now):
+        nonlocal begin, received
+        received += received_now
+        if time.monotonic() - begin > PATIENCE:
+            if received < _LEAST:
+                raise DataError(
+                    f"{address}: {endpoint} has sent {received:,} bytes in {PATIENCE:.0f} seconds; check the connection. The "
+                    "same command continues where it stopped"
+                )
+            begin, received = time.monotonic(), 0
+
+    class Counted(stream):
+        def __init__(self, inner):
+            self.inner = inner
+
+        def __iter__(self):
+            for data in self.inner:
+                count(len(data))
+                yield data
+
+        def close(self):
+            self.inner.close()
+
+    def before(request):
+        count(0)
+        given = request.extensions.get("timeout") or {}
+        limits = {name: min(given.get(name) or PATIENCE, PATIENCE) for name in ("connect", "read", "write", "pool")}
+        request.extensions["timeout"] = limits
+
+    def after(response):
+        asked = re.search(r"t=(\d+)", response.headers.get("ratelimit", "")) or re.search(
+            r"^(\d+)$", response.headers.get("retry-after", "")
+        )
+        if response.status_code in (429, 503) and asked and float(asked[1]) > PATIENCE:
+            raise DataError(f"{address}: {endpoint} asks to wait {asked[1]} seconds; run the same command after that")
+        is_file = response.request.method == "GET" and not response.request.url.path.startswith("/api/")
+        count(0 if is_file else _LEAST)
+        response.stream = Counted(response.stream)
+
+    hooks = client.event_hooks
+    client.event_hooks = {"request": [*hooks["request"], before], "response": [*hooks["response"], after]}
+    try:
+        yield
+    finally:
+        client.event_hooks = hooks
 
 
 def _one_line(error):

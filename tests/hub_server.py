@@ -22,11 +22,14 @@ class Hub:
         cut: file -> the number of bytes after which the next answer breaks off.
         url: of the server.
         description: what is answered in place of a repository's description; None for the true one.
+        stalls: "silent" answers nothing, "slow" sends a byte of a file every tenth of a second, "stops" sends a byte of a
+            file and then nothing, "busy" asks to wait 100,000 seconds; None answers at once.
     """
 
     def __init__(self):
         self.repositories, self.gated, self.requests, self.cut, self.url = {}, set(), [], {}, None
-        self.description = None
+        self.description = self.stalls = None
+        self.ended = threading.Event()
 
     def add(self, kind, name, files, *revisions):
         """Publishes files as a commit, which it returns; `revisions` are further names of it ("main", ...)."""
@@ -60,7 +63,11 @@ def serving():
 
         def _answer(self, method):
             path = self.path.split("?")[0]
-            if match := _API.fullmatch(path):
+            if hub.stalls == "silent":
+                hub.ended.wait()
+            if hub.stalls == "busy":
+                self._error(429, "RateLimited", **{"Retry-After": "100000"})
+            elif match := _API.fullmatch(path):
                 self._about(*match.groups())
             elif match := _FILE.fullmatch(path):
                 hub.requests.append((method, path))
@@ -107,6 +114,11 @@ def serving():
             self.end_headers()
             if method == "GET":
                 end = hub.cut.pop(file, None)
+                for number in range(begin, len(data) if hub.stalls == "slow" else begin + (hub.stalls == "stops")):
+                    self.wfile.write(data[number : number + 1])
+                    hub.ended.wait(0.1)
+                if hub.stalls:
+                    hub.ended.wait()
                 self.wfile.write(data[begin:end])
                 if end is not None:
                     self.close_connection = True
@@ -119,20 +131,22 @@ def serving():
             self.end_headers()
             self.wfile.write(data)
 
-        def _error(self, status, code):
+        def _error(self, status, code, **headers):
             self.send_response(status)
-            self.send_header("X-Error-Code", code)
-            self.send_header("Content-Length", "0")
+            for name, value in ({"X-Error-Code": code, "Content-Length": "0"} | headers).items():
+                self.send_header(name, value)
             self.end_headers()
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    server.handle_error = lambda *about: None  # a client that has given up
     hub.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         yield hub
     finally:
+        hub.ended.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -175,3 +176,19 @@ def test_a_hub_that_answers_with_something_else(hub, monkeypatch, answer):
     monkeypatch.setattr(hub, "description", answer)
     with pytest.raises(DataError, match="hf://me/model"):
         local_model("hf://me/model")
+
+
+@pytest.mark.parametrize("stalls, message", [
+    ("silent", "is not in the cache .*, and http://.* did not answer: .*Timeout"),
+    ("slow", r"has sent \d+ bytes in 1 seconds; check the connection. The same command continues where it stopped"),
+    ("stops", r"has sent \d+ bytes in 1 seconds"),
+    ("busy", "http://.* asks to wait 100000 seconds; run the same command after that"),
+])  # fmt: skip
+def test_a_hub_that_stalls(hub, monkeypatch, stalls, message):
+    hub.add("models", "me/model", MODEL | {"model.safetensors": b"x" * 10_000})
+    hub.stalls = stalls
+    monkeypatch.setattr(hub_module, "PATIENCE", 0.6)
+    start = time.monotonic()
+    with pytest.raises(DataError, match=f"hf://me/model.*{message}"):
+        local_model("hf://me/model")
+    assert time.monotonic() - start < 10

@@ -160,6 +160,7 @@ def inspect_shards(
     example_index=None,
     width=100,
     corruption=MaskedLMCorruption,
+    verify=False,
 ):
     """Yields lines (str) that show examples of a folder of shards.
 
@@ -172,6 +173,7 @@ def inspect_shards(
         width: characters in a line.
         corruption: a subclass of `Corruption`; None for batches as they are, which those of
             the format text_pairs always are.
+        verify: read every shard first, and compare it with its checksum.
 
     Raises:
         ConfigError: a number that is negative, or a setting that the corruption refuses.
@@ -192,6 +194,9 @@ def inspect_shards(
     tokenizer = shards_tokenizer(folder)
     reader = ShardReader(folder, tokenizer)
     yield from _field("shards", str(folder), width)
+    if verify:
+        reader.verify()
+        yield from _field("verified", f"{len(manifest.shards):,} shards have their checksums", width)
     yield from _field("holds", f"{reader.num_examples:,} examples of length {reader.sequence_length}", width)
     packing = manifest.packing | {"pair_task": manifest.pair_task}
     packing.pop("pair", None)  # its name in manifest.json

@@ -5,6 +5,7 @@ example:
   bert-tf inspect shards --example-index 17 --epoch 3 --set strategy=whole_word
   bert-tf inspect shards --objective permutation_lm --set segments=1 --set bidirectional=false
   bert-tf inspect pairs --objective text_to_text
+  bert-tf inspect shards --verify
 
 in Python:
   from tfrecords import inspect_shards
@@ -26,6 +27,7 @@ def add_arguments(parser):
         default="masked_lm",
         help="or replaced_token_detection, permutation_lm, causal_lm, denoising, text_to_text (default %(default)s)",
     )
+    add("--verify", action="store_true", help="read every shard first, and compare it with its checksum")
     add_set(parser, "a setting of the masks, e.g. strategy=whole_word; of denoising, e.g. method=drop")
 
 
@@ -46,6 +48,7 @@ def run(arguments):
         examples=arguments.examples,
         example_index=arguments.example_index,
         corruption=objective.corruption_class,
+        verify=arguments.verify,
     )
     for line in lines:
         print(line)

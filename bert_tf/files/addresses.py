@@ -18,19 +18,19 @@ from bert_tf.types import StrPath
 
 #: How long a server may send nothing, in seconds, before a request fails. Drivers repeat a request a few times.
 TIMEOUT = 30.0
-#: Scheme -> the extra of setup.cfg with its driver, and what the driver reads credentials from.
-DRIVERS = {
-    "gs": ("gs", "GOOGLE_APPLICATION_CREDENTIALS, or `gcloud auth application-default login`"),
-    "gcs": ("gs", "GOOGLE_APPLICATION_CREDENTIALS, or `gcloud auth application-default login`"),
-    "s3": ("s3", "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or `aws configure`"),
-    "az": ("az", "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or `az login`"),
-    "abfs": ("az", "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or `az login`"),
-    "hf": ("hf", "HF_TOKEN, or `hf auth login`"),
+#: What the drivers read credentials from. The scheme is the extra of setup.cfg that installs a driver, too.
+CREDENTIALS = {
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS, or `gcloud auth application-default login`",
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or `aws configure`",
+    "az": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or `az login`",
+    "hf": "HF_TOKEN, or `hf auth login`",
 }
 
 _ADDRESS = re.compile(r"(?!file://)[a-z][a-z0-9+.-]+://.*", re.DOTALL)
 #: Packages whose exceptions are errors of an address, beside those of the operating system.
-_PACKAGES = "adlfs aiobotocore aiohttp azure botocore fsspec gcsfs google httpx huggingface_hub requests s3fs".split()
+_PACKAGES = (
+    "adlfs aiobotocore aiohttp azure botocore fsspec gcsfs google httpx httpx2 huggingface_hub requests s3fs".split()
+)
 
 _OF_THIS_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
@@ -63,10 +63,9 @@ def open_file_system(address: str) -> tuple[Any, str]:
     try:
         fsspec.get_filesystem_class(scheme)
     except ValueError:
-        raise DataError(f"{address}: there is no file system {scheme}://; known: {', '.join(DRIVERS)}") from None
+        raise DataError(f"{address}: there is no file system {scheme}://; known: {', '.join(CREDENTIALS)}") from None
     except ImportError as error:
-        extra = DRIVERS[scheme][0] if scheme in DRIVERS else ""
-        remedy = f"pip install -e '.[{extra}]' where this library was cloned" if extra else str(error)
+        remedy = f"pip install -e '.[{scheme}]' where this library was cloned" if scheme in CREDENTIALS else str(error)
         raise DataError(f"{address}: the driver of {scheme}:// is not installed; {remedy}") from None
     with explain_address(address):
         given = fsspec.config.conf.get(scheme, {})
@@ -81,11 +80,11 @@ def _time_limits(scheme: str) -> dict[str, Any]:
     if scheme == "s3":
         seconds = {"connect_timeout": TIMEOUT, "read_timeout": TIMEOUT}
         return {"config_kwargs": seconds | {"retries": {"max_attempts": 0}}}
-    if scheme in ("gs", "gcs"):
+    if scheme == "gs":
         import aiohttp
 
         return {"session_kwargs": {"timeout": aiohttp.ClientTimeout(sock_connect=TIMEOUT, sock_read=TIMEOUT)}}
-    return {"connection_timeout": TIMEOUT, "read_timeout": TIMEOUT} if scheme in ("az", "abfs") else {}
+    return {"connection_timeout": TIMEOUT, "read_timeout": TIMEOUT} if scheme == "az" else {}
 
 
 @contextlib.contextmanager
@@ -105,8 +104,8 @@ def _reason(address, error):
     if isinstance(error, FileNotFoundError):
         return "there is nothing; check the address, and that the credentials may read it"
     if isinstance(error, PermissionError) or "Credential" in name or str(getattr(error, "code", "")) in ("401", "403"):
-        _, credentials = DRIVERS.get(address.partition("://")[0], ("", "those of its driver"))
+        credentials = CREDENTIALS.get(address.partition("://")[0], "those of the driver")
         return f"access is refused ({text or name}); check the credentials: {credentials}"
     if isinstance(error, (TimeoutError, ConnectionError)) or re.search("Timeout|Connect", name):
-        return f"the server does not answer ({text or name}); check the connection and the endpoint, and run the same command again"
+        return f"the server does not answer ({text or name}); check connection and endpoint, and run the same command again"
     return text or name

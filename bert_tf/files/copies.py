@@ -142,8 +142,7 @@ def writes_to(name: str) -> Callable[[Function], Function]:
         @functools.wraps(function)
         def wrapper(*args, **kwargs):
             given = inspect.signature(function).bind(*args, **kwargs)
-            if given.arguments.get(name) is None:
-                return function(*args, **kwargs)
+            given.apply_defaults()
             with mirror(given.arguments[name], _is_chief()) as given.arguments[name]:
                 return function(*given.args, **given.kwargs)
 

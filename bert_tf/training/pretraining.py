@@ -83,8 +83,6 @@ def pretrain(config, output, teaching=None):
             objective, state = _objective(config, model_config, of_model, run, strategy, teaching)
             step = state["step"]
             check_agreement(strategy, step, f"the step from which {output} resumes")
-            if step == 0:  # later, the identity of the shards is part of the run
-                reader.verify(progress=is_chief(strategy))
             if not is_chief(strategy):  # the others write to a temporary folder
                 run = RunDirectory(stack.enter_context(tempfile.TemporaryDirectory()))
             dataset, held_out = _datasets(config, reader, tokenizer, step, strategy)

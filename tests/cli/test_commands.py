@@ -81,6 +81,8 @@ def test_inspect_shows_masks(road, capsys):
     assert capsys.readouterr().out == shown
     run(f"inspect {road}/shards --examples 2 --epoch 1")
     assert capsys.readouterr().out != shown
+    run(f"inspect {road}/shards --examples 2 --verify")
+    assert "have their checksums" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", ["byte_level_bpe", "bpe", "unigram"])

@@ -110,15 +110,14 @@ def test_every_example_once_an_epoch_across_batches(shards):
     assert order[:100] == indices(take(small_blocks(shards).dataset(5, seed=1), 20))
 
 
-def test_uncorrupted_is_the_first_epoch_of_the_dataset(shards, monkeypatch):
-    monkeypatch.setattr("tfrecords.reading.reader._ROWS_AT_ONCE", 5)  # fewer than a block has
-    reader = small_blocks(shards)
-    found = list(reader.uncorrupted(seed=7))
-    (expected,) = take(reader.dataset(len(EXAMPLES), seed=7, epochs=1), 1)
-    assert max(len(batch["epoch"]) for batch in found) == 5
-    assert set(found[0]) == set(expected)
-    for name, values in expected.items():
-        np.testing.assert_array_equal(np.concatenate([batch[name] for batch in found]), values)
+def test_uncorrupted_is_every_example_once_in_another_order(shards, monkeypatch):
+    monkeypatch.setattr("tfrecords.reading.reader._ROWS_AT_ONCE", 5)  # fewer than most shards have
+    found = list(small_blocks(shards).uncorrupted(seed=7))
+    assert max(len(batch["example_index"]) for batch in found) == 5
+    assert sorted(indices(found)) == list(range(len(EXAMPLES))) != indices(found)
+    for batch in found:
+        for row, index in enumerate(batch["example_index"]):
+            assert_is_example(batch, row, EXAMPLES[index])
 
 
 def test_examples_of_a_block_are_spread_evenly(tmp_path):
@@ -142,27 +141,80 @@ def test_starting_at_a_step_equals_skipping(shards):
         assert_same(take(batches(start_step=start), 9), whole[start : start + 9])
 
 
-def test_starting_late_reads_only_what_follows(own_shards):
-    """The blocks before the first are not touched: their files may even be unreadable."""
-    reader = small_blocks(own_shards)
-    order = indices(take(reader.dataset(1, seed=1, epochs=1), len(EXAMPLES)))
-    shards = np.searchsorted(np.cumsum(SIZES), order, "right")
-    step = -(-int(np.flatnonzero(shards != shards[-1])[-1] + 1) // 4)  # the last block is one shard of five
-    expected = take(reader.dataset(4, seed=1, start_step=step, epochs=1), 9)
-    assert len(expected) == 13 - step > 0
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_starting_late_reads_only_what_follows(tmp_path, shuffle):
+    """The shards before are not touched: their files may even be unreadable."""
+    folder = write_shards(tmp_path, EXAMPLES * 4, [2] * 104, LENGTH)
+    reader = ShardReader(folder, TOKENIZER, block_bytes=1)
+    whole = take(reader.dataset(4, seed=1, epochs=1, shuffle=shuffle), 99)
+    follow = set(np.array(indices(whole[40:])) // 2)
+    assert len(follow) < 80
     for number, shard in enumerate(reader.manifest.shards):
-        if number != shards[-1]:
-            (own_shards / shard.file).write_bytes(b"")
-    assert_same(take(reader.dataset(4, seed=1, start_step=step, epochs=1), 9), expected)
+        if number not in follow:
+            (folder / shard.file).write_bytes(b"")
+    assert_same(take(reader.dataset(4, seed=1, start_step=40, epochs=1, shuffle=shuffle), 99), whole[40:])
+
+
+def joined(parts):
+    """Global batches of the rows of all inputs."""
+    return [
+        {name: np.stack([part[name] for part in step], 1).reshape(-1, *step[0][name].shape[1:]) for name in step[0]}
+        for step in zip(*parts)
+    ]
 
 
 def test_inputs_share_each_global_batch(shards):
     arguments = {"batch_size": 8, "seed": 1, "start_step": 9, "corrupt": MaskedLMCorruption(TOKENIZER)}
     whole = take(small_blocks(shards).dataset(**arguments), 20)
     both = [small_blocks(shards).dataset(input_index=index, num_inputs=2, **arguments) for index in range(2)]
-    parts = [take(dataset, 20) for dataset in both]
-    joined = [{name: np.concatenate([part[name] for part in step]) for name in step[0]} for step in zip(*parts)]
-    assert_same(joined, whole)
+    assert_same(joined([take(dataset, 20) for dataset in both]), whole)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """180 shards, of which 64 virtual readers read."""
+    sizes = np.random.default_rng(3).integers(0, 20, 180).tolist()
+    return write_shards(tmp_path_factory.mktemp("many"), random_examples(sum(sizes), 8), sizes, 8), sizes
+
+
+@pytest.mark.parametrize("inputs", [2, 3, 6, 64])
+def test_any_number_of_inputs_reads_the_same_batches(many, inputs):
+    folder, sizes = many
+    reader = ShardReader(folder, TOKENIZER, block_bytes=64 * 5 * 60)
+    batch_size, start = 192, 1
+    steps = 2 * sum(sizes) // batch_size - start
+    arguments = {"seed": 4, "start_step": start, "epochs": 2}
+    whole = take(reader.dataset(batch_size, **arguments), 99)
+    parts = [take(reader.dataset(batch_size, num_inputs=inputs, input_index=i, **arguments), 99) for i in range(inputs)]
+    assert {len(part) for part in parts} == {steps} == {len(whole)}
+    assert_same(joined(parts), whole)
+    if 64 % inputs == 0:  # each border of a share is in a shard that two inputs read
+        shard_of = np.repeat(np.arange(len(sizes)), sizes)
+        assert sum(len(set(shard_of[indices(part)])) for part in parts) <= 2 * (len(sizes) + 64)
+
+
+def test_the_order_is_a_function_of_the_virtual_reader(many):
+    """A formula in plain Python: position p of the stream belongs to reader p % 64, whose share is one of 64 of an epoch."""
+    folder, sizes = many
+    reader, total = ShardReader(folder, TOKENIZER, block_bytes=64 * 5 * 60), sum(sizes)
+    size = -(-sum(shard.bytes for shard in reader.manifest.shards) // total)
+    block = 64 * 5 * 60 // 64 // size
+    begins = np.cumsum([0, *sizes])
+
+    def ordered(n, *keys):
+        return permutation(tf.constant(n, tf.int64), *keys).numpy().tolist()
+
+    streams = [[] for _ in range(64)]
+    for epoch in (0, 1):
+        examples = [begins[shard] + i for shard in ordered(len(sizes), 9, epoch) for i in range(sizes[shard])]
+        for number, stream in enumerate(streams):
+            share = len(range(number, total * (epoch + 1), 64)) - len(range(number, total * epoch, 64))
+            own, examples = examples[:share], examples[share:]
+            for first in range(0, share, block):
+                part = own[first : first + block]
+                stream += [part[i] for i in ordered(len(part), 9, epoch, number, first // block)]
+    expected = [streams[p % 64][p // 64] for p in range(2 * total)]
+    assert indices(take(reader.dataset(1, seed=9, epochs=2), 2 * total)) == expected
 
 
 def test_rows_processed_at_once_do_not_matter(shards, monkeypatch):

@@ -11,7 +11,6 @@ from pathlib import Path
 import fsspec
 import numpy as np
 import pytest
-import tensorflow as tf
 from sample_corpus import addresses, vocabulary_of, write_corpus
 from snapshots import snapshot
 
@@ -206,14 +205,7 @@ def test_another_run_and_a_busy_directory_are_refused(made, uninterrupted, tmp_p
 def test_a_damaged_shard_is_named_with_its_offset(made, tmp_path):
     damaged = shutil.copytree(made / "shards", tmp_path / "shards")
     shard = next(damaged.glob("*.tfrecord"))
-    original = shard.read_bytes()
-    records = [record.numpy() for record in tf.data.TFRecordDataset(str(shard))]
-    with tf.io.TFRecordWriter(str(shard)) as writer:
-        for record in reversed(records):
-            writer.write(record)
-    with pytest.raises(DataError, match=f"{shard.name} .*its records are intact but its checksum differs"):
-        pretrain(experiment(made, f"data.shards={damaged}"), tmp_path / "exchanged")
-    content = bytearray(original)
+    content = bytearray(shard.read_bytes())
     content[20] ^= 255  # in the first record, behind its length
     shard.write_bytes(content)
     with pytest.raises(DataError, match=f"{shard.name} is damaged: record 0 at byte offset 0"):

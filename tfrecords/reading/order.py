@@ -1,18 +1,23 @@
-"""The order in which examples are read: a pure function of (seed, epoch), with nothing to save.
+"""The order in which examples are read: a pure function of (seed, epoch, virtual reader), with nothing to save.
 
-Each epoch permutes the shards, cuts the permutation into blocks that fit in memory, and permutes
-the examples of each block. The positions of all epochs are numbered; global batch k
-holds positions k * batch_size to (k + 1) * batch_size - 1. Any position is found by arithmetic,
-so a run resumes at any step without reading what came before. All of it is tf ops, so that the input pipeline
-never waits for Python.
+The stream of examples is numbered through all epochs, and position p belongs to virtual reader p % readers. Each epoch
+permutes the shards, and cuts the permutation into a share for each virtual reader: consecutive examples, which it
+permutes block by block. Global batch k holds positions k * batch_size to (k + 1) * batch_size - 1, of which input i of n
+reads those that are i modulo n. So the batches are the same for every n, and where n divides the number of virtual
+readers, each input reads the shards of its own alone.
+
+Any position is found by arithmetic, so that a run resumes at any step without reading what came before. All of it is tf
+ops, so that the input pipeline never waits for Python.
 """
 
 import dataclasses
 
-import numpy as np
 import tensorflow as tf
 
 from tfrecords.hashing import GOLDEN, as_uint64, splitmix64
+
+#: Virtual readers, where there are so many shards.
+READERS = 64
 
 
 def permutation(n, *keys):
@@ -34,56 +39,58 @@ class ReadingOrder:
     """The order of the examples of some shards.
 
     Args:
-        counts: examples in each shard, a tuple of ints.
+        counts: int64 [number of shards], a tensor, the examples in each.
+        examples: int, their sum.
         seed: any integer.
-        shuffle: False for the order in which the shards were written.
-        shards_per_block: how many shards are shuffled together.
+        shuffle: False for the order in which the shards were written, by one virtual reader.
+        block: how many examples of a virtual reader are shuffled together.
     """
 
-    counts: tuple
+    counts: tf.Tensor
+    examples: int
     seed: int
     shuffle: bool
-    shards_per_block: int
+    block: int
 
     @property
-    def examples_per_epoch(self):
-        return int(sum(self.counts))
-
-    @property
-    def blocks_per_epoch(self):
-        return -(-len(self.counts) // self.shards_per_block)
+    def readers(self):
+        """How many virtual readers there are: 64, or a power of two that is not above the number of shards."""
+        return min(READERS, 1 << (len(self.counts).bit_length() - 1)) if self.shuffle else 1
 
     def shards(self, epoch):
         """The shard numbers of an epoch in reading order: int64 [number of shards]."""
         n = tf.constant(len(self.counts), tf.int64)
         return permutation(n, self.seed, epoch) if self.shuffle else tf.range(n)
 
-    def block(self, ordinal):
-        """The contents of block number `ordinal` (int64 scalar), counted over all epochs.
+    def shards_between(self, epoch, first, last):
+        """The shards that hold the places `first` to `last` - 1 of an epoch.
 
         Returns:
-            dict of int64 tensors: epoch []; start [], the position in the stream of the block's first example;
-            shards [k], the numbers of its shards; counts [k], their examples; rows [n], the order of its
-            examples, which are counted through those shards in that order.
+            Their numbers, and the places after the last example of each: int64 [K], K at least 1.
         """
-        epoch, block = ordinal // self.blocks_per_epoch, ordinal % self.blocks_per_epoch
         shards = self.shards(epoch)
-        counts = tf.gather(tf.constant(self.counts, tf.int64), shards)
-        first = block * self.shards_per_block
-        last = first + self.shards_per_block
-        size = tf.reduce_sum(counts[first:last])
-        return {
-            "epoch": epoch,
-            "start": epoch * self.examples_per_epoch + tf.reduce_sum(counts[:first]),
-            "shards": shards[first:last],
-            "counts": counts[first:last],
-            "rows": permutation(size, self.seed, epoch, block) if self.shuffle else tf.range(size),
-        }
+        ends = tf.cumsum(tf.gather(self.counts, shards))
+        # Of no places, at the end of all, it is the last shard.
+        shard, after = tf.unstack(
+            tf.minimum(tf.searchsorted(ends, [first, last - 1], side="right"), len(self.counts) - 1)
+        )
+        own = tf.range(shard, tf.maximum(after, shard) + 1)
+        return tf.gather(shards, own), tf.gather(ends, own)
 
-    def block_of(self, position):
-        """The ordinal (int), over all epochs, of the block that holds a position of the stream."""
-        epoch, offset = divmod(position, self.examples_per_epoch)
-        shards = self.shards(tf.constant(epoch, tf.int64)).numpy()
-        ends = np.cumsum(np.asarray(self.counts)[shards])
-        shard = int(np.searchsorted(ends, offset, side="right"))  # in reading order
-        return epoch * self.blocks_per_epoch + shard // self.shards_per_block
+    def read_before(self, reader, epoch):
+        """How many examples virtual readers (int64 tensor) have read before an epoch, in all epochs before."""
+        return (self.examples * epoch + self.readers - 1 - reader) // self.readers
+
+    def share(self, reader, epoch):
+        """The examples of a virtual reader in an epoch, both int64 scalars, as places in the order of the shards.
+
+        Returns:
+            The first, and the one after the last: int64 scalars.
+        """
+        all_readers = tf.range(self.readers, dtype=tf.int64)
+        ends = tf.cumsum(self.read_before(all_readers, epoch + 1) - self.read_before(all_readers, epoch))
+        return tf.concat([[0], ends], 0)[reader], ends[reader]
+
+    def within(self, block, size, reader, epoch):
+        """The order of the `size` examples of a block of a virtual reader: int64 [size]."""
+        return permutation(size, self.seed, epoch, reader, block) if self.shuffle else tf.range(size)

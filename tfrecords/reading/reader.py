@@ -1,11 +1,12 @@
-"""From a folder of shards to batches: exact order, checked bytes, resumable at any step.
+"""From a folder of shards to batches: exact order, checked records, resumable at any step.
 
-One block of shards at a time is read and permuted (`order`); each of several inputs takes its part
-(`input_sharding`); records are parsed (`parsing`) and corrupted. All of it runs in TensorFlow's own threads.
+Virtual readers read blocks of records in turn, in the order of `order`; rows are parsed (`parsing`) and corrupted. All of
+it runs in TensorFlow's own threads.
 """
 
 import contextlib
-from concurrent.futures import ThreadPoolExecutor
+import dataclasses
+import math
 from pathlib import Path
 
 import numpy as np
@@ -15,18 +16,16 @@ from bert_tf.errors import ConfigError, DataError, UserError
 from bert_tf.files import is_address, is_there, local_copy, without_scheme
 from bert_tf.tokenizers import load_tokenizer
 from tfrecords.reading import verification
-from tfrecords.reading.input_sharding import InputRows
 from tfrecords.reading.order import ReadingOrder
 from tfrecords.reading.parsing import parse
 from tfrecords.reading.untuned import untuned
 from tfrecords.schema import TOKENIZER_FOLDER
 from tfrecords.shards.manifest import Manifest
 
-_ENDLESS = np.iinfo(np.int64).max
-_FILE_BUFFER = 8 << 20  # bytes
+_ENDLESS = np.iinfo(np.int64).max >> 8
+_FILE_BUFFER = 256 << 10  # bytes, of each virtual reader
 # Examples parsed and corrupted by one call: small batches would cost more in calls than in work.
 _ROWS_AT_ONCE = 1024
-_COPIES_AT_ONCE = 8
 
 
 def shards_tokenizer(folder):
@@ -48,15 +47,15 @@ def shards_tokenizer(folder):
 class ShardReader:
     """Reads the shards that `bert-tf shards` wrote.
 
-    The checksum of every record is verified as it is read. Up to three blocks of `block_bytes` are
-    in memory at once, and a copy of one.
+    The checksum of every record is verified as it is read, and the size of every shard when the folder is opened. Up to
+    three times `block_bytes` are in memory at once.
 
     Args:
         folder: holds manifest.json and the shards; a path, or an address, of which each shard is copied to the cache
             when it is read.
         tokenizer: if given, must be the one the shards were written with.
-        block_bytes: how many bytes of shards are shuffled together, at least one shard. The order depends on
-            it: the same value is needed to resume a run.
+        block_bytes: how many bytes all virtual readers together shuffle at a time. The order depends on it: the same
+            value is needed to resume a run.
 
     Attributes:
         manifest: the `Manifest`.
@@ -94,6 +93,10 @@ class ShardReader:
         if not self.num_examples:
             raise DataError(f"{self.folder} holds no examples; write its shards again")
         self._failed = None  # the error of a shard that could not be copied from an address
+        # What pipelines read of the manifest; not in Python, for they may be of 100,000 shards.
+        self._files = tf.constant([f"{self.folder}/{shard.file}" for shard in self._shards])
+        self._counts = tf.constant([shard.examples for shard in self._shards], tf.int64)
+        self._first = tf.cumsum(self._counts, exclusive=True)
 
     def dataset(
         self,
@@ -111,7 +114,7 @@ class ShardReader:
 
         `dataset(..., start_step=k)` yields what `dataset(...).skip(k)` does, at no cost that grows with k. Batches run
         across the borders of blocks and epochs, so that only the last of all can be short. Every example comes
-        exactly once an epoch.
+        exactly once an epoch. Neither the batch size nor the number of inputs changes the order, see `order`.
 
         Args:
             batch_size: examples in a global batch, B.
@@ -119,7 +122,9 @@ class ShardReader:
             start_step: global batches already consumed.
             epochs: after how many to stop; None for never.
             input_index, num_inputs: which of how many pipelines this is; each yields its
-                batch_size / num_inputs rows of every global batch.
+                batch_size / num_inputs rows of every global batch: those whose number is input_index modulo num_inputs.
+                Where there are 64 shards or more and num_inputs is a power of two up to 64, each reads its part of
+                the bytes.
             corrupt: function (batch, seed) -> features in tf ops. Its calls get many rows, which are cut into
                 batches afterwards: each row of a feature must depend on its own row alone.
             shuffle: False for the order of the files, for example for evaluation.
@@ -153,30 +158,40 @@ class ShardReader:
                 f"{batch_size}; use a smaller batch or more text"
             )
         order = self._order(seed, shuffle)
-        mine = InputRows(order, batch_size, start_step, input_index, num_inputs)
+        # Of the virtual readers this input needs one of `sharing`, and of what these read one row of `stride`.
+        sharing = math.gcd(num_inputs, order.readers)
+        stride, own = num_inputs // sharing, order.readers // sharing
+        first = start_step * batch_size // sharing  # row of those that these readers read
+        rows = stride * max(1, _ROWS_AT_ONCE // own)  # of each in turn
         per_input = batch_size // num_inputs
 
         # None of it is Python that AutoGraph would have to translate, which takes seconds.
         @tf.autograph.experimental.do_not_convert
-        def load_block(ordinal):
-            return self._load_block(order, mine, ordinal)
+        def read(turn):
+            reader = input_index % sharing + sharing * ((first + turn) % own)
+            skipped = (first + turn) // own
+            dataset = self._read(order, reader, skipped, epochs).rebatch(rows)
+            # The last rows are padded, so that all readers have as many turns.
+            return dataset.map(lambda records, *numbers: (records, *numbers, tf.size(records)))
 
         @tf.autograph.experimental.do_not_convert
-        def finish(records, example_index, epoch):
+        def finish(records, example_index, epoch, sizes):
+            real = tf.sequence_mask(sizes, tf.shape(records)[1])
+            values = (tf.boolean_mask(tf.transpose(x), tf.transpose(real)) for x in (records, example_index, epoch))
+            records, example_index, epoch = (x[input_index // sharing :: stride] for x in values)
             batch = parse(records, example_index, self.manifest, self._pad_id)
             batch["epoch"] = epoch
             return batch if corrupt is None else corrupt(batch, seed)
 
-        # `rebatch` cuts the blocks into batches and joins the ends of two blocks: slices, where
+        # `interleave` gives the readers their turns; `rebatch` cuts what they read into batches: slices, where
         # `unbatch().batch()` would handle every record by itself.
-        dataset = mine.blocks(epochs or _ENDLESS // order.blocks_per_epoch).map(load_block).prefetch(1)
-        dataset = dataset.rebatch(per_input * -(-_ROWS_AT_ONCE // per_input))
+        dataset = tf.data.Dataset.range(own).interleave(read, cycle_length=own, block_length=1)
+        dataset = dataset.padded_batch(own).prefetch(1)
         dataset = dataset.map(finish, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         dataset = dataset.rebatch(per_input, drop_remainder=drop_remainder)
         if epochs is not None:
             steps = total // batch_size if drop_remainder else -(-total // batch_size)
             left = max(steps - start_step, 0)
-            # Sharded by files, an input may have one example more than others, enough for one batch more.
             dataset = dataset.take(left).apply(tf.data.experimental.assert_cardinality(left))
         options = tf.data.Options()
         options.deterministic = True
@@ -185,22 +200,23 @@ class ShardReader:
         return untuned(dataset.prefetch(tf.data.AUTOTUNE).with_options(options))
 
     def uncorrupted(self, seed):
-        """The first epoch of `dataset` without `corrupt`, in NumPy: for counting, as nothing has to be traced.
+        """Examples of the shards in random order, in NumPy: for counting, as nothing has to be traced.
 
         Args:
             seed: of the order; any integer.
 
         Yields:
-            dict of arrays, at most 1,024 rows of each feature. A damaged shard raises a tf.errors.OpError.
+            dict of arrays, at most 1,024 rows of each feature of `dataset` without `corrupt`, but for `epoch`. A damaged
+            shard raises a tf.errors.OpError.
         """
-        order = self._order(seed, shuffle=True)
-        mine = InputRows(order, batch_size=1, start_step=0, input_index=0, num_inputs=1)
-        for ordinal in range(order.blocks_per_epoch):
-            records, example_index, epoch = self._load_block(order, mine, tf.constant(ordinal, tf.int64))
-            for start in range(0, len(records), _ROWS_AT_ONCE):
-                rows = slice(start, start + _ROWS_AT_ONCE)
-                batch = parse(records[rows], example_index[rows], self.manifest, self._pad_id)
-                yield {name: value.numpy() for name, value in (batch | {"epoch": epoch[rows]}).items()}
+        ends = np.cumsum([shard.examples for shard in self._shards])
+        for number in self._order(seed, shuffle=True).shards(0).numpy():
+            shard = self._shards[number]
+            records = tf.data.TFRecordDataset(str(self.folder / shard.file)).batch(_ROWS_AT_ONCE)
+            for start, rows in zip(range(ends[number] - shard.examples, ends[number], _ROWS_AT_ONCE), records):
+                example_index = start + tf.range(len(rows), dtype=tf.int64)
+                batch = parse(rows, example_index, self.manifest, self._pad_id)
+                yield {name: value.numpy() for name, value in batch.items()}
 
     def examples(self, indices, epoch=0):
         """A batch of the examples of those numbers (ints), as `dataset` without `corrupt` yields them in `epoch`.
@@ -261,40 +277,52 @@ class ShardReader:
             raise
 
     def _order(self, seed, shuffle):
-        largest = max(shard.bytes for shard in self._shards)
-        shards_per_block = max(1, self._block_bytes // max(largest, 1)) if shuffle else 1
-        # An empty shard has nothing to order.
-        counts = tuple(shard.examples for shard in self._shards if shard.examples)
-        return ReadingOrder(counts, seed, shuffle, shards_per_block)
+        order = ReadingOrder(self._counts, self.num_examples, seed, shuffle, block=1)
+        example_bytes = -(-sum(shard.bytes for shard in self._shards) // self.num_examples)
+        return dataclasses.replace(order, block=max(self._block_bytes // order.readers // example_bytes, 1))
 
-    def _load_block(self, order, mine, ordinal):
-        """This pipeline's part of a block: records string [n], their numbers and epoch, int64 [n]."""
-        block = order.block(ordinal)
-        shards, counts = block["shards"], block["counts"]
-        rows = mine.rows(block)
-        if is_address(self.folder):
-            files = tf.ensure_shape(tf.numpy_function(self._copies, [shards], tf.string), [None])
-        else:
-            files = [str(self.folder / shard.file) for shard in self._shards if shard.examples]
-            files = tf.gather(tf.constant(files), shards)
-        records = tf.data.TFRecordDataset(files, buffer_size=_FILE_BUFFER)
-        records = records.batch(tf.reduce_sum(counts)).get_single_element()
-        # Examples are numbered through all shards in the order of their names.
-        first = tf.constant(np.cumsum((0,) + order.counts[:-1]), tf.int64)
-        first = tf.gather(first, shards)
-        before = tf.cumsum(counts, exclusive=True)
-        example_index = rows + tf.gather(tf.repeat(first - before, counts), rows)
-        epoch = tf.fill(tf.shape(rows), block["epoch"])
-        return tf.gather(records, rows), example_index, epoch
+    def _read(self, order, reader, skipped, epochs):
+        """What a virtual reader reads after the first `skipped` examples: blocks of records, their numbers, their epoch."""
+        start = (skipped * order.readers + reader) // order.examples
+        last = _ENDLESS // order.examples if epochs is None else epochs
 
-    def _copies(self, numbers):
-        """Paths of the copies of shards at an address, of which TensorFlow reads files of this machine alone."""
-        with_examples = [shard for shard in self._shards if shard.examples]
-        chosen = [with_examples[number] for number in numbers]
+        def read_epoch(epoch):
+            begin, end = order.share(reader, epoch)
+            before = tf.maximum(skipped - order.read_before(reader, epoch), 0)
+            first_block = before // order.block
+            first = begin + first_block * order.block
+            # Only its own shards are kept: all of them, for each virtual reader, would be many.
+            shards, ends = order.shards_between(epoch, first, end)
+            counts, numbers = tf.gather(order.counts, shards), tf.gather(self._first, shards)
+            records = tf.data.TFRecordDataset(self._paths(shards), buffer_size=_FILE_BUFFER)
+            records = records.skip(first - ends[0] + counts[0]).take(end - first)
+
+            def permute(number, records):
+                rows = order.within(number, tf.size(records, tf.int64), reader, epoch)
+                rows = rows[tf.where(number == first_block, before % order.block, 0) :]
+                places = begin + number * order.block + rows
+                shard = tf.searchsorted(ends, places, side="right")
+                example_index = places + tf.gather(numbers + counts - ends, shard)
+                return tf.gather(records, rows), example_index, tf.fill([tf.size(rows)], epoch)
+
+            return records.batch(order.block).enumerate(first_block).map(permute)
+
+        return tf.data.Dataset.range(start, last).flat_map(read_epoch).prefetch(1)
+
+    def _paths(self, shards):
+        """The files of the shards of these numbers; one at an address is copied when the reader comes to it."""
+        if not is_address(self.folder):
+            return tf.gather(self._files, shards)
+
+        def copied(number):
+            return tf.ensure_shape(tf.numpy_function(self._copy, [number], tf.string), [])
+
+        return tf.data.Dataset.from_tensor_slices(shards).map(copied)
+
+    def _copy(self, number):
+        shard = self._shards[number]
         try:
-            with ThreadPoolExecutor(_COPIES_AT_ONCE) as threads:
-                copies = threads.map(lambda shard: local_copy(f"{self.folder}/{shard.file}", shard.sha256), chosen)
-                return np.array([str(copy).encode() for copy in copies])
+            return str(local_copy(f"{self.folder}/{shard.file}", shard.sha256)).encode()
         except UserError as error:
             self._failed = error
             raise

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from bert_tf.errors import ConfigError
-from bert_tf.files import atomic_folder, lock_directory, writes_to
+from bert_tf.files import atomic_folder, is_address, lock_directory, writes_to
 from bert_tf.hub import local_data
 from bert_tf.progress import Progress
 from bert_tf.tokenizers import load_tokenizer
@@ -117,7 +117,10 @@ def _paths(inputs, output, beam):
     inputs = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)
     if beam is None:
         return inputs, Path(output)
-    return [os.path.abspath(os.path.expanduser(local_data(path))) for path in inputs], Path(output).resolve()
+    inputs = [
+        path if is_address(path) else os.path.abspath(os.path.expanduser(path)) for path in map(local_data, inputs)
+    ]
+    return inputs, Path(output).resolve()
 
 
 def _check_workers(workers, beam):
