@@ -12,13 +12,13 @@ MOST_BYTES = 4 * 2**30
 
 
 def keep_frozen_outputs(task, model, examples, batch_size, most_bytes=MOST_BYTES):
-    """Computes the outputs of the layers that `task.features` reads, and gives them to the batches of `examples`.
+    """Computes the outputs of the layers that `task.frozen_layers` reads, and gives them to the batches of `examples`.
 
     The model then reads them there instead of computing them: [B, S, layers, H], in the precision of the model.
     They differ by rounding from what it computes itself, whose batches are padded to other lengths.
 
     Args:
-        task: a `Task` with `task.features`.
+        task: a `Task` with `task.frozen_layers`.
         model: its model.
         examples: `Examples`.
         batch_size: as in training.

@@ -80,7 +80,7 @@ class Task(abc.ABC):
     Attributes:
         config: the config with its preset filled in.
         columns: the columns that files have, where `read` is not given others.
-        tokenizer: the tokenizer with the layout that `config.layout` asks for.
+        tokenizer: the tokenizer with the layout that `config.decoder.layout` asks for.
         labels: tuple of str, the label set; None until it is known (from the config, or from the
             first labelled file that is read), and for tasks without labels.
         pairs: whether the texts are pairs; None until the first file is read.
@@ -111,7 +111,7 @@ class Task(abc.ABC):
         self.config = check_task(config)
         self.columns = check_columns(self.config, columns)
         self.tokenizer = self.make_tokenizer(tokenizer)
-        self.labels = self.config.labels
+        self.labels = getattr(self.config, "labels", None)
         self.pairs, self.backbone_structure = None, "encoder"
         self._sequences = weakref.WeakKeyDictionary()  # texts are tokenized once for all epochs and evaluations
 
@@ -144,7 +144,7 @@ class Task(abc.ABC):
 
     def make_tokenizer(self, tokenizer):
         """The tokenizer with the layout of the settings. One that has that layout already is returned as it is."""
-        return with_layout(tokenizer, self.config.layout) if self.config.layout else tokenizer
+        return with_layout(tokenizer, self.config.decoder.layout) if self.config.decoder.layout else tokenizer
 
     def open(self, data, columns, labelled):
         """The `Table` of data, and the columns with which it is read; arguments as for `read`."""
@@ -327,11 +327,14 @@ class Task(abc.ABC):
     # -- model -----------------------------------------------------------------------------------
 
     def head_of(self, config):
-        """The `TaskHead` on a model of the configuration `config`, by `task.head`, `.bilstm_layers` and `.features`."""
-        head = task_head(config, self.head_kind, self.config.head)
+        """The `TaskHead` on a model of the configuration `config`, by `task.head` and `task.frozen_layers`."""
+        settings = self.config.head
+        is_bilstm = settings.name == "bilstm"
+        name = settings.above if is_bilstm else settings.name
+        head = task_head(config, self.head_kind, None if name == "published" else name)
         if features := self.config.frozen_features:
             return head.on_features(features)
-        return head.above_bilstm(self.config.bilstm_layers, self.config.bilstm_units)
+        return head.above_bilstm(settings.layers, settings.units) if is_bilstm else head
 
     def needs_pooler(self, config):
         """Whether the task's model reads the pooled output of a model of the configuration `config`."""
@@ -357,7 +360,7 @@ class Task(abc.ABC):
             self.backbone_structure = encoder.structure
             self._sequences.clear()
         model = self.make_model(encoder)
-        if self.config.reinitialize_layers:
+        if getattr(self.config, "reinitialize_layers", 0):
             reinitialize_top_layers(encoder, self.config.reinitialize_layers)
         return model
 

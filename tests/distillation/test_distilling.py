@@ -136,7 +136,7 @@ def test_a_decoder_with_an_auxiliary_loss_teaches(folder, tmp_path):
     """As configs/finetune/gpt1.yaml trains it; the student has no such loss."""
     tokenizer, sizes = make_tokenizer(), {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32}
     config = build_config({"family": "gpt2", "max_positions": 32} | sizes, tokenizer.vocabulary_size)
-    settings = {"kind": "classification", "sequence_length": 16, "labels": ["0", "1"], "lm_weight": 0.5}
+    settings = {"kind": "classification", "sequence_length": 16, "labels": ["0", "1"], "decoder": {"lm_weight": 0.5}}
     task = build_task(settings, tokenizer)
     model = task.model(build_backbone(config))
     record = {"model": describe(config), "task": configuration.to_dict(task.config)}
@@ -144,7 +144,7 @@ def test_a_decoder_with_an_auxiliary_loss_teaches(folder, tmp_path):
     write_run(tmp_path / "gpt", record, tokenizer, tensors, task=task)
     chosen = experiment(folder, f"teacher.path={tmp_path / 'gpt'}", "terms={soft_labels: 1}", "train.epochs=1")
     assert "accuracy" in distill(chosen, tmp_path / "run")["dev"]["mean"]
-    with pytest.raises(ConfigError, match="task.lm_weight does not apply to distillation"):
+    with pytest.raises(ConfigError, match="task.decoder.lm_weight does not apply to distillation"):
         FromTeacher(chosen).make_trained(model)
 
 
