@@ -11,7 +11,6 @@ import unicodedata
 import weakref
 from pathlib import Path
 
-import numpy as np
 from absl import logging
 
 from bert_tf.config import to_dict
@@ -22,6 +21,7 @@ from bert_tf.reporting.guard import guarded
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.features import FROZEN_OUTPUTS
 from bert_tf.tasks.heads import INPUTS
+from bert_tf.tasks.inference import infer
 from bert_tf.tasks.record import TASKS, check_columns, check_task
 from bert_tf.tasks.reinitialization import reinitialize_top_layers, with_vocabulary
 from bert_tf.tasks.rows.columns_config import changed_columns
@@ -461,16 +461,8 @@ class Task(abc.ABC):
         if model.static_shapes:
             replicas = model.distribute_strategy.num_replicas_in_sync
             full = -(-max(len(indexes) for indexes, _ in plan) // replicas) * replicas
-        results = [None] * len(sequences.lengths)
-        dataset = sequences.dataset(plan, self.tokenizer, self.config.sequence_length, static_size=full)
-        dataset = dataset.map(lambda features: {name: features[name] for name in self.inferred if name in features})
-        # One trace for all shapes, where calling `infer` would make one for each of the first few.
-        infer = model.infer.get_concrete_function(dataset.element_spec)
-        for (indexes, _), features in zip(plan, dataset, strict=True):
-            outputs = {name: np.asarray(value) for name, value in infer(features).items()}
-            for position, index in enumerate(indexes):
-                results[index] = {name: value[position] for name, value in outputs.items()}
-        return results
+        outputs = dict(infer(self, sequences, plan, model.infer, static_size=full))
+        return [outputs[index] for index in range(len(sequences.lengths))]
 
 
 def _unknown_warning(examples, tokens, unknown):

@@ -14,6 +14,7 @@ import bert_tf
 from bert_tf import config as configuration
 from bert_tf.cli import distill as command
 from bert_tf.cli.main import main
+from bert_tf.compression.gate import outputs_of
 from bert_tf.distillation import distill, teacher_outputs
 from bert_tf.distillation.comparison import table_of
 from bert_tf.distillation.from_teacher import FromTeacher
@@ -175,7 +176,7 @@ def test_the_kept_outputs_are_the_teachers(folder, distilled):
     kept = np.concatenate([load_file(path)["values"] for path in sorted(run.path.glob("teacher/*.safetensors"))])
     texts = (folder / "texts.txt").read_text().splitlines()
     examples = task.read({"text": texts}, labelled=False)
-    expected = np.stack([o["logits"] for o in task._infer(teacher, examples, 32)])
+    expected = np.stack([o["logits"] for o in outputs_of(task, examples, teacher.infer, "teacher")])
     assert kept.dtype == np.float16 and len(kept) == 24 + len(texts)
     np.testing.assert_allclose(kept[24:], expected, rtol=2**-10, atol=1e-5)
 
