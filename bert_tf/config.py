@@ -137,7 +137,7 @@ def build(cls: type[T], mapping: Any, where: str = "", base: T | None = None, wh
     for key, value in mapping.items():
         path = _join(where, key)
         if key not in fields:
-            raise ConfigError(_unknown_key(cls, key, where, whole))
+            raise ConfigError(_unknown_key(cls, mapping, key, where, whole))
         default = getattr(base, key) if base is not None else _default(fields[key])
         if dataclasses.is_dataclass(hints[key]) and isinstance(value, dict) and default is not None:
             values[key] = build(hints[key], value, path, default, whole)
@@ -170,12 +170,12 @@ def chosen_class(cls: Any, section: dict[str, Any], base: Any = None) -> type | 
     return cls.choices().get(name) if isinstance(name, str) else None
 
 
-def _unknown_key(cls, key, where, whole):
-    """The message for a key that `cls`, a section of `whole`, has no field for."""
+def _unknown_key(cls, mapping, key, where, whole):
+    """The message for a key of `mapping` that `cls`, a section of `whole`, has no field for."""
     path = brief(_join(where, key))[1:-1]
     owners = _owners(cls, key)
     if owners:
-        chosen = next(name for name, choice in cls.choices().items() if choice is cls)
+        chosen = mapping.get(cls.CHOSEN_BY, getattr(cls, cls.CHOSEN_BY, None))
         chooser = _join(where, cls.CHOSEN_BY)
         return f"'{path}' applies only to {join_names(owners)}, but {chooser} is '{chosen}'; remove '{path}'"
     meant = SYNONYMS.get(key, key)

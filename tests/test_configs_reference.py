@@ -18,7 +18,7 @@ from bert_tf.parsing import join_names
 from bert_tf.prompting.prompting_config import PromptingConfig
 from bert_tf.runs.benchmark_config import BenchmarkConfig
 from bert_tf.runs.study_config import HalvingConfig, StudyConfig, StudyRow
-from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.config import HeadedTaskConfig, TaskConfig
 from bert_tf.tasks.record import TASKS
 from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.pretrain_config import PretrainConfig
@@ -160,6 +160,13 @@ def other_defaults():
     return f"with {join_names(changed)} by default"
 
 
+def same_fields(cls, general):
+    """The names of the fields of `cls` that `general` has with the same type and default."""
+    hints, known = (typing.get_type_hints(c, include_extras=True) for c in (cls, general))
+    names = [field.name for field in dataclasses.fields(cls) if hints[field.name] == known.get(field.name)]
+    return {name for name in names if getattr(cls, name) == getattr(general, name)}
+
+
 def summary(cls):
     """The first paragraph of a docstring."""
     return " ".join(inspect.cleandoc(cls.__doc__).split("\n\n")[0].split())
@@ -178,11 +185,14 @@ def page():
                 f"As [of pretraining](#optimizer-with-optimizername-adamw), {other_defaults()}.",
                 "",
             ]
-            lines += ["### `task`", "", summary(TaskConfig), "", *table(TaskConfig, "task.")]
-            general = {field.name for field in dataclasses.fields(TaskConfig)}
+            shown = {}
+            lines += ["### `task`", "", summary(TaskConfig), "", *table(TaskConfig, "task.", shown=shown)]
+            own = table(HeadedTaskConfig, "task.", without=same_fields(HeadedTaskConfig, TaskConfig), shown=shown)
+            lines += ["### `task` of every kind but `text_to_text`", "", summary(HeadedTaskConfig), "", *own]
             library = [record for record in TASKS.values() if isinstance(record.task, str)]
             for record in library:
-                own = table(record.config, "task.", without=general)
+                without = same_fields(record.config, HeadedTaskConfig) | {"kind"}
+                own = table(record.config, "task.", without=without, shown=shown)
                 if own:
                     lines += [f"### `task` with `task.kind: {record.name}`", "", summary(record.config), "", *own]
             kinds = {}

@@ -309,7 +309,7 @@ def write_finetuned(encoder: Any, arrays: Arrays, task: PublishedTask, tokenizer
         hf_config = _write(temporary, family, config, weights, (), tokenizer, task)
     rate = task.published.rate(hf_config)
     lost = lost_settings(family.maps("hf"), config, weights)
-    warn_of_lost(path, lost | ({} if rate == task.dropout else {"task.dropout": (task.dropout, rate)}))
+    warn_of_lost(path, lost | ({} if rate == task.dropout else {"task.head.dropout": (task.dropout, rate)}))
 
 
 def _write(

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.compression.fixed_length import fixed_length, specs_of
-from bert_tf.compression.gate import Comparison, batches, check_tolerance, compare
+from bert_tf.compression.gate import Comparison, check_tolerance, compare
 from bert_tf.compression.litert import LITERT
 from bert_tf.compression.measuring import latencies, size_of, size_of_weights
 from bert_tf.compression.onnx_file import ONNX
@@ -23,6 +23,7 @@ from bert_tf.export.signatures import labels_file
 from bert_tf.export.storage import check_finite, reading
 from bert_tf.files import atomic_folder, is_address, is_there, writes_to
 from bert_tf.table import Table
+from bert_tf.tasks.inference import batches
 
 FILES = {"litert": LITERT, "onnx": ONNX}
 #: The values of `--format`.
@@ -190,7 +191,7 @@ class Trial:
         lengths = task.sequences(examples).lengths
         self.middle = int(np.argsort(lengths, kind="stable")[len(lengths) // 2])
         self.tokens = int(lengths[self.middle])
-        [self.text] = batches(task, examples, [(np.array([self.middle]), self.tokens)])
+        [self.text] = batches(task, task.sequences(examples), [(np.array([self.middle]), self.tokens)])
         self.before = self.graph()
 
     def graph(self, stored=()):

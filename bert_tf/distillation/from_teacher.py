@@ -19,7 +19,7 @@ from bert_tf.training.learning import FromLabels
 from bert_tf.training.starting import with_dropout
 
 #: Settings of the teacher's task that are of its own model.
-OF_ITS_MODEL = ("head", "dropout", "reinitialize_layers", "lm_weight", "tokens_per_batch")
+OF_ITS_MODEL = ("head", "reinitialize_layers", "tokens_per_batch")
 
 
 class FromTeacher(FromLabels):
@@ -60,11 +60,17 @@ class FromTeacher(FromLabels):
         own, kind = self.config.task, self.teacher_task.kind
         if own.get("kind") not in (None, kind):
             raise ConfigError(f"task.kind={own['kind']}, but the teacher's task is {kind}; leave it out")
-        theirs = {name: v for name, v in to_dict(self.teacher_task.config).items() if name not in OF_ITS_MODEL}
+        settings = {name: v for name, v in to_dict(self.teacher_task.config).items() if name not in OF_ITS_MODEL}
+        settings["decoder"].pop("lm_weight", None)
+        for name, value in own.items():
+            is_section = isinstance(value, dict) and isinstance(settings.get(name), dict)
+            settings[name] = settings[name] | value if is_section else value
         columns = changed_columns(self.teacher_task.columns, self.config.data.columns)
-        task = build_task(theirs | {"labels": self.teacher_task.config.labels} | own, self.tokenizer, columns)
+        task = build_task(settings, self.tokenizer, columns)
         if task.tokenizer.layout != self.tokenizer.layout:
-            raise ConfigError("task.layout differs from the teacher's; a student reads the same tokens: leave it out")
+            raise ConfigError(
+                "task.decoder.layout differs from the teacher's; a student reads the same tokens: leave it out"
+            )
         longest = self.teacher.backbone.config.max_positions
         if task.config.sequence_length > longest:
             length = task.config.sequence_length
@@ -103,7 +109,7 @@ class FromTeacher(FromLabels):
 
     def make_trained(self, model):
         if model.lm_weight:
-            raise ConfigError("task.lm_weight does not apply to distillation; remove it")
+            raise ConfigError("task.decoder.lm_weight does not apply to distillation; remove it")
         asked = read_internals(self.terms)
         teacher = TaskView(self.teacher) if asked else None
         return Distiller(TaskView(model), teacher, self.terms, self.teacher.backbone.config)

@@ -219,14 +219,16 @@ def task_head(config: Config, kind: str, variant: str | None = None) -> TaskHead
     record = next((record for record in FAMILIES.values() if type(config) is record.config), None)
     if variant == "mean":
         if kind == "tagging":
-            raise ConfigError("task.head=mean is for tasks on texts, and tagging predicts each word; remove task.head")
+            raise ConfigError(
+                "task.head.name=mean is for tasks on texts, and tagging predicts each word; remove task.head"
+            )
         return TaskHead("mean")
     if variant == "hugging_face":
         published = record and record.maps("hf") and record.maps("hf").heads.get(kind)
         if not published:
             name = record.name if record else type(config).__name__
             raise ConfigError(
-                f"task.head=hugging_face: Hugging Face has no class for {kind} with '{name}'; remove task.head"
+                f"task.head.name=hugging_face: Hugging Face has no class for {kind} with '{name}'; remove task.head"
             )
         if published.head is not None:
             return published.head

@@ -1,13 +1,12 @@
 """Makes a task from its settings, or from the file that a run keeps beside its checkpoints."""
 
-import dataclasses
 from pathlib import Path
 
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.parsing import read_json_object
 from bert_tf.registry import resolve
-from bert_tf.tasks.record import TASKS, check_columns, check_task
+from bert_tf.tasks.record import TASKS, check_columns, check_labels, check_task
 from bert_tf.tasks.task import TASK_FILE
 from bert_tf.tokenizers import load_tokenizer
 
@@ -67,5 +66,6 @@ def _read(content):
     columns = check_columns(config, content.pop("columns", None))
     task_class = resolve(TASKS[config.kind].task)
     saved = build(task_class.saved, content)
-    check_task(dataclasses.replace(config, labels=saved.labels))
+    if saved.labels is not None:
+        check_labels(saved.labels, config.min_labels)
     return config, columns, task_class, saved

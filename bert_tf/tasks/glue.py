@@ -60,22 +60,22 @@ GLUE_TASKS = {
 
 
 def resolve(config):
-    """`config` with a kind, and with the settings of its preset where it has none itself.
+    """`config` with the settings of its preset where it has none itself.
 
     Raises:
         ConfigError: an unknown preset, or a kind that contradicts it.
     """
-    if config.preset is None:
-        return config if config.kind else dataclasses.replace(config, kind="classification")
+    if getattr(config, "preset", None) is None:
+        return config
     if config.preset not in GLUE_TASKS:
         raise ConfigError(f"unknown task.preset '{config.preset}'{nearest(config.preset, GLUE_TASKS)}")
     preset = GLUE_TASKS[config.preset]
-    if config.kind not in (None, preset.kind):
+    if config.kind != preset.kind:
         raise ConfigError(
             f"task.preset={config.preset} is {preset.kind}, but task.kind={config.kind}; remove one of the two"
         )
-    labels, metric = config.labels or preset.labels, config.metric or preset.metric
-    return dataclasses.replace(config, kind=preset.kind, labels=labels, metric=metric)
+    labels = {"labels": config.labels or preset.labels} if hasattr(config, "labels") else {}
+    return dataclasses.replace(config, metric=config.metric or preset.metric, **labels)
 
 
 def open_glue(name, data, columns, labelled, row_of=None):

@@ -11,7 +11,6 @@ import unicodedata
 import weakref
 from pathlib import Path
 
-import numpy as np
 from absl import logging
 
 from bert_tf.config import to_dict
@@ -22,6 +21,7 @@ from bert_tf.reporting.guard import guarded
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.features import FROZEN_OUTPUTS
 from bert_tf.tasks.heads import INPUTS
+from bert_tf.tasks.inference import infer
 from bert_tf.tasks.record import TASKS, check_columns, check_task
 from bert_tf.tasks.reinitialization import reinitialize_top_layers, with_vocabulary
 from bert_tf.tasks.rows.columns_config import changed_columns
@@ -80,7 +80,7 @@ class Task(abc.ABC):
     Attributes:
         config: the config with its preset filled in.
         columns: the columns that files have, where `read` is not given others.
-        tokenizer: the tokenizer with the layout that `config.layout` asks for.
+        tokenizer: the tokenizer with the layout that `config.decoder.layout` asks for.
         labels: tuple of str, the label set; None until it is known (from the config, or from the
             first labelled file that is read), and for tasks without labels.
         pairs: whether the texts are pairs; None until the first file is read.
@@ -111,7 +111,7 @@ class Task(abc.ABC):
         self.config = check_task(config)
         self.columns = check_columns(self.config, columns)
         self.tokenizer = self.make_tokenizer(tokenizer)
-        self.labels = self.config.labels
+        self.labels = getattr(self.config, "labels", None)
         self.pairs, self.backbone_structure = None, "encoder"
         self._sequences = weakref.WeakKeyDictionary()  # texts are tokenized once for all epochs and evaluations
 
@@ -144,7 +144,7 @@ class Task(abc.ABC):
 
     def make_tokenizer(self, tokenizer):
         """The tokenizer with the layout of the settings. One that has that layout already is returned as it is."""
-        return with_layout(tokenizer, self.config.layout) if self.config.layout else tokenizer
+        return with_layout(tokenizer, self.config.decoder.layout) if self.config.decoder.layout else tokenizer
 
     def open(self, data, columns, labelled):
         """The `Table` of data, and the columns with which it is read; arguments as for `read`."""
@@ -327,11 +327,14 @@ class Task(abc.ABC):
     # -- model -----------------------------------------------------------------------------------
 
     def head_of(self, config):
-        """The `TaskHead` on a model of the configuration `config`, by `task.head`, `.bilstm_layers` and `.features`."""
-        head = task_head(config, self.head_kind, self.config.head)
+        """The `TaskHead` on a model of the configuration `config`, by `task.head` and `task.frozen_layers`."""
+        settings = self.config.head
+        is_bilstm = settings.name == "bilstm"
+        name = settings.above if is_bilstm else settings.name
+        head = task_head(config, self.head_kind, None if name == "published" else name)
         if features := self.config.frozen_features:
             return head.on_features(features)
-        return head.above_bilstm(self.config.bilstm_layers, self.config.bilstm_units)
+        return head.above_bilstm(settings.layers, settings.units) if is_bilstm else head
 
     def needs_pooler(self, config):
         """Whether the task's model reads the pooled output of a model of the configuration `config`."""
@@ -357,7 +360,7 @@ class Task(abc.ABC):
             self.backbone_structure = encoder.structure
             self._sequences.clear()
         model = self.make_model(encoder)
-        if self.config.reinitialize_layers:
+        if getattr(self.config, "reinitialize_layers", 0):
             reinitialize_top_layers(encoder, self.config.reinitialize_layers)
         return model
 
@@ -458,16 +461,8 @@ class Task(abc.ABC):
         if model.static_shapes:
             replicas = model.distribute_strategy.num_replicas_in_sync
             full = -(-max(len(indexes) for indexes, _ in plan) // replicas) * replicas
-        results = [None] * len(sequences.lengths)
-        dataset = sequences.dataset(plan, self.tokenizer, self.config.sequence_length, static_size=full)
-        dataset = dataset.map(lambda features: {name: features[name] for name in self.inferred if name in features})
-        # One trace for all shapes, where calling `infer` would make one for each of the first few.
-        infer = model.infer.get_concrete_function(dataset.element_spec)
-        for (indexes, _), features in zip(plan, dataset, strict=True):
-            outputs = {name: np.asarray(value) for name, value in infer(features).items()}
-            for position, index in enumerate(indexes):
-                results[index] = {name: value[position] for name, value in outputs.items()}
-        return results
+        outputs = dict(infer(self, sequences, plan, model.infer, static_size=full))
+        return [outputs[index] for index in range(len(sequences.lengths))]
 
 
 def _unknown_warning(examples, tokens, unknown):

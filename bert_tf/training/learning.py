@@ -60,7 +60,7 @@ class FromLabels:
             return task.model(encoder)
         config = with_dropout(config, finetuning_dropout(source) if train.dropout is None else train.dropout)
         model = task.model(source.make_encoder(config, pooler, train.pretrained))
-        if train.pretrained and not task.config.reinitialize_layers:
+        if train.pretrained and not getattr(task.config, "reinitialize_layers", 0):
             fill_head(model, source)
         return model
 

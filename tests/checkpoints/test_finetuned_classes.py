@@ -54,7 +54,7 @@ def test_logits_there_and_back(family, name, tmp_path):
     task, model = loaded.task, loaded.model
     assert loaded.report.unused == ()
     own = "modernbert" if family == "modernbert" else "bert"
-    assert task.config.head == (own if task.kind == "question_answering" else "hugging_face")
+    assert task.config.head.name == (own if task.kind == "question_answering" else "hugging_face")
     if task.kind == "question_answering":
         arrays[f"{name}/logits"] = np.stack([arrays[f"{name}/{end}_logits"] for end in ("start", "end")], axis=-1)
     keep = arrays["padding_mask"] if task.kind in ("tagging", "question_answering") else ...
@@ -155,7 +155,8 @@ def test_what_ends_the_texts_of_a_gpt_is_not_its_padding_there(layout, written, 
     encoder, tokenizer = source.make_encoder(trained_config(source, whole=False), pooler=True), source.tokenizer
     assert encoder.config.skipped_id is None
     task = build_task(
-        {"kind": "classification", "sequence_length": 16, "layout": layout, "labels": ["a", "b"]}, tokenizer
+        {"kind": "classification", "sequence_length": 16, "decoder": {"layout": layout}, "labels": ["a", "b"]},
+        tokenizer,
     )
     (ids,) = next(iter(task.dataset(task.read({"text": ["the war"], "label": ["a"]}), 1)))["token_ids"].numpy().tolist()
     assert (ids[len(tokenizer.encode("the war"))], task.tokenizer.pad_id) == (0, 0)
@@ -167,7 +168,7 @@ def test_what_ends_the_texts_of_a_gpt_is_not_its_padding_there(layout, written, 
 
 
 @pytest.mark.parametrize("name, said", [
-    ("GPT2ForSequenceClassification", ["ours cannot say task.dropout=0.5: .* continues with 0.0 there"]),
+    ("GPT2ForSequenceClassification", ["ours cannot say task.head.dropout=0.5: .* continues with 0.0 there"]),
     ("GPT2ForTokenClassification", []),
 ])  # fmt: skip
 def test_a_rate_of_the_head_that_a_class_does_not_have_is_said(name, said, tmp_path, caplog):
@@ -185,7 +186,7 @@ def test_what_the_configuration_says_of_a_task(tmp_path):
     name = "BertForSequenceClassification"
     folder = published("bert", name, tmp_path / "dropout", classifier_dropout=0.3, label2id=...)
     task, model = task_and_model(folder)
-    assert task.config.dropout == model.head.dropout.rate == 0.3
+    assert task.config.head.dropout == model.head.dropout.rate == 0.3
     assert (task.pairs, task.config.sequence_length) == (None, 16)
     for change, error, message in (
         ({"problem_type": "regression"}, ConfigError, "'regression' with 3 outputs"),
@@ -264,7 +265,7 @@ def test_a_published_classifier_is_served_with_one_call(tmp_path):
 def test_a_decoder_whose_texts_end_with_its_padding_token_gets_one_of_its_own(tmp_path):
     """GPT-2 pads with <|endoftext|>, which ends each text here: Hugging Face's class would read the token before it."""
     loaded = bert_tf.load(FIXTURES / "checkpoints" / "gpt2", pooler=True)
-    settings = {"kind": "classification", "labels": ["a", "b"], "head": "hugging_face", "sequence_length": 16}
+    settings = {"kind": "classification", "labels": ["a", "b"], "head": {"name": "hugging_face"}, "sequence_length": 16}
     task = build_task(settings, loaded.tokenizer)
     assert task.tokenizer.pad_id in task.tokenizer.layout.after_first
     model, texts = task.model(loaded.encoder), ["the people", "a tax of the states <|endoftext|>"]

@@ -122,7 +122,7 @@ def questions(kind):
         task = build_task({"kind": kind, "sequence_length": LENGTH}, tokenizer)
         options = ["good", "dull"], ["bad", "warm", "a film"]
         return task, task.read({"context": ["the film is", "very"], "options": options, "label": [0, 2]})
-    settings = {"sequence_length": 16, "max_query_length": 4, "stride": 3, "head": "electra"}
+    settings = {"sequence_length": 16, "max_query_length": 4, "stride": 3, "head": {"name": "electra"}}
     task = build_task({"kind": kind, "impossible_questions": True} | settings, tokenizer)
     contexts = [" ".join(TEXTS), TEXTS[0]]
     answers = [[("bad", contexts[0].index("bad"))], []]

@@ -59,7 +59,7 @@ def test_marked_words_and_both_orders_of_a_pair(tmp_path):
     features = next(iter(words.dataset(examples, 2, training=False)))
     np.testing.assert_allclose(kept, teacher.outputs(features), atol=1e-5)
 
-    task = build_task({"kind": "classification", "sequence_length": 16, "pair_order": "both"}, tokenizer())
+    task = build_task({"kind": "classification", "sequence_length": 16, "decoder": {"pair_order": "both"}}, tokenizer())
     examples = task.read({"text": ["the film"] * 2, "text_pair": ["a bad actor", "good"], "label": ["0", "1"]})
     features = next(iter(task.dataset(examples, 2, training=False)))
     models = [task.model(encoder(seed=1)) for _ in range(2)]

@@ -23,8 +23,8 @@ CHOICES = [{"context": "a film", "options": ["good", "bad"]}, {"context": "bad",
 PAIR = {"word": "plot", "sentence1": "a fine plot .", "start1": 7, "end1": 11}
 PAIR |= {"sentence2": "the plot was bad", "start2": 4, "end2": 8}
 FEATURES = {
-    "features": "weighted_sum_all", "lstm_layers": 1, "lstm_units": 4, "mix_at": "both", "mix_norm": True, "dropout": 0.0,
-    "sequence_length": 16,
+    "frozen_layers": {"name": "weighted_sum_all", "lstm_layers": 1, "lstm_units": 4, "mix_at": "both", "mix_norm": True},
+    "sequence_length": 16, "head": {"dropout": 0.0},
 }  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def test_the_losses_from_kept_outputs_are_the_same(kind):
 
 def test_a_task_learns_and_predicts_the_same_from_kept_outputs():
     """The embeddings of this model, narrower than its states, are one of the layers that are mixed."""
-    task, examples, _ = case("tagging", features="scalar_mix")
+    task, examples, _ = case("tagging", frozen_layers=FEATURES["frozen_layers"] | {"name": "scalar_mix"})
     config = LstmLMConfig(task.tokenizer.vocabulary_size, hidden_size=12, embedding_size=8)
     model = task.model(LstmLM(config, dtype="float32"))
     start = [variable.numpy() for variable in model.trainable_variables]
@@ -107,7 +107,7 @@ def test_where_nothing_is_kept():
     assert "frozen_outputs" not in task.dataset(examples, 2).element_spec, "nor do those of another model stay"
     task, examples, model = case("multiple_choice")
     assert not keep_frozen_outputs(task, model, examples, 2)
-    task, examples, model = case("classification", pairs=True, pair_order="both")
+    task, examples, model = case("classification", pairs=True, decoder={"pair_order": "both"})
     assert not keep_frozen_outputs(task, model, examples, 2)
 
 

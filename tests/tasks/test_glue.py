@@ -3,7 +3,7 @@
 import pytest
 
 from bert_tf.errors import ConfigError
-from bert_tf.tasks import TaskConfig, TextColumns, build_task
+from bert_tf.tasks import ClassificationConfig, TextColumns, build_task
 from bert_tf.tasks.glue import GLUE_TASKS, resolve
 from bert_tf.tasks.record import check_columns
 from bert_tf.tokenizers import WordPieceTokenizer
@@ -60,18 +60,18 @@ def test_official_layouts(name, tokenizer, tmp_path):
 
 
 def test_label_order_is_that_of_the_published_checkpoints():
-    assert resolve(TaskConfig(preset="mnli")).labels == ("contradiction", "entailment", "neutral")
-    assert resolve(TaskConfig(preset="rte")).labels == ("entailment", "not_entailment")
+    assert resolve(ClassificationConfig(preset="mnli")).labels == ("contradiction", "entailment", "neutral")
+    assert resolve(ClassificationConfig(preset="rte")).labels == ("entailment", "not_entailment")
 
 
 def test_what_is_given_wins_over_the_preset():
-    config = resolve(TaskConfig(preset="mrpc", metric="accuracy"))
+    config = resolve(ClassificationConfig(preset="mrpc", metric="accuracy"))
     assert (config.metric, config.labels) == ("accuracy", ("0", "1"))
     assert check_columns(config, {"text": 3, "text_pair": 4}) == TextColumns(text=3, text_pair=4, label="Quality")
 
 
 def test_one_column_setting_leaves_the_others_of_the_preset():
-    config = resolve(TaskConfig(preset="qnli"))
+    config = resolve(ClassificationConfig(preset="qnli"))
     columns = check_columns(config, {"skip_malformed": True})
     assert columns == TextColumns(text="question", text_pair="sentence", label="label", skip_malformed=True)
     assert resolve(config) == config, "as it is when a run's task.json is read"
@@ -88,6 +88,6 @@ def test_test_files_of_another_layout_are_read_with_a_column_setting_too(tokeniz
 
 def test_messages():
     with pytest.raises(ConfigError, match="unknown task.preset 'sst-2'; did you mean 'sst2'"):
-        resolve(TaskConfig(preset="sst-2"))
+        resolve(ClassificationConfig(preset="sst-2"))
     with pytest.raises(ConfigError, match="task.preset=stsb is regression, but task.kind=classification"):
-        resolve(TaskConfig(preset="stsb", kind="classification"))
+        resolve(ClassificationConfig(preset="stsb"))

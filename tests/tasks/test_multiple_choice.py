@@ -28,7 +28,7 @@ from bert_tf.tokenizers.ops.model_rows import pack
 from bert_tf.training.finetune_config import FinetuneConfig
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-KIND = {"kind": "multiple_choice", "sequence_length": 32, "dropout": 0.0}
+KIND = {"kind": "multiple_choice", "sequence_length": 32, "head": {"dropout": 0.0}}
 QUESTIONS = [
     {"context": "the film", "question": "was a", "options": ["good plot", "bad , bad plot"]},
     {"question": "anna met bert in", "options": ["paris", "london", "john , the actor , was in london", "a plot"]},
@@ -202,7 +202,7 @@ def test_rocstories_are_read_as_gpt1_read_them(tmp_path):
     (tmp_path / "a.csv").write_text(f"{header}\nx,{story}y,{story}")
     tokenizer = load_tokenizer(FIXTURES / "checkpoints" / "gpt1")
     experiment = configuration.load(FinetuneConfig, "finetune/gpt1_rocstories")
-    small = {"sequence_length": 24, "context_length": 8, "option_length": 5, "dropout": 0.0}
+    small = {"sequence_length": 24, "context_length": 8, "option_length": 5, "head": {"dropout": 0.0}}
     task = build_task(experiment.task | small, tokenizer)
     examples = task.read(tmp_path / "a.csv")
     assert task.question_joins == "context" and examples.labels == [1, 1]

@@ -11,7 +11,7 @@ import tiny
 
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.tasks import TaskConfig, build_task, load_task, metrics
+from bert_tf.tasks import build_task, load_task, metrics
 from bert_tf.tasks.texts.classification import sorted_labels
 from bert_tf.training.strategies import make_strategy
 
@@ -244,7 +244,7 @@ def test_an_encoder_without_pooler_gets_one(task, examples):
 
 def test_two_replicas_train_as_one_with_an_odd_last_batch(tokenizer):
     # Without dropout, whose masks are every replica's own.
-    task = build_task({"kind": "tagging", "sequence_length": 48, "dropout": 0.0}, tokenizer)
+    task = build_task({"kind": "tagging", "sequence_length": 48, "head": {"dropout": 0.0}}, tokenizer)
     words = [text.split()[:20] for text in TEXTS]  # tags: how long the words are
     examples = task.read({"words": words, "tags": [[str(len(word)) for word in sentence] for sentence in words]})
 
@@ -282,7 +282,7 @@ def test_mixed_precision_gives_float32_logits(task):
 def test_reading_fixes_the_labels_and_checks_the_next_file(tokenizer, tmp_path):
     (tmp_path / "train.tsv").write_text("text\tlabel\na\tentailment\nb\tneutral\n")
     (tmp_path / "dev.tsv").write_text("text\tlabel\na\tneutral\nb\tnuetral\n")
-    task = build_task(TaskConfig(), tokenizer)
+    task = build_task({}, tokenizer)
     task.read(tmp_path / "train.tsv")
     assert task.labels == ("entailment", "neutral") and task.pairs is False
     (tmp_path / "pair.tsv").write_text("sentence1\tsentence2\tlabel\na\tb\tneutral\n")
@@ -292,7 +292,7 @@ def test_reading_fixes_the_labels_and_checks_the_next_file(tokenizer, tmp_path):
     ):
         with pytest.raises(DataError, match=name + message):
             task.read(tmp_path / name)
-    pairs = build_task(TaskConfig(labels=("neutral", "entailment")), tokenizer)
+    pairs = build_task({"labels": ["neutral", "entailment"]}, tokenizer)
     assert pairs.read(tmp_path / "pair.tsv").text_pairs == ["b"] and pairs.pairs is True
     with pytest.raises(
         DataError, match="train.tsv: none of the columns 'text', 'label' has a usual name of a text_pair"

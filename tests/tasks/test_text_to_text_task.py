@@ -250,9 +250,9 @@ def test_from_a_pretrained_run_to_predictions(run, tmp_path, monkeypatch, capsys
     ({"format": "rte", "prefix": "x "}, "task.format=rte has its own prefix and labels; remove task.prefix"),
     ({"metric": "bleu", "labels": ["a", "b"]},
      "task.metric=bleu is not measured here; choose one of token_accuracy, exact_match, accuracy, f1,"),
-    ({"dropout": 0.3}, "task.dropout does not apply to task.kind=text_to_text; remove it"),
+    ({"head": {"dropout": 0.3}}, "unknown key 'task.head'"),
     ({"generation": {"beams": 2}}, "'beams' applies only to method=beam_search"),
-    ({"layout": "none"}, "has no token at the end of a text"),
+    ({"decoder": {"layout": "none"}}, "has no token at the end of a text"),
 ])  # fmt: skip
 def test_settings(settings, message, gpt_tokenizer):
     with pytest.raises(ConfigError, match=message):

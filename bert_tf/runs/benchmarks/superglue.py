@@ -64,7 +64,7 @@ _BOOLQ = {"kind": "classification", "labels": ["false", "true"]}
 _BOOLQ_COLUMNS = {"text": "passage", "text_pair": "question"}  # the order of jiant 1.2.1
 _CB = {"kind": "classification", "labels": ["entailment", "contradiction", "neutral"], "metric": "f1_macro"}
 _COPA = {"kind": "multiple_choice", "format": "copa"}
-_WORD_PAIR = {"kind": "word_pair", "labels": ["false", "true"]}
+_WORD_PAIR = {"kind": "word_pair"}
 #: In the order of the tables of the papers.
 _TASKS = (
     _task("boolq", "BoolQ", ("accuracy",), _BOOLQ, columns=_BOOLQ_COLUMNS),
@@ -77,6 +77,11 @@ _TASKS = (
     _task("wic", "WiC", ("accuracy",), _WORD_PAIR | {"pooling": "mean"}),
     _task("wsc", "WSC", ("accuracy",), _WORD_PAIR | {"pooling": "attention"}),
 )
+
+
+#: What the submission says of a row without a text.
+_FIRST_LABELS = {task.name: task.settings["labels"][0] for task in _TASKS if "labels" in task.settings}
+_FIRST_LABELS |= {"wic": "false", "wsc": "false"}
 
 
 def _rows(path, answers):
@@ -109,7 +114,7 @@ def submission_lines(name, path, answers):
     Raises:
         DataError: a row without "idx"; with file and line.
     """
-    of_line, first = _by_line(answers), SUPERGLUE.tasks[name].settings.get("labels", [0])[0]
+    of_line, first = _by_line(answers), _FIRST_LABELS.get(name, 0)
     for line, row in _lines(path):
         where, given = f"{path}, line {line}", iter(of_line[line])
         if name == "record":

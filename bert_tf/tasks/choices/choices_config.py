@@ -6,8 +6,9 @@ from typing import Annotated, ClassVar, Literal
 from bert_tf.config import Range, nearest
 from bert_tf.errors import ConfigError
 from bert_tf.tasks.choices.formats import FORMATS
-from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.config import HeadedTaskConfig
 from bert_tf.tasks.rows.columns_config import LABEL_NAMES, TableColumns
+from bert_tf.tasks.sections import LMDecoderConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +44,8 @@ class ChoiceColumns(TableColumns):
 
 
 @dataclasses.dataclass(frozen=True)
-class MultipleChoiceConfig(TaskConfig):
-    """The settings of the task multiple_choice: those of `TaskConfig` and these.
+class MultipleChoiceConfig(HeadedTaskConfig):
+    """The settings of the task multiple_choice: those of `HeadedTaskConfig` and these.
 
     `sequence_length` is the largest number of tokens of a row, which holds the context, the question and one option.
 
@@ -67,9 +68,11 @@ class MultipleChoiceConfig(TaskConfig):
         ConfigError: an unknown format; `context_length` without `option_length`.
 
     Example:
-        MultipleChoiceConfig(kind="multiple_choice", sequence_length=512, option_length=128)
+        MultipleChoiceConfig(sequence_length=512, option_length=128)
     """
 
+    kind: str | None = "multiple_choice"
+    decoder: LMDecoderConfig = LMDecoderConfig()
     format: str | None = None
     question_joins: Literal["option", "context"] | None = None
     blank: str | None = None
@@ -81,6 +84,7 @@ class MultipleChoiceConfig(TaskConfig):
     columns: ClassVar = ChoiceColumns
 
     def __post_init__(self):
+        super().__post_init__()
         if self.format is not None and self.format not in FORMATS:
             raise ConfigError(f"task.format is '{self.format}'{nearest(self.format, FORMATS)}")
         if self.context_length is not None and self.option_length is None:

@@ -59,7 +59,7 @@ class MultipleChoiceTask(Task):
         self.rows.check(self.tokenizer.layout, self.config.sequence_length)
 
     def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.layout)
+        return with_separators(tokenizer, self.config.decoder.layout)
 
     @property
     def rows(self):
@@ -99,8 +99,8 @@ class MultipleChoiceTask(Task):
         return encode_questions(self.tokenizer, examples.details, labels, self.rows, self.config.sequence_length)
 
     def make_model(self, encoder):
-        options = {"head": self.head_of(encoder.config), "lm_weight": self.config.lm_weight}
-        return MultipleChoice(encoder, self.config.dropout, name="multiple_choice", **options)
+        options = {"head": self.head_of(encoder.config), "lm_weight": self.config.decoder.lm_weight}
+        return MultipleChoice(encoder, self.config.head.dropout, name="multiple_choice", **options)
 
     # -- results ---------------------------------------------------------------------------------
 

@@ -64,7 +64,7 @@ class ReCoRDTask(Task):
         self.pairs = True
 
     def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.layout)
+        return with_separators(tokenizer, self.config.decoder.layout)
 
     # -- data ------------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ class ReCoRDTask(Task):
         return ReCoRDSequences(first, second, lengths, labels, passages=passages, owners=owners)
 
     def make_model(self, encoder):
-        return Classifier(encoder, 2, self.config.dropout, head=self.head_of(encoder.config), name="record")
+        return Classifier(encoder, 2, self.config.head.dropout, head=self.head_of(encoder.config), name="record")
 
     # -- results ---------------------------------------------------------------------------------
 

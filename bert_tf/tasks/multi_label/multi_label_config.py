@@ -4,7 +4,7 @@ import dataclasses
 from typing import Annotated, ClassVar
 
 from bert_tf.config import Range
-from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.config import TextConfig
 from bert_tf.tasks.rows.columns_config import TextColumns
 
 
@@ -26,16 +26,20 @@ class MultiLabelColumns(TextColumns):
 
 
 @dataclasses.dataclass(frozen=True)
-class MultiLabelConfig(TaskConfig):
-    """The settings of the task multi_label: those of `TaskConfig` and this one.
+class MultiLabelConfig(TextConfig):
+    """The settings of the task multi_label: those of `TextConfig` and these.
 
     Attributes:
+        labels: the label set, as of `ClassificationConfig`.
         threshold: a label is predicted where its probability is at least this.
 
     Example:
-        MultiLabelConfig(kind="multi_label", threshold=0.3)
+        MultiLabelConfig(threshold=0.3)
     """
 
+    kind: str | None = "multi_label"
+    labels: tuple[str, ...] | None = None
     threshold: Annotated[float, Range(above=0, below=1)] = 0.5
 
     columns: ClassVar = MultiLabelColumns
+    min_labels: ClassVar = 1

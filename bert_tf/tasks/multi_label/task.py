@@ -71,7 +71,7 @@ class MultiLabelTask(TextTask):
         if self.labels is None:
             raise ConfigError("the label set is not known yet; read the training file first, or set task.labels")
         options = self.model_options(encoder)
-        return MultiLabelClassifier(encoder, len(self.labels), self.config.dropout, name="multi_label", **options)
+        return MultiLabelClassifier(encoder, len(self.labels), self.config.head.dropout, name="multi_label", **options)
 
     def scores(self, examples, outputs):
         logits = np.stack([output["logits"] for output in outputs])

@@ -67,7 +67,8 @@ class QuestionAnsweringTask(Task):
     def __init__(self, config, tokenizer, columns=None):
         super().__init__(config, tokenizer, columns)
         self.pairs, self.impossible = True, self.config.impossible_questions
-        self.head, self.threshold = self.config.head, self.config.null_threshold
+        head = self.config.head.name
+        self.head, self.threshold = None if head == "published" else head, self.config.null_threshold
 
     @property
     def head_kind(self):
@@ -82,7 +83,7 @@ class QuestionAnsweringTask(Task):
         return self.metric.removeprefix("best_")
 
     def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.layout)
+        return with_separators(tokenizer, self.config.decoder.layout)
 
     def open(self, data, columns, labelled):
         return open_questions(data, columns, labelled, self.row_of), columns
@@ -120,10 +121,6 @@ class QuestionAnsweringTask(Task):
             )
         if self.head is None:
             self.head = published_head(describe(encoder.config)["family"], self.impossible)
-        if self.config.beam is not None and not self.null_alone:
-            raise ConfigError(
-                f"task.beam={self.config.beam} is for the heads electra and xlnet, and this model has {self.head}'s"
-            )
         if self.threshold is None:
             self.threshold = HEADS[self.head].default_threshold
         config = self.config
@@ -131,9 +128,9 @@ class QuestionAnsweringTask(Task):
             encoder,
             self.head,
             n_best=config.n_best,
-            beam=config.beam,
+            beam=getattr(config.head, "beam", None),
             max_answer_length=config.max_answer_length,
-            dropout=config.dropout,
+            dropout=getattr(config.head, "dropout", None),
             at_end=null_at_end(self.tokenizer),
             features=config.frozen_features,
         )

@@ -3,8 +3,9 @@
 import dataclasses
 from typing import ClassVar, Literal
 
-from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.config import HeadedTaskConfig
 from bert_tf.tasks.rows.columns_config import TEXT_NAMES, TableColumns
+from bert_tf.tasks.sections import LabelLossConfig, LMDecoderConfig, TokenHeadConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,10 +37,13 @@ class TaggingColumns(TableColumns):
 
 
 @dataclasses.dataclass(frozen=True)
-class TaggingConfig(TaskConfig):
-    """The settings of the task tagging: those of `TaskConfig` and these.
+class TaggingConfig(HeadedTaskConfig):
+    """The settings of the task tagging: those of `HeadedTaskConfig` and these.
 
     Attributes:
+        labels: the tag set in the order of the output units. None: all tags of the first labelled file that is read, of
+            entities with those that their scheme has beside them.
+        loss: the training loss.
         scheme: the scheme of the entity tags that the model learns. Files in another scheme are rewritten when they are
             read. None: that of the training file.
 
@@ -50,10 +54,16 @@ class TaggingConfig(TaskConfig):
             alone count (Schweter and Akbik 2020, FLERT); BERT's own code for this task was not published.
 
     Example:
-        TaggingConfig(kind="tagging", scheme="BIOES")
+        TaggingConfig(scheme="BIOES")
     """
 
+    kind: str | None = "tagging"
+    labels: tuple[str, ...] | None = None
+    head: TokenHeadConfig = TokenHeadConfig()
+    decoder: LMDecoderConfig = LMDecoderConfig()
+    loss: LabelLossConfig = LabelLossConfig()
     scheme: Literal["IOB1", "IOB2", "BIOES", "BILOU"] | None = None
     context: Literal["sentence", "document", "file"] = "sentence"
 
     columns: ClassVar = TaggingColumns
+    min_labels: ClassVar = 1

@@ -154,7 +154,7 @@ class TaggingTask(Task):
         self._check_known(examples, set(self.labels).__contains__)
         if self.class_weights is None:
             counts = np.bincount(_concatenated(self._numbers(examples)), minlength=len(self.labels))
-            self.class_weights = class_weights(self.config.class_weights, self.labels, counts)
+            self.class_weights = class_weights(self.config.loss.class_weights, self.labels, counts)
 
     def encode(self, examples):
         if examples.words is None:
@@ -180,9 +180,13 @@ class TaggingTask(Task):
         if self.labels is None:
             raise ConfigError("the tags are not known yet; read the training file first, or set task.labels")
         config, units = self.config, len(self.labels)
-        options = {"class_weights": self.class_weights, "label_smoothing": config.label_smoothing, "name": "tagging"}
-        options |= {"head": self.head_of(encoder.config), "lm_weight": config.lm_weight}
-        return Classifier(encoder, units, config.dropout, **options)
+        options = {
+            "class_weights": self.class_weights,
+            "label_smoothing": config.loss.label_smoothing,
+            "name": "tagging",
+        }
+        options |= {"head": self.head_of(encoder.config), "lm_weight": config.decoder.lm_weight}
+        return Classifier(encoder, units, config.head.dropout, **options)
 
     def _logits(self, examples, outputs):
         """For each example a float array [words, C]."""

@@ -101,7 +101,7 @@ class TextToTextTask(Task):
         if frame.end is None:
             raise ConfigError(
                 "the layout of the tokenizer has no token at the end of a text, so that a target would never end; set "
-                "task.layout=t5, or task.layout=gpt1 where the tokenizer has no separator"
+                "task.decoder.layout=t5, or task.decoder.layout=gpt1 where the tokenizer has no separator"
             )
         return dataclasses.replace(frame, text_before=self.config.prefix or "")
 
@@ -113,7 +113,7 @@ class TextToTextTask(Task):
         )
 
     def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.layout)
+        return with_separators(tokenizer, self.config.decoder.layout)
 
     # -- data ------------------------------------------------------------------------------------
 

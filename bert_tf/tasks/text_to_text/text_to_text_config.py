@@ -41,6 +41,7 @@ class TextToTextConfig(TaskConfig):
     `sequence_length` is the largest number of tokens in a source, special tokens included.
 
     Attributes:
+        labels: the label set, where the targets are labels; None for other targets.
         format: one of T5's formats (`bert_tf.tasks.text_to_text.t5_formats`), such as "rte", "squad" or "translate": it
             reads that data set's own files and writes its sources and targets as T5 does. None: the columns of the file
             are the source and the target.
@@ -58,9 +59,11 @@ class TextToTextConfig(TaskConfig):
         ConfigError: an unknown format, a format together with a prefix or labels, or languages that do not fit it.
 
     Example:
-        TextToTextConfig(kind="text_to_text", format="translate", languages=("en", "de"), target_length=128)
+        TextToTextConfig(format="translate", languages=("en", "de"), target_length=128)
     """
 
+    kind: str | None = "text_to_text"
+    labels: tuple[str, ...] | None = None
     format: str | None = None
     languages: tuple[str, ...] | None = None
     prefix: str | None = None

@@ -9,6 +9,7 @@ from bert_tf.tasks import metrics
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.metric_table import CLASSIFICATION, measure
 from bert_tf.tasks.rows.labels import check_distinct, class_weights, not_in_label_set
+from bert_tf.tasks.sections import LabelLossConfig
 from bert_tf.tasks.texts.text_task import TextTask
 
 
@@ -33,6 +34,10 @@ class ClassificationTask(TextTask):
         super().__init__(config, tokenizer, columns)
         self.class_weights = None  # known from the training file
 
+    @property
+    def _loss(self):
+        return getattr(self.config, "loss", LabelLossConfig())  # MultiRC has no such settings
+
     def learn(self, examples):
         if self.labels is None:
             labels = sorted_labels(examples.labels)
@@ -55,7 +60,7 @@ class ClassificationTask(TextTask):
                 raise DataError(f"{examples.where(index)}: {not_in_label_set('label', label, self.labels)}")
         if self.class_weights is None:
             counts = np.bincount(self.label_array(examples), minlength=len(self.labels))
-            self.class_weights = class_weights(self.config.class_weights, self.labels, counts)
+            self.class_weights = class_weights(self._loss.class_weights, self.labels, counts)
 
     def label_array(self, examples):
         number = {label: i for i, label in enumerate(self.labels)}
@@ -67,9 +72,10 @@ class ClassificationTask(TextTask):
     def make_model(self, encoder):
         if self.labels is None:
             raise ConfigError("the label set is not known yet; read the training file first, or set task.labels")
-        options = {"class_weights": self.class_weights, "label_smoothing": self.config.label_smoothing}
-        options |= self.model_options(encoder) | {"linear_gain": self.config.linear_gain}
-        return Classifier(encoder, len(self.labels), self.config.dropout, name="classification", **options)
+        config = self.config
+        options = {"class_weights": self.class_weights, "label_smoothing": self._loss.label_smoothing}
+        options |= self.model_options(encoder) | {"linear_gain": config.decoder.linear_gain}
+        return Classifier(encoder, len(self.labels), config.head.dropout, name="classification", **options)
 
     def scores(self, examples, outputs):
         return self._scores_of_logits(examples, np.stack([output["logits"] for output in outputs]))

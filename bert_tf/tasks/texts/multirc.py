@@ -8,7 +8,6 @@ import re
 
 import numpy as np
 
-from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
 from bert_tf.tasks.examples import Example, read_examples
 from bert_tf.tasks.rows.opening import open_objects
@@ -39,8 +38,6 @@ class MultiRCTask(ClassificationTask):
 
     def __init__(self, config, tokenizer, columns=None):
         super().__init__(config, tokenizer, columns)
-        if self.config.labels not in (None, LABELS):
-            raise ConfigError("the labels of MultiRC are 0 and 1; remove task.labels")
         self.labels, self.pairs = LABELS, True
 
     def open(self, data, columns, labelled):

@@ -73,7 +73,7 @@ class RegressionTask(TextTask):
 
     def make_model(self, encoder):
         scale = {} if self.scale is None else {"mean": self.mean, "scale": self.scale}
-        return Regressor(encoder, self.config.dropout, name="regression", **scale, **self.model_options(encoder))
+        return Regressor(encoder, self.config.head.dropout, name="regression", **scale, **self.model_options(encoder))
 
     def scores(self, examples, outputs):
         predictions = np.array([output["score"] for output in outputs], np.float64)

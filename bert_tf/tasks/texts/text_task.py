@@ -27,7 +27,7 @@ class TextTask(Task):
     """
 
     def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.layout)
+        return with_separators(tokenizer, self.config.decoder.layout)
 
     @abc.abstractmethod
     def label_array(self, examples):
@@ -35,17 +35,17 @@ class TextTask(Task):
 
     def model_options(self, encoder):
         """Arguments of `TaskModel` that the settings and the family of the encoder decide."""
-        both = self.config.pair_order == "both"
+        both = getattr(self.config.decoder, "pair_order", "given") == "both"
         if both and self.pairs is False:
-            raise ConfigError("task.pair_order=both is for pairs, and the texts are single; remove task.pair_order")
+            raise ConfigError("task.decoder.pair_order=both is for pairs, and the texts are single; remove it")
         return {
             "head": self.head_of(encoder.config),
-            "lm_weight": self.config.lm_weight,
+            "lm_weight": self.config.decoder.lm_weight,
             "both_orders": self.tokenizer.layout if both else None,
         }
 
     def open(self, data, columns, labelled):
-        table, columns = open_glue(self.config.preset, data, columns, labelled, self.row_of)
+        table, columns = open_glue(getattr(self.config, "preset", None), data, columns, labelled, self.row_of)
         if table.format == "conll":
             raise DataError(
                 f"{table.path} holds tagged words (CoNLL), but the task is {self.kind}; set task.kind=tagging, or, if it is "
@@ -68,7 +68,7 @@ class TextTask(Task):
 
     def read_table(self, table, columns, labelled):
         examples = read_texts(table, columns, self.label_reader if labelled else None, self.pairs)
-        if self.pairs is None:
+        if self.pairs is None and (labelled or table.is_file):
             self.pairs = examples.text_pairs is not None
         return examples
 

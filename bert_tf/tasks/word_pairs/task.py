@@ -1,6 +1,6 @@
 """Two marked words: whether they have the same sense (WiC), or mean the same thing (WSC)."""
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import DataError
 from bert_tf.tasks.rows.opening import open_objects
 from bert_tf.tasks.rows.values import json_row
 from bert_tf.tasks.texts.classification import ClassificationTask
@@ -31,8 +31,6 @@ class WordPairTask(ClassificationTask):
 
     def __init__(self, config, tokenizer, columns=None):
         super().__init__(config, tokenizer, columns)
-        if self.config.labels not in (None, LABELS):
-            raise ConfigError("the labels of word_pair are false and true; remove task.labels")
         self.labels = LABELS
 
     def row_of(self, item):
@@ -61,6 +59,6 @@ class WordPairTask(ClassificationTask):
         return self.config.pooling == "mean" and super().needs_pooler(config)
 
     def make_model(self, encoder):
-        options = {"class_weights": self.class_weights, "label_smoothing": self.config.label_smoothing}
+        options = {"class_weights": self.class_weights, "label_smoothing": self.config.loss.label_smoothing}
         options |= {"head": self.head_of(encoder.config), "pooling": self.config.pooling}
-        return WordPairClassifier(encoder, len(LABELS), self.config.dropout, name="word_pair", **options)
+        return WordPairClassifier(encoder, len(LABELS), self.config.head.dropout, name="word_pair", **options)

@@ -13,7 +13,7 @@ from bert_tf.tasks import TASKS, load_task
 from bert_tf.tasks.spans.model import SpanModel
 from bert_tf.testing import check_task
 
-FEATURES = {"features": "scalar_mix", "lstm_units": 4, "lstm_layers": 1, "mix_at": "both", "mix_l2": 0.1}
+FROZEN = {"name": "scalar_mix", "lstm_units": 4, "lstm_layers": 1, "mix_at": "both", "mix_l2": 0.1}
 
 
 @pytest.mark.slow_except("bert")
@@ -21,8 +21,10 @@ FEATURES = {"features": "scalar_mix", "lstm_units": 4, "lstm_layers": 1, "mix_at
 def test_it_passes_the_check(head, tmp_path):
     """That of ELECTRA above the features of a frozen model."""
     path = tiny.write_squad(tmp_path / "a.json")
-    own = {"bert": {}, "electra": FEATURES | {"beam": 3}}[head]
-    settings = {"max_query_length": 6, "stride": 16, "head": head, "n_best": 3} | own
+    own = {"bert": {"head": {"name": head}}, "electra": {"head": {"name": head, "beam": 3}, "frozen_layers": FROZEN}}[
+        head
+    ]
+    settings = {"max_query_length": 6, "stride": 16, "n_best": 3} | own
     check_task(TASKS["question_answering"], path, tiny.encoder(), tiny.tokenizer(), tmp_path, **settings)
 
 
