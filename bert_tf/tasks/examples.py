@@ -145,8 +145,8 @@ def read_examples(
 
     def values(name):
         """The field `name` of all examples; None where none of them has it."""
-        found = [getattr(example, name) for example in examples]
-        return None if all(value is None for value in found) else found
+        column = [getattr(example, name) for example in examples]
+        return None if all(value is None for value in column) else column
 
     words = values("words")
     texts = values("text") or ([] if words is None else None)

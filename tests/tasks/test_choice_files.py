@@ -175,6 +175,7 @@ def test_unlabelled_files_answer_every_line(write):
 
 def test_what_predict_takes(tokenizer):
     task = build_task({"kind": "multiple_choice"}, tokenizer)
+    assert len(task.read([], labelled=False)) == 0
     expected = Question("c", "", ("a", "b"))
     as_dict = {"context": "c", "options": ["a", "b"]}
     for given in (("c", ["a", "b"]), as_dict, json.dumps(as_dict)):

@@ -151,6 +151,7 @@ def check_served(task, model, sources):
     answer, predicted = traced["serving_default"](text=tf.constant(sources)), task.predict(model, sources)
     assert [row[0].decode() for row in answer["texts"].numpy()] == [one["generated"] for one in predicted]
     np.testing.assert_allclose(answer["scores"][:, 0], [one["score"] for one in predicted], rtol=1e-4)
+    sources = list(filter(None, sources))  # a labelled text must not be empty
     targets = ["gruen"] * len(sources)
     score = traced["score"](text=tf.constant(sources), continuation=tf.constant(targets))
     loss = task.evaluate(model, task.read({"source": sources, "target": targets}))["loss"]

@@ -225,7 +225,7 @@ def _list(value, key):
 def _option_columns(table, columns):
     if columns.options is not None:
         return [table.find_given(key, (), "options") for key in columns.options]
-    one = table.find_given(None, columns.usual["options"], "options", required=False)
+    one = table.find_given(None, columns.usual["options"], "options", required=not table.rows)
     if one is not None:
         return [one]
     by_prefix, names = {}, table.names or []

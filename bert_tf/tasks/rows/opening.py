@@ -10,10 +10,11 @@ from bert_tf.hub import local_file
 from bert_tf.parsing import brief
 from bert_tf.tasks.rows.columns_config import TableColumns
 from bert_tf.tasks.rows.files import NAMES, class_names, file_format, read_table
-from bert_tf.tasks.rows.table import Table, read_each
+from bert_tf.tasks.rows.table import Table, collector_paused, read_each
 from bert_tf.tasks.rows.values import BadRow, text_value
 
 
+@collector_paused()
 def open_table(data: Any, columns: Any, row_of: Callable[[Any], Any] | None = None, format: str | None = None) -> Table:
     """The `Table` of labelled data; it is read once.
 

@@ -1,6 +1,8 @@
 """A table of rows, and the loop over them: which columns there are, what a row holds, and what is done with a bad one."""
 
+import contextlib
 import dataclasses
+import gc
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -200,6 +202,19 @@ class ReadRows:
     bad: int
 
 
+@contextlib.contextmanager
+def collector_paused():
+    """Pauses the garbage collector, which would look at all rows again and again; reading makes no cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@collector_paused()
 def read_each(
     table: Table,
     read: Callable[[Any], Iterable],
@@ -228,8 +243,8 @@ def read_each(
         identifier: dict = {}
         try:
             table.check_width(row)
-            identifier = table.id_of(row, id_key)
-            found = read(row)
+            identifier = {} if id_key is None else table.id_of(row, id_key)
+            held = list(read(row))
         except BadRow as error:
             if not skip:
                 place = (where(number, row) if where else table.where(number)) + (
@@ -242,7 +257,6 @@ def read_each(
             unusable.append({table.unit: number, **identifier, "error": str(error)})
             bad += 1
             continue
-        for item in found:
-            items.append(item)
-            numbers.append(number)
+        items += held
+        numbers += [number] * len(held)
     return ReadRows(items, numbers, unusable, bad)

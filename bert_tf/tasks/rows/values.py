@@ -38,6 +38,8 @@ def as_list(value: Any) -> list | None:
 
 def text_value(value: Any, key: Any, null: bool = True) -> str:
     """A value as str; "" for null, where that is allowed."""
+    if isinstance(value, str):
+        return value
     if value is None and null:
         return ""
     text = as_string(value)

@@ -111,8 +111,10 @@ def read_texts(table, columns, label_reader=None, pairs=None):
         chosen = {"text": 0}
     else:
         required = {"text": True, "text_pair": bool(pairs)}
-        found = {role: table.find(columns, role, required[role]) for role in required if role in columns.usual}
-        chosen = {role: column for role, column in found.items() if column is not None}
+        columns_of_roles = {
+            role: table.find(columns, role, required[role]) for role in required if role in columns.usual
+        }
+        chosen = {role: column for role, column in columns_of_roles.items() if column is not None}
     if pairs is False and "text_pair" in chosen:
         raise DataError(
             f"{table.path} has a second text in the column {chosen['text_pair']!r}, but the task was trained on single texts "
