@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from bert_tf.checkpoints import LanguageModel
+    from bert_tf.checkpoints import OpenedModel
+    from bert_tf.language_model import LanguageModel
     from bert_tf.tokenizers.tokenizer import Tokenizer
     from bert_tf.types import StrPath
 
@@ -53,7 +54,8 @@ def load(
         arguments: further ones of the backbone, such as `output_hidden_states`.
 
     Returns:
-        A `LanguageModel`. Its parts are made when they are asked for: `tokenizer`; `encoder`, `backbone`; `objective`, the
+        A `LanguageModel` with the verbs `predict`, `evaluate`, `fill_mask`, `embed`, `generate`, `score`, `export` and
+        `save`. Its parts are made when they are asked for: `tokenizer`; `encoder`, `backbone`; `objective`, the
         pretraining model with its heads; of a fine-tuned model `task`, and `model`, which `task` evaluates; `generator`
         and `scorer`, of a model that writes text; `report`, which lists the arrays that were `ignored` or `unused` and the
         variables that are randomly initialized (`fresh`).
@@ -69,10 +71,11 @@ def load(
         model.encoder(batch)["sequence_output"]
 
         ner = bert_tf.load("bert-base-NER")
-        ner.task.predict(ner.model, ["Anna met Paul."])
+        ner.predict("Anna met Paul.")
     """
     from bert_tf import training
-    from bert_tf.checkpoints import LanguageModel, open_source
+    from bert_tf.checkpoints import open_source
+    from bert_tf.language_model import LanguageModel
 
     return LanguageModel(open_source(path, family), dtype, pooler, fresh, trained, **arguments)
 
@@ -98,7 +101,7 @@ def save(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str = "
     write_checkpoint(model, tokenizer, path, format)
 
 
-def import_run(path: StrPath, run_directory: StrPath, family: str | None = None) -> LanguageModel:
+def import_run(path: StrPath, run_directory: StrPath, family: str | None = None) -> OpenedModel:
     """Turns a published checkpoint into a run directory; see `training.converting.import_run`."""
     from bert_tf.training import converting
 

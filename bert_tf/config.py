@@ -81,6 +81,31 @@ class _Whole(typing.NamedTuple):
     where: str
 
 
+#: What Hugging Face's and Keras's settings are called here.
+SYNONYMS = {
+    "lr": "learning_rate",
+    "num_train_epochs": "epochs",
+    "num_epochs": "epochs",
+    "max_steps": "steps",
+    "max_length": "sequence_length",
+    "max_seq_length": "sequence_length",
+    "train_batch_size": "batch_size",
+    "per_device_train_batch_size": "batch_size",
+    "gradient_accumulation_steps": "accumulation_steps",
+    "warmup_ratio": "warmup_fraction",
+    "label_smoothing_factor": "label_smoothing",
+    "mlm_probability": "rate",
+    "fp16": "precision",
+    "bf16": "precision",
+    "vocab_size": "vocabulary_size",
+    "num_hidden_layers": "num_layers",
+    "num_attention_heads": "num_heads",
+    "max_position_embeddings": "max_positions",
+    "hidden_dropout_prob": "dropout",
+    "attention_probs_dropout_prob": "attention_dropout",
+}
+
+
 def build(cls: type[T], mapping: Any, where: str = "", base: T | None = None, whole: _Whole | None = None) -> T:
     """Fills the dataclass `cls` from a nested mapping.
 
@@ -112,7 +137,7 @@ def build(cls: type[T], mapping: Any, where: str = "", base: T | None = None, wh
     for key, value in mapping.items():
         path = _join(where, key)
         if key not in fields:
-            raise ConfigError(_unknown_key(cls, key, where, whole))
+            raise ConfigError(_unknown_key(cls, mapping, key, where, whole))
         default = getattr(base, key) if base is not None else _default(fields[key])
         if dataclasses.is_dataclass(hints[key]) and isinstance(value, dict) and default is not None:
             values[key] = build(hints[key], value, path, default, whole)
@@ -145,17 +170,18 @@ def chosen_class(cls: Any, section: dict[str, Any], base: Any = None) -> type | 
     return cls.choices().get(name) if isinstance(name, str) else None
 
 
-def _unknown_key(cls, key, where, whole):
-    """The message for a key that `cls`, a section of `whole`, has no field for."""
+def _unknown_key(cls, mapping, key, where, whole):
+    """The message for a key of `mapping` that `cls`, a section of `whole`, has no field for."""
     path = brief(_join(where, key))[1:-1]
     owners = _owners(cls, key)
     if owners:
-        chosen = next(name for name, choice in cls.choices().items() if choice is cls)
+        chosen = mapping.get(cls.CHOSEN_BY, getattr(cls, cls.CHOSEN_BY, None))
         chooser = _join(where, cls.CHOSEN_BY)
         return f"'{path}' applies only to {join_names(owners)}, but {chooser} is '{chosen}'; remove '{path}'"
-    places = list(_places(whole.cls, whole.mapping, whole.where, key))
-    if len(places) == 1:
-        return f"unknown key '{path}'; did you mean '{places[0]}'?"
+    meant = SYNONYMS.get(key, key)
+    places = list(_places(whole.cls, whole.mapping, whole.where, meant))
+    if len(places) == 1 or (places and meant != key):
+        return f"unknown key '{path}'; did you mean {' or '.join(repr(place) for place in places)}?"
     return f"unknown key '{path}'{nearest(str(key), [f.name for f in dataclasses.fields(cls) if f.init])}"
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from bert_tf import config
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.tasks.config import ColumnsConfig, TaskConfig
+from bert_tf.tasks.rows.columns_config import TextColumns
+from bert_tf.tasks.sections import LabelLossConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,8 +98,8 @@ def test_of_several_types_the_message_is_about_the_list_or_number():
         (Layers, {"layers": [0, -1]}, r"'layers\[1\]' is -1; it must be at least 0"),
         (Frozen, {"freeze": -1}, "'freeze' is -1; it must be at least 0"),
         (Frozen, {"freeze": "encoder"}, "'freeze' is 'encoder'; known: backbone; or a whole number$"),
-        (TaskConfig, {"kind": "a", "class_weights": {"a": 1}}, "is {'a': 1}; known: balanced; or a list of numbers$"),
-        (ColumnsConfig, {"text": ["a"]}, r"'text' must be int, got \['a'\]; or a text$"),
+        (LabelLossConfig, {"class_weights": {"a": 1}}, "is {'a': 1}; known: balanced; or a list of numbers$"),
+        (TextColumns, {"text": ["a"]}, r"'text' must be int, got \['a'\]; or a text$"),
     ):
         with pytest.raises(ConfigError, match=message):
             config.build(cls, mapping)

@@ -14,10 +14,11 @@ from pathlib import Path
 from bert_tf import config
 from bert_tf.distillation import TERMS, DistillConfig, DistillPretrainConfig
 from bert_tf.models.families import FAMILIES
+from bert_tf.parsing import join_names
 from bert_tf.prompting.prompting_config import PromptingConfig
 from bert_tf.runs.benchmark_config import BenchmarkConfig
 from bert_tf.runs.study_config import HalvingConfig, StudyConfig, StudyRow
-from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.config import HeadedTaskConfig, TaskConfig
 from bert_tf.tasks.record import TASKS
 from bert_tf.training.finetune_config import FinetuneConfig
 from bert_tf.training.pretrain_config import PretrainConfig
@@ -25,12 +26,34 @@ from bert_tf.vectors import VectorsConfig
 from tfrecords.config import ShardsConfig
 
 FILE = Path(__file__).parent.parent / "configs" / "README.md"
-HEAD = """# Every key of every configuration
+HEAD = """# Configurations: which one, and every key
 
 A configuration is a YAML file: `--config pretrain/bert_base` names one that ships with the library, `--config my.yaml`
 one of yours. `--set train.batch_size=64` changes a key, and may be repeated. An unknown key, a value of the wrong type
 or out of range is refused with the key's name, before TensorFlow is loaded. The resolved configuration is written to
 `config.yaml` of the run.
+
+## Which configuration do I want?
+
+| you want to | `--config` |
+|---|---|
+| pretrain on ten megabytes or more of text, on a laptop | `laptop/best` for ten minutes, `laptop/best_half_hour` for more |
+| the same with another family | `laptop/FAMILY`; decoders `laptop/gpt1`, `pretrain/gpt_laptop`; text to text `pretrain/t5_laptop` |
+| pretrain as a paper did, on accelerators | `pretrain/` and the name of the published size, such as `pretrain/roberta_base` |
+| classify texts or pairs, predict a number or several labels | `finetune/classification`, `finetune/regression`, `finetune/multi_label` |
+| tag words, choose an option, answer questions about a text | `finetune/tagging`, `finetune/multiple_choice`, `finetune/squad2` |
+| write texts from texts | `finetune/text_to_text`, with T5 `finetune/t5` |
+| fine-tune on a known data set as a paper did | its name, and the model's where papers differ: `finetune/mrpc`, `finetune/squad_electra` |
+| run GLUE or SuperGLUE | `benchmarks/glue`, `benchmarks/superglue` |
+| teach a small model your task | `distill/soft_labels`; from a pretrained student and unlabelled texts `distill/well_read` |
+| make a small general model | `distill/distilbert`, `distill/minilm`, `distill/tinybert_general`, `distill/mobilebert` |
+| find out what matters in pretraining | `ablations/masked_lm`, `ablations/bert_masking`, ...; settings of your own: `ablations/laptop_search` |
+| ask a pretrained model tasks in words | `prompts/translation`, `prompts/sentiment`, ... |
+| train word vectors | `vectors/skip_gram`, `vectors/cbow`, `vectors/glove` |
+
+Each file says at its top where its values are from, how its shards are written, and what it took.
+
+## Every key
 
 | folder | command | sections |
 |---|---|---|
@@ -129,6 +152,21 @@ def table(cls, prefix="", base=None, shown=None, without=()):
     return lines
 
 
+def other_defaults():
+    """The defaults of the optimizer of fine-tuning that are not those of pretraining, in words."""
+    own, other = FinetuneConfig().optimizer, PretrainConfig().optimizer
+    values = {field.name: getattr(own, field.name) for field in dataclasses.fields(own)}
+    changed = [f"`{name}={json.dumps(value)}`" for name, value in values.items() if value != getattr(other, name)]
+    return f"with {join_names(changed)} by default"
+
+
+def same_fields(cls, general):
+    """The names of the fields of `cls` that `general` has with the same type and default."""
+    hints, known = (typing.get_type_hints(c, include_extras=True) for c in (cls, general))
+    names = [field.name for field in dataclasses.fields(cls) if hints[field.name] == known.get(field.name)]
+    return {name for name in names if getattr(cls, name) == getattr(general, name)}
+
+
 def summary(cls):
     """The first paragraph of a docstring."""
     return " ".join(inspect.cleandoc(cls.__doc__).split("\n\n")[0].split())
@@ -138,14 +176,31 @@ def page():
     """The text of configs/README.md."""
     lines = [HEAD]
     for title, cls in (("Pretraining", PretrainConfig), ("Fine-tuning", FinetuneConfig)):
-        lines += [f"## {title}", "", summary(cls), "", *table(cls)]
+        twice = () if cls is PretrainConfig else ("optimizer",)
+        lines += [f"## {title}", "", summary(cls), "", *table(cls, without=twice)]
         if cls is FinetuneConfig:
-            lines += ["### `task`", "", summary(TaskConfig), "", *table(TaskConfig, "task.")]
-            general = {field.name for field in dataclasses.fields(TaskConfig)}
-            for record in TASKS.values():
-                if record.config is not TaskConfig and isinstance(record.task, str):  # of the library
-                    own = table(record.config, "task.", without=general)
+            lines += [
+                "### `optimizer` of fine-tuning",
+                "",
+                f"As [of pretraining](#optimizer-with-optimizername-adamw), {other_defaults()}.",
+                "",
+            ]
+            shown = {}
+            lines += ["### `task`", "", summary(TaskConfig), "", *table(TaskConfig, "task.", shown=shown)]
+            own = table(HeadedTaskConfig, "task.", without=same_fields(HeadedTaskConfig, TaskConfig), shown=shown)
+            lines += ["### `task` of every kind but `text_to_text`", "", summary(HeadedTaskConfig), "", *own]
+            library = [record for record in TASKS.values() if isinstance(record.task, str)]
+            for record in library:
+                without = same_fields(record.config, HeadedTaskConfig) | {"kind"}
+                own = table(record.config, "task.", without=without, shown=shown)
+                if own:
                     lines += [f"### `task` with `task.kind: {record.name}`", "", summary(record.config), "", *own]
+            kinds = {}
+            for record in library:
+                kinds.setdefault(record.config.columns, []).append(f"`{record.name}`")
+            for columns, names in kinds.items():
+                lines += [f"### `data.columns` of {', '.join(names)}", "", summary(columns), ""]
+                lines += table(columns, "data.columns.")
     lines += [
         "## Models",
         "",

@@ -112,7 +112,7 @@ class CountTask(TextTask):
         return np.array([float(label) for label in examples.labels], np.float32)
 
     def make_model(self, encoder):
-        return CountModel(encoder, 1, self.config.dropout, name="count")
+        return CountModel(encoder, 1, self.config.head.dropout, name="count")
 
     def scores(self, examples, outputs):
         errors = np.abs([o["count"] - label for o, label in zip(outputs, self.label_array(examples))])

@@ -1,8 +1,7 @@
 """Gathering and scattering between the positions of a sequence and a short list of positions.
 
-Most of the time of a corruption is spent here. The counting (`DenseBincount`) and the triangular
-matrix product below are four to ten times faster on a CPU than `tf.math.top_k`, `tf.cumsum`,
-`tf.tensor_scatter_nd_add` and `tf.where` with a scalar branch.
+Much of the time of a corruption is spent here. The counting (`DenseBincount`) and the triangular matrix product below are
+four to ten times faster on a CPU than `tf.cumsum`, `tf.tensor_scatter_nd_add` and `tf.where` with a scalar branch.
 """
 
 import numpy as np

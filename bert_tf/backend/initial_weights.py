@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import keras
@@ -46,12 +46,33 @@ def _one_seed():
         _active.drawn = previous
 
 
+@contextlib.contextmanager
+def zero_weights(wanted: bool = True) -> Iterator[None]:
+    """Inside, initial weights are zeros where they would be random: quick, for models whose weights are all set next.
+
+    Args:
+        wanted: False changes nothing.
+
+    Example:
+        with zero_weights():
+            encoder = BertEncoder(config)
+    """
+    previous = getattr(_active, "zeros", False)
+    _active.zeros = wanted or previous
+    try:
+        yield
+    finally:
+        _active.zeros = previous
+
+
 class _ByName(keras.initializers.Initializer):
     """Mixed into an initializer of Keras: inside a model, its seed is of the model's seed and the layer's path."""
 
     seed: Any
 
     def __call__(self, shape: Sequence[int], dtype: str | None = None) -> Tensor:
+        if getattr(_active, "zeros", False):
+            return keras.ops.zeros(shape, dtype)
         drawn = getattr(_active, "drawn", None)
         if drawn is None or self._init_seed is not None:
             return super().__call__(shape, dtype)

@@ -7,7 +7,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "arrays": ["ArraysInMemory", "NamedArrays"],
         "formats": ["FORMATS", "Format", "open_source", "write_checkpoint"],
-        "language_model": ["LanguageModel"],
+        "opened_model": ["OpenedModel"],
         "source": ["Source", "StoredTask"],
     },
 )

@@ -145,7 +145,7 @@ def open_source(path: StrPath, family: str | None = None) -> Source:
 
     Raises:
         RunDirectoryError: there is nothing at `path`, or a damaged run.
-        DataError, ConfigError: no format recognizes it, or what it holds cannot be read.
+        DataError, ConfigError: no format recognizes it, or what it holds cannot be read; or it is of another family.
 
     Example:
         open_source("bert-base-uncased").config.num_layers  # 12
@@ -153,7 +153,12 @@ def open_source(path: StrPath, family: str | None = None) -> Source:
     path = Path(local_model(path))
     for record in reversed(list(FORMATS.values())):
         if record.recognize(path):
-            return record.open(path, family)
+            source = record.open(path, family)
+            if family not in (None, source.family):
+                raise ConfigError(
+                    f"{path} holds a model of the family '{source.family}', not '{family}'; leave the family out"
+                )
+            return source
     if not is_there(path):
         raise RunDirectoryError(
             f"{path} is not a run directory, and no published checkpoint: it does not exist. A model of the Hugging Face Hub "
@@ -171,5 +176,10 @@ def write_checkpoint(model: Any, tokenizer: Tokenizer | None, path: StrPath, for
         raise ConfigError(
             f"bert_tf.save takes a model, its tokenizer and a path, in this order; its first argument is a "
             f"{type(model).__name__}, give the `encoder` or the `objective` of what bert_tf.load returns"
+        )
+    size = next(iter(model.backbones().values())).config.vocabulary_size
+    if tokenizer is not None and tokenizer.vocabulary_size > size:
+        raise ConfigError(
+            f"the tokenizer has {tokenizer.vocabulary_size} tokens, the model only {size}; give the tokenizer of its training"
         )
     FORMATS[format].write(model, tokenizer, path)

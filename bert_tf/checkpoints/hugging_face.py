@@ -46,7 +46,7 @@ TASK_HEADS = ("classifier.*", "qa_outputs.*", "pre_classifier.*", "logits_proj.*
               "start_logits.*", "end_logits.*", "answer_class.*")  # fmt: skip
 
 #: Numbers that are read at a time.
-BLOCK = 1 << 22
+BLOCK = 1 << 20
 
 # Types of tensors that can be read, as safetensors calls them. Integers and booleans are not weights, but some
 # checkpoints hold position ids.
@@ -309,7 +309,7 @@ def write_finetuned(encoder: Any, arrays: Arrays, task: PublishedTask, tokenizer
         hf_config = _write(temporary, family, config, weights, (), tokenizer, task)
     rate = task.published.rate(hf_config)
     lost = lost_settings(family.maps("hf"), config, weights)
-    warn_of_lost(path, lost | ({} if rate == task.dropout else {"task.dropout": (task.dropout, rate)}))
+    warn_of_lost(path, lost | ({} if rate == task.dropout else {"task.head.dropout": (task.dropout, rate)}))
 
 
 def _write(

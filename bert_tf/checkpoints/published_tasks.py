@@ -50,8 +50,7 @@ def task_of(
     stored = read_task(hf_config, head, published, source.path / "config.json")
     settings: dict[str, Any] = {
         "kind": stored.kind,
-        "head": "hugging_face",
-        "dropout": stored.dropout,
+        "head": {"name": "hugging_face", "dropout": stored.dropout},
         "sequence_length": longest_sequence(source.config),
     }
     if stored.labels is not None:
@@ -59,9 +58,14 @@ def task_of(
     if stored.kind == "question_answering":
         # The configuration does not say whether questions may be impossible; the answers in `n_best` never are.
         longest = min(QuestionAnsweringConfig.sequence_length, settings["sequence_length"])
-        settings |= {"head": published.spans, "impossible_questions": True, "sequence_length": longest}
+        dropout = {} if published.spans == "electra" else {"dropout": stored.dropout}
+        settings |= {
+            "head": {"name": published.spans} | dropout,
+            "impossible_questions": True,
+            "sequence_length": longest,
+        }
     if FAMILIES[source.family].structure == "decoder" and tokenizer.layout_name == "none":
-        settings["layout"] = "none"  # without this setting a task adds separators
+        settings["decoder"] = {"layout": "none"}  # without this setting a task adds separators
     try:
         task = build_task(settings, tokenizer)
     except ConfigError as error:
@@ -86,7 +90,7 @@ def publish(task: Task, model: Any, where: StrPath) -> tuple[PublishedTask, Arra
         ConfigError: Hugging Face has no class for the task, or one with another head.
     """
     config = model.backbone.config
-    advice = "serve it with 'bert-tf export', or write its encoder alone with --encoder-only"
+    advice = "serve it with 'bert-tf export', or write its encoder alone"
     heads = getattr(family_of(config).maps("hf"), "heads", {})
     published = heads.get(task.head_kind)
     if published is None or task.kind not in KINDS:
@@ -96,7 +100,7 @@ def publish(task: Task, model: Any, where: StrPath) -> tuple[PublishedTask, Arra
     if not _has_their_layers(task, model, published):
         raise ConfigError(
             f"{where}: {published.architecture} has other layers in its head than this model; fine-tune with "
-            f"task.head={published.spans if task.kind == 'question_answering' else 'hugging_face'}, or {advice}"
+            f"task.head.name={published.spans if task.kind == 'question_answering' else 'hugging_face'}, or {advice}"
         )
     if getattr(model, "both_orders", None) is not None:
         raise ConfigError(f"{where}: {published.architecture} cannot read pairs in both orders; {advice}")
@@ -112,7 +116,7 @@ KINDS = ("classification", "multi_label", "regression", "tagging", "multiple_cho
 
 def _has_their_layers(task, model, published):
     """Whether the head of a model has the layers of Hugging Face's class."""
-    if task.config.features:
+    if task.config.frozen_features:
         return False
     if task.kind == "question_answering":
         return task.head == published.spans

@@ -8,6 +8,7 @@ from typing import Any
 
 from absl import logging
 
+from bert_tf.backend.initial_weights import zero_weights
 from bert_tf.checkpoints.arrays import NamedArrays
 from bert_tf.errors import DataError
 from bert_tf.models.families import build_backbone
@@ -143,7 +144,8 @@ class Source:
             DataError: the weights do not fit.
         """
         pooler = "pooler" in self.parts if pooler is None else pooler
-        encoder = build_backbone(config or self.config, pooler=pooler, **arguments)
+        with zero_weights(trained and (not pooler or "pooler" in self.parts)):
+            encoder = build_backbone(config or self.config, pooler=pooler, **arguments)
         if trained:
             self.fill(encoder, partly=True, fresh=("pooler", *fresh))
         return encoder

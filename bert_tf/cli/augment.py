@@ -23,6 +23,7 @@ import dataclasses
 
 import bert_tf
 from bert_tf.cli import labelled
+from bert_tf.cli.settings import at_least
 
 
 def add_arguments(parser):
@@ -44,31 +45,30 @@ def add_arguments(parser):
         help="a file of words that stay, a word a line; or 'none' (default: those of English that scikit-learn lists)",
     )
     add("--unlabelled", action="store_true", help="the file has no labels, or they are not wanted")
-    add("--seed", type=int, default=0, help="of the draws (default %(default)s)")
+    add("--seed", type=at_least(0), default=0, help="of the draws (default %(default)s)")
     labelled.add_arguments(parser)
 
 
 def run(arguments):
     from bert_tf.errors import ConfigError
+    from bert_tf.tasks.rows.columns_config import TextColumns, changed_columns
 
-    labelled.check_arguments(arguments)
+    columns = changed_columns(TextColumns(), labelled.columns(arguments))
     if not arguments.output.endswith(".jsonl"):
         raise ConfigError(f"--output is {arguments.output}; it must end with .jsonl: the file has JSON lines")
-    if arguments.seed < 0:
-        raise ConfigError(f"--seed is {arguments.seed}; it must be at least 0")
     settings = {name: getattr(arguments, name) for name in ("copies", "rate", "candidates", "seed")}
 
     from bert_tf.checkpoints import open_source
     from bert_tf.distillation.augmentation import ENGLISH_STOP_WORDS, Augmenter
     from bert_tf.distillation.augmented_file import augment_file
-    from bert_tf.tasks.tables.columns import read_columns
-    from bert_tf.tasks.tables.files import file_format, read_text
+    from bert_tf.tasks.rows.files import read_text
+    from bert_tf.tasks.rows.opening import open_table
+    from bert_tf.tasks.texts.text_task import label_reader, read_texts
     from bert_tf.vectors import WordTable
 
-    columns = labelled.columns(arguments.set)
-    format = file_format(arguments.file, columns.format)
-    has_labels = not arguments.unlabelled and format != "lines"
-    examples = read_columns(arguments.file, format, columns, labelled=has_labels)
+    table = open_table(arguments.file, columns)
+    has_labels = not arguments.unlabelled and table.format != "lines"
+    examples = read_texts(table, columns, label_reader if has_labels else None)
     stop_words = {"english": ENGLISH_STOP_WORDS, "none": frozenset()}.get(arguments.stop_words)
     if stop_words is None:
         stop_words = {word.lower() for word in read_text(arguments.stop_words).split()}
@@ -83,7 +83,7 @@ def run(arguments):
         "vectors": open_source(arguments.vectors).identity() if arguments.vectors else None,
         "stop_words": sorted(stop_words),
         "labels": has_labels,
-        "columns": dataclasses.asdict(columns) | {"format": format},
+        "columns": dataclasses.asdict(columns) | {"format": table.format},
     }
     count = augment_file(augmenter, examples, arguments.output, key)
     print(f"{count:,} examples in {arguments.output}, of {len(examples):,}")

@@ -1,22 +1,34 @@
-"""Evaluate a fine-tuned model on a labelled file.
+"""Evaluate a model: the metrics of a fine-tuned one on a labelled file, or the perplexity of a decoder on a corpus.
 
-Prints the metrics, and beside them those of baselines that use only the labels of the training
-file, if that file still exists. Then prints precision, recall and F1 of each label (or entity
-type), and for classification the confusion matrix. With more than 20 labels this second part is
-printed only with --report.
+Beside the metrics stand those of baselines that use only the labels of the training file, if that file still exists;
+below them precision, recall and F1 of each label (or entity type), and for classification the confusion matrix. With more
+than 20 labels this second part is printed only with --report.
+
+Of a pretrained decoder files, folders and globs are a corpus, read as `bert-tf shards` reads it: exp(nll / tokens),
+exp(nll / words) and bits per byte; the last two compare models with different vocabularies. Documents longer than --length
+tokens are read in windows that begin every --stride tokens: a smaller stride gives a lower perplexity. State both.
+
+--continuation: the natural log-likelihood of a text, and whether greedy generation would give it. A space between context
+and text belongs to the text. Of a model that answers sources (T5) the context is the source, the text the whole target.
 
 example:
   bert-tf evaluate sentiment test.tsv
-  bert-tf evaluate sentiment reviews.csv --set task.columns.text=document --report --json
+  bert-tf evaluate sentiment reviews.csv --columns text=document --report --json
+  bert-tf evaluate gpt test.txt --stride 256
+  bert-tf evaluate gpt --continuation "The capital of France is" " Paris"
+  bert-tf evaluate gpt --continuations pairs.tsv --output scored.tsv
 
 in Python:
   import bert_tf
-  sentiment = bert_tf.load("sentiment")
-  print(sentiment.task.evaluate(sentiment.model, sentiment.task.read("test.tsv"), report=True))
+  bert_tf.load("sentiment").evaluate("test.tsv", report=True)
+  gpt = bert_tf.load("gpt")
+  gpt.score("The capital of France is", " Paris")
+  gpt.scorer.perplexity(["One document.", "Another."], stride=256).per_word
 """
 
 import bert_tf
-from bert_tf.cli import labelled
+from bert_tf.cli import labelled, text_scores
+from bert_tf.errors import ConfigError
 from bert_tf.reporting.tables import labels_table, metrics_table
 from bert_tf.table import Table
 
@@ -26,23 +38,37 @@ REPORT_LABELS = 20
 
 def add_arguments(parser):
     add = parser.add_argument
-    add("run", help="the fine-tuned run directory, or a Hugging Face directory of a fine-tuned class")
-    add("file", help="a labelled file in the format of the training file")
+    add("run", help="a fine-tuned run or Hugging Face directory; or a pretrained decoder")
+    add("files", nargs="*", metavar="FILE", help="one labelled file; or a corpus")
     add("--report", action="store_true", help="print the scores of each label, however many there are")
     add("--json", action="store_true", help="print everything as one line of JSON")
     labelled.add_arguments(parser)
+    text_scores.add_arguments(parser)
 
 
 def run(arguments):
+    columns = labelled.columns(arguments)
+    text_scores.check(arguments)
+    if not arguments.files:
+        return text_scores.print_continuations(arguments)
+    opened = bert_tf.load(arguments.run)
+    if opened.source.task is None:
+        if arguments.report or columns:
+            raise ConfigError(
+                f"{arguments.run} is not fine-tuned, and its files are a corpus; remove --report and --columns"
+            )
+        return text_scores.print_perplexity(opened, arguments)
+    if len(arguments.files) > 1 or arguments.length or arguments.stride:
+        raise ConfigError(f"{arguments.run} is fine-tuned: give one labelled file, without --length and --stride")
+    return _evaluate(opened, arguments, columns)
+
+
+def _evaluate(opened, arguments, columns):
     import json
 
-    labelled.check_arguments(arguments)
-
-    opened = bert_tf.load(arguments.run)
     task, model = opened.task, opened.model
     train, why_not = _read(task, (opened.source.settings.get("data") or {}).get("train"))
-    labelled.set_columns(task, arguments.set)
-    examples = task.read(arguments.file)
+    examples = task.read(arguments.files[0], columns=columns)
     report = arguments.report or (task.labels is not None and len(task.labels) <= REPORT_LABELS)
     metrics = task.evaluate(model, examples, arguments.batch_size, report)
     if train is not None:

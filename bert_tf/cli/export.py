@@ -27,7 +27,7 @@ in Python:
   export_compressed("sentiment", format="litert", quantize="dynamic_int8")
 """
 
-from bert_tf.cli.settings import add_set
+from bert_tf.cli.settings import add_set, at_least, overrides
 
 
 def add_arguments(parser):
@@ -38,8 +38,8 @@ def add_arguments(parser):
     add("run", help="the run directory, or a published checkpoint")
     add("--kind", choices=kinds, help="what the export computes (default: the task or objective of the run)")
     add("--output", help="the folder that holds the versions (default RUN/export)")
-    add("--version", type=int, help="version number (default: the newest version plus one)")
-    add("--sequence-length", type=int, help="truncate texts to so many tokens (default: as in training)")
+    add("--version", type=at_least(1), help="version number (default: the newest version plus one)")
+    add("--sequence-length", type=at_least(1), help="truncate texts to so many tokens (default: as in training)")
     add(
         "--static",
         action="store_true",
@@ -71,7 +71,7 @@ def add_arguments(parser):
     )
     compressed.add_argument("--dev", help="a labelled file to compare on (default: the dev file of the run)")
     compressed.add_argument("--texts", help="a file without labels to compare on")
-    add("--top-k", type=int, help="masked_lm: answers for each mask (default 5); generation: the setting top_k")
+    add("--top-k", type=at_least(1), help="masked_lm: answers for each mask (default 5); generation: the setting top_k")
     add("--words", choices=("punctuation", "whitespace"), help="tagging: what ends a word (default punctuation)")
     add_set(
         parser,
@@ -85,7 +85,7 @@ def run(arguments):
     from bert_tf.errors import ConfigError
 
     given = {"top_k": arguments.top_k, "words": arguments.words}
-    options = apply_overrides({name: value for name, value in given.items() if value is not None}, arguments.set)
+    options = apply_overrides({}, overrides(arguments, **given))
     for name in options.keys() & vars(arguments).keys() - given.keys():
         raise ConfigError(f"--set {name}: it has a flag of its own, --{name.replace('_', '-')}; use that")
     compared = {name: getattr(arguments, name) for name in ("tolerance", "dev", "texts")}

@@ -2,7 +2,7 @@
 
 The files are TSV, CSV or JSON with named columns (text or sentence; sentence1 and sentence2 for
 pairs; label), or CoNLL for tagging; for text_to_text the columns source and target. Set
-task.columns if your columns have other names, task.preset for a GLUE task, or task.format for a
+data.columns if your columns have other names, task.preset for a GLUE task, or task.format for a
 data set that T5 was trained on. Run the same command again to resume an interrupted run.
 
 A setting with a list of values is a grid: every combination is fine-tuned in a folder of its own, and the

@@ -15,20 +15,20 @@ example:
 
 in Python:
   import bert_tf
-  from bert_tf.generation import GenerationConfig
-  generate = bert_tf.load("run").generator
-  generate(["The state of the Union is"], GenerationConfig(max_new_tokens=40))[0][0].text
+  bert_tf.load("run").generate("The state of the Union is", max_new_tokens=40)
 """
 
 import bert_tf
-from bert_tf.cli.settings import add_set
+from bert_tf.cli.settings import add_set, at_least, overrides
 
 
 def add_arguments(parser):
     parser.add_argument("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
     parser.add_argument("prompt", nargs="+", help="texts to continue or to answer")
     parser.add_argument(
-        "--max-new-tokens", type=int, help="the most tokens (default 64, or that of a fine-tuned run; see above)"
+        "--max-new-tokens",
+        type=at_least(1),
+        help="the most tokens (default 64, or that of a fine-tuned run; see above)",
     )
     add_set(parser, "a setting of GenerationConfig: method, temperature, top_k, top_p, seed, beams, n_best, ...")
 
@@ -37,16 +37,12 @@ def run(arguments):
     from bert_tf.config import apply_overrides
     from bert_tf.generation.samplers import SAMPLERS
 
-    given = {} if arguments.max_new_tokens is None else {"max_new_tokens": arguments.max_new_tokens}
-    given = apply_overrides(given, arguments.set)
-    config = run_settings(arguments.run).replace(given)
+    given = apply_overrides({}, overrides(arguments, max_new_tokens=arguments.max_new_tokens))
+    run_settings(arguments.run).replace(given)  # refuses wrong settings before TensorFlow is imported
 
     model = bert_tf.load(arguments.run)
-    generate = model.generator
-    is_source = generate.prompts.frame.is_source
-    if not is_source and "max_new_tokens" not in given:
-        config = within_trained_length(config, generate.prompts, arguments, model.sequence_length)
-    begins = [""] * len(arguments.prompt) if is_source else arguments.prompt
+    generate, config = model.generator, model.generation_config(arguments.prompt, given)
+    begins = [""] * len(arguments.prompt) if generate.prompts.frame.is_source else arguments.prompt
     if len(arguments.prompt) == 1 and SAMPLERS[config.method].streams:
         pieces = generate.stream(arguments.prompt[0], config)
         print(begins[0] + next(pieces, ""), end="", flush=True)  # after what could be refused
@@ -57,22 +53,6 @@ def run(arguments):
     for begin, answers in zip(begins, generate(arguments.prompt, config)):
         for answer in answers:
             print(f"{answer.score:9.3f}  {begin}{answer.text}")
-
-
-def within_trained_length(config, prompts, arguments, trained):
-    """`config` with at most the new tokens for which every prompt leaves room in the run's trained length."""
-    import dataclasses
-
-    from bert_tf.errors import DataError
-
-    longest = max(len(prompts.ids(text)) for text in arguments.prompt)
-    room = trained - longest
-    if room < 1:
-        raise DataError(
-            f"a prompt has {longest} tokens, and {arguments.run} was trained on sequences of {trained}; shorten it, or "
-            f"set --max-new-tokens to write at untrained positions"
-        )
-    return dataclasses.replace(config, max_new_tokens=min(config.max_new_tokens, room))
 
 
 def run_settings(run):

@@ -1,50 +1,22 @@
-"""Arguments of `evaluate` and `predict`: the batch size, and the columns of the file if they differ from training."""
+"""Arguments of `evaluate`, `predict` and `augment`: the batch size, and how the file is read where it differs from training."""
 
-import dataclasses
-
-from bert_tf.cli.settings import add_set
-from bert_tf.config import apply_overrides, build
-from bert_tf.errors import ConfigError
-from bert_tf.tasks.config import ColumnsConfig
-
-
-@dataclasses.dataclass(frozen=True)
-class _Task:
-    columns: ColumnsConfig
-
-
-@dataclasses.dataclass(frozen=True)
-class _Settings:
-    """The settings of a trained task that `--set` may change."""
-
-    task: _Task
+from bert_tf.cli.settings import at_least
+from bert_tf.config import apply_overrides
 
 
 def add_arguments(parser):
-    parser.add_argument("--batch-size", type=int, default=32, help="examples of a batch (default %(default)s)")
-    add_set(
-        parser,
-        "describe where this file differs from the training file, e.g. --set task.columns.text=document or --set "
-        "task.columns.format=csv; may be repeated",
+    parser.add_argument("--batch-size", type=at_least(1), default=32, help="examples of a batch (default %(default)s)")
+    parser.add_argument(
+        "--columns",
+        action="append",
+        default=[],
+        metavar="ROLE=COLUMN",
+        help="how this file is read where that differs from the training file: a setting of data.columns, e.g. --columns "
+        "text=document or --columns format=csv; may be repeated",
     )
 
 
-def check_arguments(arguments):
-    """Rejects wrong arguments before TensorFlow is imported."""
-    if arguments.batch_size < 1:
-        raise ConfigError(f"--batch-size is {arguments.batch_size}; it must be at least 1")
-    _columns(ColumnsConfig(), arguments.set)
-
-
-def set_columns(task, overrides):
-    """Applies `--set task.columns...=...` to a task."""
-    task.config = dataclasses.replace(task.config, columns=_columns(task.config.columns, overrides))
-
-
-def columns(overrides):
-    """The `ColumnsConfig` of `--set task.columns...=...` alone."""
-    return _columns(ColumnsConfig(), overrides)
-
-
-def _columns(columns, overrides):
-    return build(_Settings, apply_overrides({}, overrides), base=_Settings(_Task(columns))).task.columns
+def columns(arguments):
+    """The settings of `--columns`, a dict."""
+    # Messages name the settings of a fine-tuning, and may be pasted.
+    return apply_overrides({}, [item.removeprefix("data.columns.") for item in arguments.columns])

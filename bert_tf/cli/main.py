@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import sys
+from typing import NamedTuple
 
 import bert_tf
 from bert_tf.config import nearest
@@ -13,39 +14,53 @@ from bert_tf.errors import ConfigError, UserError
 from bert_tf.files import is_address
 from bert_tf.interrupts import Interrupted, raise_on_signals, report_unhandled_signals
 
+
+class Command(NamedTuple):
+    """What is known of a command before its module is imported.
+
+    Attributes:
+        summary: str, its line in the list of commands.
+        writes_addresses: whether --output may be an address; others write to this machine.
+        computes: whether it trains or reads much with TensorFlow. oneDNN makes that 1.2 to 1.4 times as fast on CPUs with
+            AVX2, where TensorFlow leaves it off (tests/benchmarks/README.md).
+        resumes: whether it resumes when it is run again after an interruption.
+    """
+
+    summary: str
+    writes_addresses: bool = False
+    computes: bool = False
+    resumes: bool = False
+
+
+_TRAINING = {"writes_addresses": True, "computes": True, "resumes": True}
 COMMANDS = {
-    "quickstart": "run all steps on bundled data in a few minutes",
-    "vocab": "train a subword vocabulary on a corpus",
-    "shards": "write shards of training examples from a corpus",
-    "inspect": "print examples of shards, decoded, with what is masked and why",
-    "vectors": "train word vectors on a corpus: skip-gram, CBOW, GloVe",
-    "neighbours": "print the nearest words of word vectors",
-    "pretrain": "pretrain a model on shards",
-    "fill-mask": "fill [MASK] in sentences with a pretrained model",
-    "generate": "continue prompts with a decoder, or answer them with an encoder-decoder",
-    "score": "log-likelihood of continuations, or the perplexity of a corpus",
-    "probe": "what a pretrained model has learned: cloze questions, minimal pairs, stereotypes, layers, trees",
-    "attention": "write a page on which the attention of every head can be looked at",
-    "prompt": "zero-, one- and few-shot tasks, written as text for a pretrained model",
-    "finetune": "fine-tune a pretrained model on labelled data",
-    "augment": "write other versions of texts, in which some words are replaced, to distil with",
-    "distill": "train a small model to imitate a large one, of a task or in pretraining",
-    "evaluate": "evaluate a fine-tuned model on a labelled file",
-    "predict": "apply a fine-tuned model to sentences or a file",
-    "benchmark": "fine-tune on GLUE or SuperGLUE, compare with published numbers, write the submission",
-    "study": "pretrain and fine-tune several configurations and compare them in one table",
-    "report": "write report.html of a run or a study, or of several runs together",
-    "average": "average the last checkpoints of a pretraining run",
-    "convert": "convert published checkpoints to runs, and runs to other libraries' formats",
-    "export": "write a SavedModel for TensorFlow Serving, tokenizer included",
+    "quickstart": Command("run all steps on bundled data in a few minutes", computes=True, resumes=True),
+    "vocab": Command("train a subword vocabulary on a corpus"),
+    "shards": Command("write shards of training examples from a corpus", writes_addresses=True, resumes=True),
+    "inspect": Command("print examples of shards, decoded, with what is masked and why"),
+    "vectors": Command("train word vectors on a corpus: skip-gram, CBOW, GloVe", writes_addresses=True, resumes=True),
+    "pretrain": Command("pretrain a model on shards", **_TRAINING),
+    "finetune": Command("fine-tune a pretrained model on labelled data", **_TRAINING),
+    "distill": Command("train a small model to imitate a large one, of a task or in pretraining", **_TRAINING),
+    "augment": Command("write other versions of texts, in which some words are replaced, to distil with", resumes=True),
+    "benchmark": Command(
+        "fine-tune on GLUE or SuperGLUE, compare with published numbers, write the submission", **_TRAINING
+    ),
+    "study": Command("pretrain and fine-tune several configurations and compare them in one table", **_TRAINING),
+    "evaluate": Command(
+        "metrics of a fine-tuned model on a labelled file; perplexity of a corpus, probability of texts"
+    ),
+    "predict": Command("answers of a fine-tuned model to sentences or a file; fill [MASK] with a pretrained one"),
+    "generate": Command("continue prompts with a decoder, or answer them with an encoder-decoder"),
+    "prompt": Command("zero-, one- and few-shot tasks, written as text for a pretrained model"),
+    "probe": Command(
+        "what a model has learned: cloze questions, minimal pairs, layers, trees, attention, nearest words",
+        computes=True,
+    ),
+    "convert": Command("convert published checkpoints to runs, runs to other formats; average checkpoints"),
+    "export": Command("write a SavedModel for TensorFlow Serving, tokenizer included", writes_addresses=True),
+    "report": Command("write report.html of a run or a study, or of several runs together"),
 }
-#: Commands whose --output may be a remote folder; the others write to this machine.
-REMOTE = ("shards", "vectors", "pretrain", "finetune", "distill", "benchmark", "study", "export")
-#: Commands that train with TensorFlow. oneDNN makes that 1.2 to 1.4 times as fast on CPUs with AVX2, where TensorFlow
-#: leaves it off (tests/benchmarks/README.md).
-TRAINING = ("pretrain", "finetune", "distill", "benchmark", "study")
-#: Commands that resume when they are run again after an interruption.
-RESUMABLE = (*TRAINING, "quickstart", "shards", "vectors", "augment")
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -67,17 +82,23 @@ def main(arguments=None):
 
         argcomplete.autocomplete(parser)
     options, unknown = parser.parse_known_args(arguments or ["--help"])
+    many = next((name for name in ("files", "text", "corpus") if getattr(options, name, None) == []), None)
+    if many and not any(word.startswith("-") for word in unknown):
+        # Before Python 3.13 argparse looks for arguments of any number before the first flag alone.
+        setattr(options, many, unknown)
+        unknown = []
     if unknown:
         known = sorted(set(re.findall(r"--[a-z][a-z-]*", options.parser.format_usage())))
         hint = nearest(unknown[0].partition("=")[0], known) if unknown[0].startswith("--") else ""
         options.parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     _set_log_level(options.log_level)
-    if options.command in TRAINING and "tensorflow" not in sys.modules:  # once it is imported, it is too late
+    command = COMMANDS[options.command]
+    if command.computes and "tensorflow" not in sys.modules:  # once it is imported, it is too late
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
-    kept = "run the same command again to resume" if options.command in RESUMABLE else "no partial result was kept"
+    kept = "run the same command again to resume" if command.resumes else "no partial result was kept"
     try:
         with report_unhandled_signals(), raise_on_signals(f"interrupted; {kept}"):
-            if options.command not in REMOTE and is_address(getattr(options, "output", None)):
+            if not command.writes_addresses and is_address(getattr(options, "output", None)):
                 raise ConfigError(f"--output is {options.output}; write to a path of this machine, and copy that")
             return _module(options.command).run(options) or 0
     except UserError as error:
@@ -107,11 +128,11 @@ def make_parser(only=None):
     )
     parser.add_argument("--version", action="version", version=f"bert-tf {bert_tf.__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
-    for command, summary in COMMANDS.items():
+    for command, known in COMMANDS.items():
         module = _module(command) if only in (None, command) else None
         options = commands.add_parser(
             command,
-            help=summary,
+            help=known.summary,
             description=module.__doc__ if module else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )

@@ -1,6 +1,9 @@
-"""Apply a fine-tuned model to sentences or to a file; prints one line of JSON for each input.
+"""Apply a model to sentences or to a file; prints one line of JSON for each input.
 
-Every line of a file is answered, in order, with its number, its text and, if the file has a column
+A fine-tuned model answers for its task. A model that was pretrained with masked LM fills the masks in each sentence: write
+them as its tokenizer does, RoBERTa's is <mask>.
+
+Of a fine-tuned model every line of a file is answered, in order, with its number, its text and, if the file has a column
 id, idx, index, guid or uid, its id. A line without a text is answered by
 {"line": 7, "error": "the line is empty"}. A CSV record, an item of a JSON array and a CoNLL sentence
 each count as one line. The number of unknown tokens is printed on stderr.
@@ -10,26 +13,29 @@ example:
   bert-tf predict paraphrase --pair "He left." "He went away."
   bert-tf predict arc '{"question": "Which is a planet?", "options": ["Mars", "the Moon"]}'
   bert-tf predict sentiment --file reviews.txt --output answers.jsonl
-  bert-tf predict sentiment --file reviews.csv --set task.columns.text=document
+  bert-tf predict sentiment --file reviews.csv --columns text=document
   bert-tf predict ner --file eng.testb --output eng.testb.conll
+  bert-tf predict run "The [MASK] of the United States." --top-k 10
   bert-tf predict squad --pair "Where was Anna born?" "Anna was born in Paris."
   bert-tf predict squad --file dev-v2.0.json --output answers.jsonl --official predictions.json
 
 in Python:
   import bert_tf
   sentiment = bert_tf.load("sentiment")
-  task, model = sentiment.task, sentiment.model
-  print(task.predict(model, ["A quiet triumph."]))
-  print(task.predict(model, task.read("reviews.txt", labelled=False)))
+  sentiment.predict(["A quiet triumph.", "Two hours I will not get back."])
+  task = sentiment.task
+  task.predict(sentiment.model, task.read("reviews.txt", labelled=False))
+  bert_tf.load("run").fill_mask("The [MASK] of the United States.")
 """
 
 import bert_tf
 from bert_tf.cli import labelled
+from bert_tf.cli.settings import at_least
 
 
 def add_arguments(parser):
     add = parser.add_argument
-    add("run", help="the fine-tuned run directory, or a Hugging Face directory of a fine-tuned class")
+    add("run", help="a run, or a Hugging Face directory")
     add("text", nargs="*", help="sentences")
     add("--pair", nargs=2, action="append", default=[], metavar=("FIRST", "SECOND"), help="a pair; may be repeated")
     add("--file", help="TSV, CSV, JSON, CoNLL, or .txt with one text a line; labels are not needed")
@@ -43,6 +49,7 @@ def add_arguments(parser):
         help="also write the answers as the official scorer of the data set reads them: of question answering an object "
         "from id to answer",
     )
+    add("--top-k", type=at_least(1), metavar="K", help="of a pretrained model, the guesses for each mask (default 5)")
     labelled.add_arguments(parser)
 
 
@@ -56,22 +63,25 @@ def run(arguments):
     inputs = arguments.text + [tuple(pair) for pair in arguments.pair]
     if bool(inputs) == bool(arguments.file):
         raise ConfigError("give sentences, --pair, or --file, and not --file together with the others")
-    labelled.check_arguments(arguments)
-    if arguments.set and not arguments.file:
-        raise ConfigError("--set describes the columns of --file; remove it, or give --file")
+    columns = labelled.columns(arguments)
+    if columns and not arguments.file:
+        raise ConfigError("--columns describes --file; remove it, or give --file")
 
     for path in filter(None, (arguments.output, arguments.official)):
         check_output(path)
 
     opened = bert_tf.load(arguments.run)
+    if opened.source.task is None:
+        return _fill_masks(opened, arguments)
+    if arguments.top_k:
+        raise ConfigError(f"--top-k is for masks, and {arguments.run} is fine-tuned; remove it")
     task, model = opened.task, opened.model
-    labelled.set_columns(task, arguments.set)
-    examples = task.read(arguments.file, labelled=False) if arguments.file else task.from_list(inputs)
+    examples = task.read(arguments.file or inputs, labelled=False, columns=columns)
     answers = task.predict(model, examples, arguments.batch_size)
     if arguments.official:
         with atomic_write(arguments.official) as file:
             json.dump(task.official(answers), file)
-    text = task.as_file(examples, answers, arguments.output) if arguments.output else None
+    text = task.predictions_file(examples, answers, arguments.output) if arguments.output else None
     if inputs:
         answers = [_given(text) | answer for text, answer in zip(inputs, answers)]
     lines = [_line(answer) for answer in answers]
@@ -84,8 +94,34 @@ def run(arguments):
     if len(examples):
         tokens, unknown = task.unknown_tokens(examples)
         print(f"unknown tokens: {unknown:,} of {tokens:,} ({100 * unknown / max(tokens, 1):.2f} %)", file=sys.stderr)
-    if examples.lacking:
-        print(f'lines without a text: {len(examples.lacking)} of {len(lines)}, answered with "error"', file=sys.stderr)
+    if examples.unusable_rows:
+        print(
+            f'lines without a text: {len(examples.unusable_rows)} of {len(lines)}, answered with "error"',
+            file=sys.stderr,
+        )
+
+
+def _fill_masks(opened, arguments):
+    """One line of JSON for each text: "masks" has a dict from token to probability for each mask."""
+    from bert_tf.errors import ConfigError
+    from bert_tf.export.fill_mask import fill_mask
+
+    if arguments.file or arguments.pair or arguments.output or arguments.official:
+        raise ConfigError(
+            f"{arguments.run} is not fine-tuned, and fills masks in sentences alone; remove --file, --pair, --output and --official"
+        )
+    tokenizer = opened.tokenizer
+    for text, masks in zip(
+        arguments.text, fill_mask(opened.objective, tokenizer, arguments.text, arguments.top_k or 5)
+    ):
+        shown = [
+            {
+                tokenizer.readable(tokenizer.token_to_id(token)): round(float(probability), 4)
+                for token, probability in guesses
+            }
+            for guesses in masks
+        ]
+        print(_line({"text": text, "masks": shown}), end="")
 
 
 def _given(text):

@@ -52,7 +52,7 @@ def print_metrics(directory, metrics):
 
 
 def advice(config, output):
-    """The commands to run next. fill-mask needs masked LM, generate a causal LM; masks as the tokenizer writes them."""
+    """The commands to run next. predict needs masked LM, generate a causal LM; masks as the tokenizer writes them."""
     from tfrecords.reading.reader import shards_tokenizer
 
     finetune = f"bert-tf finetune --init-from {output} --train train.tsv --dev dev.tsv --output task"
@@ -62,4 +62,4 @@ def advice(config, output):
         return [finetune]
     tokenizer = shards_tokenizer(config.data.shards)
     mask = tokenizer.id_to_token(tokenizer.mask_id)
-    return [f'bert-tf fill-mask {output} "The {mask} of the United States."', finetune]
+    return [f'bert-tf predict {output} "The {mask} of the United States."', finetune]

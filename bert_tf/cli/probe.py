@@ -5,11 +5,11 @@ written as one page beside the numbers, probe.html and probe.json.
 
 A model that sees both sides is asked for each hidden token (BERT and the like, ELECTRA's generator, XLNet), a decoder
 for each token after those before it. `layers`, `word`, `wic`, `heads`, `positions`, `trees` and `edges` read the layers
-of the frozen model; `head_importance` a fine-tuned one.
+of the frozen model; `head_importance` a fine-tuned one. `attention` draws every head for a text or a pair, `neighbours`
+prints the nearest words of word vectors.
 
 example:
   bert-tf probe cloze run
-  bert-tf probe cloze run korean
   bert-tf probe lama run LAMA/ConceptNet/test.jsonl
   bert-tf probe lama run LAMA/TREx --set relations=LAMA/relations.jsonl
   bert-tf probe pairs run BLiMP.zip --most 100
@@ -25,6 +25,8 @@ example:
   bert-tf probe head_importance task dev.tsv --most 256
   bert-tf probe trees run train.conllu dev.conllu --most 2000
   bert-tf probe edges run train.jsonl dev.jsonl --set epochs=5
+  bert-tf probe attention run "The keys to the cabinet are on the table."
+  bert-tf probe neighbours vectors king queen
 
 in Python:
   from bert_tf.probing import Cloze, text_scorer
@@ -34,7 +36,7 @@ in Python:
   probe.run(scorer, probe.read("english"))["facts"]["right"]
 """
 
-from bert_tf.cli.settings import add_set
+from bert_tf.cli.settings import add_set, at_least
 
 
 def add_arguments(parser):
@@ -43,8 +45,13 @@ def add_arguments(parser):
     add(
         "run", help="a pretraining run, or a published checkpoint with its pretraining head; for head_importance a task"
     )
-    add("files", nargs="*", metavar="FILE", help="what the probe reads; for word the word, and then the file")
-    add("--most", type=int, metavar="N", help="the first N rows of each file (default: all)")
+    add(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="what the probe reads; attention reads texts, neighbours and word words",
+    )
+    add("--most", type=at_least(1), metavar="N", help="the first N rows of each file (default: all)")
     add(
         "--hide",
         choices=("word", "token"),
@@ -52,7 +59,7 @@ def add_arguments(parser):
         help="hide the later tokens of a word, too, or each token alone, as Salazar et al. 2020 (default %(default)s)",
     )
     add("--no-control", action="store_true", help="leave out the same model with random weights")
-    add("--batch-size", type=int, default=32, help="sequences of a batch (default %(default)s)")
+    add("--batch-size", type=at_least(1), default=32, help="sequences of a batch (default %(default)s)")
     add(
         "--output",
         default="probe.html",
@@ -73,19 +80,14 @@ def run(arguments):
     import keras
 
     from bert_tf.config import apply_overrides, build
-    from bert_tf.errors import ConfigError
     from bert_tf.probing import PROBES
     from bert_tf.progress import Progress
 
-    for flag in ("most", "batch_size"):
-        value = getattr(arguments, flag)
-        if value is not None and value < 1:
-            raise ConfigError(f"--{flag.replace('_', '-')} is {value}; it must be at least 1")
     probe = build(PROBES[arguments.probe], apply_overrides({}, arguments.set))
     rows = probe.read_files(arguments.files, arguments.most)
     tables = {}
     for name, trained in (("model", True), ("random weights", False)):
-        if not trained and (arguments.no_control or probe.asks == "task"):
+        if not trained and (arguments.no_control or not probe.has_control):
             continue
         keras.utils.set_random_seed(0)
         model = _model(probe.asks, arguments, trained)
@@ -102,14 +104,17 @@ def run(arguments):
         progress.finish()
     table = tables["model"].beside(tables.get("random weights"))
     print(f"{arguments.run}{measure}\n\n" + "\n".join(table.lines()))
-    _write(tables, table, page, numbers, arguments, measure)
+    _write(probe, tables, table, page, numbers, arguments, measure)
 
 
 def _model(asks, arguments, trained):
     """What a probe asks, with its weights or with random ones."""
     import bert_tf
     from bert_tf.probing import LayerReader, text_scorer
+    from bert_tf.vectors import WordTable
 
+    if asks == "vectors":
+        return WordTable.load(arguments.run)
     model = bert_tf.load(arguments.run, trained=trained)
     if asks == "scorer":
         return text_scorer(model.objective, model.tokenizer, arguments.batch_size, arguments.hide)
@@ -118,18 +123,17 @@ def _model(asks, arguments, trained):
     return model.task, model.model
 
 
-def _write(tables, table, page, numbers, arguments, measure):
+def _write(probe, tables, table, page, numbers, arguments, measure):
     import dataclasses
     import json
     from pathlib import Path
 
     from bert_tf.files import atomic_write
-    from bert_tf.probing import write_probe_page
 
     found = {"run": arguments.run, "probe": arguments.probe} | {name: one.numbers() for name, one in tables.items()}
     with atomic_write(numbers) as file:
         json.dump(found, file, indent=2, ensure_ascii=False, default=dataclasses.asdict)
         file.write("\n")
     beside = ", beside the same model with random weights" if table.control else ""
-    write_probe_page([table], page, Path(arguments.run).name, f"What it has learned{measure}{beside}")
+    probe.write_page(table, page, Path(arguments.run).name, f"What it has learned{measure}{beside}")
     print(f"\n{page} shows this; {numbers} has all numbers")

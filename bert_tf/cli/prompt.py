@@ -27,10 +27,12 @@ def add_arguments(parser):
     add = parser.add_argument
     add("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
     settings.add_config(parser, "prompts/translation", PromptingConfig)
-    add("--show", type=int, default=0, metavar="N", help="print the first N prompts with their answers")
+    add(
+        "--show", type=settings.at_least(0), default=0, metavar="N", help="print the first N prompts with their answers"
+    )
     add("--output", help="write a line of JSON for each prompt here")
     add("--json", action="store_true", help="print the result as one line of JSON")
-    add("--batch-size", type=int, default=8, help="texts of a batch (default %(default)s)")
+    add("--batch-size", type=settings.at_least(1), default=8, help="texts of a batch (default %(default)s)")
 
 
 def run(arguments):
@@ -40,12 +42,8 @@ def run(arguments):
     from bert_tf.files import atomic_write, check_output
 
     config = settings.load(PromptingConfig, arguments)
-    if arguments.batch_size < 1:
-        raise ConfigError(f"--batch-size is {arguments.batch_size}; it must be at least 1")
-    if arguments.show < 0 or (arguments.show and arguments.json):
-        raise ConfigError(
-            f"--show is {arguments.show}; it must be at least 0, and 0 beside --json, which prints one line"
-        )
+    if arguments.show and arguments.json:
+        raise ConfigError("--json prints one line; remove --show")
     if arguments.output:
         check_output(arguments.output)
 

@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-from bert_tf.errors import ConfigError
+from bert_tf.cli.settings import at_least
 
 SENTENCES = (
     "The [MASK] of the United States.",
@@ -42,16 +42,13 @@ for text, label, p in zip(sys.argv[2:], answer["label"].numpy(), answer["probabi
 def add_arguments(parser):
     add = parser.add_argument
     add("--output", default="quickstart", help="folder for all results (default ./%(default)s)")
-    add("--pretrain-steps", type=int, default=1000, help="updates of pretraining (default %(default)s)")
-    add("--epochs", type=int, default=3, help="epochs of fine-tuning (default %(default)s)")
-    add("--vocabulary-size", type=int, default=4000, help="entries of the vocabulary (default %(default)s)")
+    add("--pretrain-steps", type=at_least(1), default=1000, help="updates of pretraining (default %(default)s)")
+    add("--epochs", type=at_least(1), default=3, help="epochs of fine-tuning (default %(default)s)")
+    add("--vocabulary-size", type=at_least(1), default=4000, help="entries of the vocabulary (default %(default)s)")
 
 
 def run(arguments):
     started = time.monotonic()
-    for name in ("pretrain_steps", "epochs"):
-        if getattr(arguments, name) < 1:
-            raise ConfigError(f"--{name.replace('_', '-')} is {getattr(arguments, name)}; it must be at least 1")
     from bert_tf import samples
 
     folder = Path(arguments.output)
@@ -166,7 +163,7 @@ def _report(folder, metrics, with_it, without_it, exported, seconds):
   bert-tf shards    YOUR_TEXT/ --tokenizer tokenizer --output shards --format full_sentences --sequence-length 64
   bert-tf inspect   shards
   bert-tf pretrain  --shards shards --output run --config laptop/best
-  bert-tf fill-mask run "The [MASK] of the United States."
+  bert-tf predict run "The [MASK] of the United States."
   bert-tf finetune  --init-from run --train train.tsv --dev dev.tsv --output task --set optimizer.learning_rate=1e-3
   bert-tf evaluate  task test.tsv
   bert-tf predict   task "Some text."

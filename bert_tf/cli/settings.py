@@ -1,5 +1,7 @@
 """The options of every command that reads a configuration."""
 
+import argparse
+import functools
 import json
 
 from bert_tf import config
@@ -23,25 +25,57 @@ def add_config(parser, default, cls, shown_default="%(default)s"):
     changed.completer = lambda **_: [f"{key}=" for key in config.keys(cls)]
 
 
+def at_least(least):
+    """The argparse type of whole numbers from `least` on."""
+
+    def number(text):
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{brief(text)} is not a whole number") from None
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{value} is too small; it must be at least {least}")
+        return value
+
+    return number
+
+
 def add_set(parser, help):
     """Adds `--set KEY=VALUE`, which may be repeated; returns what argparse returns."""
     return parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=help)
 
 
-def mapping(arguments, **settings):
-    """The settings of `--config` with `--set` applied, then those that have a flag of their own: nested dicts.
+def overrides(arguments, **flags):
+    """The list of "key=value" of `--set` and of flags that stand for a setting.
 
-    The values of these flags (str or bool) are used as typed; those of `--set` are parsed as YAML.
+    Args:
+        arguments: with `set`.
+        flags: setting, with "__" for ".", -> value: used as typed, where those of `--set` are parsed as YAML. None: the
+            flag was not given.
+
+    Raises:
+        ConfigError: a flag and `--set` give one setting two values.
     """
-    given = {key.replace("__", "."): value for key, value in settings.items() if value is not None}
+    given = {key.replace("__", "."): value for key, value in flags.items() if value is not None}
+    chosen = config.apply_overrides({}, arguments.set)
+    for key, value in given.items():
+        other = functools.reduce(
+            lambda part, name: part.get(name) if isinstance(part, dict) else None, key.split("."), chosen
+        )
+        if other is not None and str(other) != str(value):
+            raise ConfigError(f"'{key}' is {brief(value)} by its flag and {brief(other)} by --set; remove one of them")
     # Strings of JSON are strings of YAML, where a path may be read as a number or end at a "#".
-    flags = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in given.items()]
-    return config.apply_overrides(config.read_yaml(config.find(arguments.config)), arguments.set + flags)
+    return arguments.set + [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in given.items()]
 
 
-def load(cls, arguments, **settings):
+def mapping(arguments, **flags):
+    """The settings of `--config` with those of `overrides` applied: nested dicts."""
+    return config.apply_overrides(config.read_yaml(config.find(arguments.config)), overrides(arguments, **flags))
+
+
+def load(cls, arguments, **flags):
     """The configuration of the settings that `mapping` gives."""
-    return config.build(cls, mapping(arguments, **settings))
+    return config.build(cls, mapping(arguments, **flags))
 
 
 def section(mapping, name):

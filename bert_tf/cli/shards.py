@@ -28,7 +28,7 @@ in Python:
 
 import argparse
 
-from bert_tf.cli.settings import add_set
+from bert_tf.cli.settings import add_set, overrides
 from bert_tf.errors import ConfigError
 
 
@@ -73,8 +73,7 @@ def run(arguments):
     names = ("sequence_length", "format", "pair_task", "target_length", "text_field")
     flags = {name: getattr(arguments, name) for name in names}
     flags |= {name: getattr(arguments, name) or None for name in ("one_document_a_line", "keep_text")}
-    flags = {key: value for key, value in flags.items() if value is not None}
-    config = build(ShardsConfig, apply_overrides({}, arguments.set) | flags)
+    config = build(ShardsConfig, apply_overrides({}, overrides(arguments, **flags)))
     from tfrecords.shards.statistics import report
     from tfrecords.shards.writer import write_shards
 

@@ -8,7 +8,7 @@ example:
   bert-tf vectors books/ --output vectors
   bert-tf vectors books/ --output glove --config vectors/glove --set algorithm.size=300
   bert-tf vectors books/ --output vectors --similarity wordsim353.tsv
-  bert-tf neighbours vectors king
+  bert-tf probe neighbours vectors king
   bert-tf convert vectors vectors.bin --to word2vec_binary
   bert-tf finetune --init-from vectors --train train.tsv --dev dev.tsv --output task \\
       --set encoder.family=bilstm --set encoder.hidden_size=256
@@ -59,5 +59,5 @@ def run(arguments):
             print(
                 f"  {path}: Spearman {found['spearman']:.3f} of {found['pairs']} pairs; {found['unknown']} have a word without a vector"
             )
-    print(f"next: bert-tf neighbours {arguments.output} WORD")
+    print(f"next: bert-tf probe neighbours {arguments.output} WORD")
     print(f"      bert-tf finetune --init-from {arguments.output} --train train.tsv --dev dev.tsv --output task")

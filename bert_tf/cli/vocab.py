@@ -19,6 +19,7 @@ in Python:
 
 from pathlib import Path
 
+from bert_tf.cli.settings import at_least
 from bert_tf.tokenizers.kinds import KINDS, trainers
 from bert_tf.tokenizers.sentencepiece.families import MAX_EXTRA_IDS, sentinels
 
@@ -30,7 +31,7 @@ def add_arguments(parser):
     add = parser.add_argument
     add("corpus", nargs="*", help=f"files, folders or globs of text; none with --kind {_without_corpus()}")
     add("--output", required=True, help="folder for the tokenizer")
-    add("--size", type=int, help=f"entries of the vocabulary (default {SIZE})")
+    add("--size", type=at_least(1), help=f"entries of the vocabulary (default {SIZE})")
     families = "; ".join(f"{name}: {trainer.families}" for name, trainer in trainers().items())
     add("--kind", choices=tuple(trainers()), default="wordpiece", help=f"default %(default)s. {families}")
     add(
@@ -41,14 +42,14 @@ def add_arguments(parser):
     )
     add(
         "--alphabet",
-        type=int,
+        type=at_least(1),
         metavar="N",
         help=f"{_names('has_alphabet')}: keep only the N most frequent characters; the others become [UNK] "
         "(default 1000, or as many as cover 99.995%% of the text, up to a third of --size)",
     )
     add(
         "--sentinels",
-        type=int,
+        type=at_least(1),
         metavar="N",
         help=f"{_names('has_special_tokens')}: N of the --size are T5's sentinels <extra_id_0>, ..., which its objective "
         "needs (default 0)",
@@ -75,9 +76,6 @@ def run(arguments):
         raise ConfigError(f"--alphabet is for {_names('has_alphabet')}, not for {kind}")
     if arguments.sentinels is not None and not trainer.has_special_tokens:
         raise ConfigError(f"--sentinels is for {_names('has_special_tokens')}, not for {kind} ({trainer.families})")
-    for name in ("size", "alphabet", "sentinels"):
-        if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
-            raise ConfigError(f"--{name} is {getattr(arguments, name)}; it must be at least 1")
     if (arguments.sentinels or 0) > MAX_EXTRA_IDS:
         raise ConfigError(f"--sentinels is {arguments.sentinels}; it must be at most {MAX_EXTRA_IDS:,} (T5 has 100)")
     if not trainer.has_corpus:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.checkpoints import LanguageModel, open_source
+from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.compression.fixed_length import fixed_length, specs_of
-from bert_tf.compression.gate import Comparison, batches, check_tolerance, compare
+from bert_tf.compression.gate import Comparison, check_tolerance, compare
 from bert_tf.compression.litert import LITERT
 from bert_tf.compression.measuring import latencies, size_of, size_of_weights
 from bert_tf.compression.onnx_file import ONNX
@@ -23,6 +23,7 @@ from bert_tf.export.signatures import labels_file
 from bert_tf.export.storage import check_finite, reading
 from bert_tf.files import atomic_folder, is_address, is_there, writes_to
 from bert_tf.table import Table
+from bert_tf.tasks.inference import batches
 
 FILES = {"litert": LITERT, "onnx": ONNX}
 #: The values of `--format`.
@@ -140,13 +141,13 @@ def export_compressed(
 
 
 def open_finetuned(run_directory):
-    """The `LanguageModel` of a run whose answers can be compared, in float32.
+    """The `OpenedModel` of a run whose answers can be compared, in float32.
 
     Raises:
         ConfigError: no run of fine-tuning, or one whose task writes texts.
         RunDirectoryError, DataError: as `bert_tf.load`; also weights that are not finite.
     """
-    opened = LanguageModel(open_source(run_directory), "float32")
+    opened = OpenedModel(open_source(run_directory), "float32")
     if opened.source.task is None:
         raise ConfigError(f"{run_directory} is not fine-tuned, and only answers of a task are compared; fine-tune it")
     if opened.task.frame is not None:
@@ -190,7 +191,7 @@ class Trial:
         lengths = task.sequences(examples).lengths
         self.middle = int(np.argsort(lengths, kind="stable")[len(lengths) // 2])
         self.tokens = int(lengths[self.middle])
-        [self.text] = batches(task, examples, [(np.array([self.middle]), self.tokens)])
+        [self.text] = batches(task, task.sequences(examples), [(np.array([self.middle]), self.tokens)])
         self.before = self.graph()
 
     def graph(self, stored=()):

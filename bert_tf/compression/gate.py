@@ -6,6 +6,7 @@ import numpy as np
 
 from bert_tf.errors import ConfigError
 from bert_tf.progress import Progress
+from bert_tf.tasks.inference import infer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +102,7 @@ def compare(task, examples, before, after):
 
     Example:
         task = build_task({"sequence_length": 16}, tokenizer)
-        examples = task.examples(["a good film", "a bad film"], labels=["pos", "neg"])
+        examples = task.read({"text": ["a good film", "a bad film"], "label": ["pos", "neg"]})
         model = task.model(encoder)
         compare(task, examples, model.infer, model.infer).agreement  # 1.0
     """
@@ -129,21 +130,8 @@ def outputs_of(task, examples, model, label, batch_size=32):
     """What `model` returns for each sequence of `examples`: a list of dicts of arrays, in their order."""
     sequences = task.sequences(examples)
     plan = sequences.plan(task.config, batch_size)
-    results = [None] * len(sequences.lengths)
-    progress = Progress(label, len(plan), "batches")
-    for step, ((indexes, _), features) in enumerate(zip(plan, batches(task, examples, plan), strict=True)):
-        outputs = {name: np.asarray(value) for name, value in model(features).items()}
-        for position, index in enumerate(indexes):
-            results[index] = {name: value[position] for name, value in outputs.items()}
-        progress.update(step + 1)
-    progress.finish()
-    return results
-
-
-def batches(task, examples, plan):
-    """A `tf.data.Dataset` of the features that the task's model reads, for a plan of `plan_batches`."""
-    dataset = task.sequences(examples).dataset(plan, task.tokenizer, task.config.sequence_length)
-    return dataset.map(lambda features: {name: features[name] for name in task.inferred if name in features})
+    outputs = dict(infer(task, sequences, plan, model, progress=Progress(label, len(plan), "batches")))
+    return [outputs[index] for index in range(len(sequences.lengths))]
 
 
 def _differences(first, second):

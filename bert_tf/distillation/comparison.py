@@ -15,7 +15,7 @@ def measure(name, task, model, paths, metric):
 
     Args:
         name: of the row.
-        task, model: of a `LanguageModel`.
+        task, model: of a `OpenedModel`.
         paths: split ("dev", "test") -> labelled file.
         metric: the name of the metric; None where it is not measured, because the head of the model is not trained.
 

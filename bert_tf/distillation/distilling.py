@@ -5,7 +5,7 @@ import json
 import math
 
 from bert_tf import files
-from bert_tf.checkpoints import LanguageModel, open_source
+from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.distillation.comparison import measure
 from bert_tf.distillation.distill_config import check_distillation, check_distilled_pretraining
 from bert_tf.distillation.from_teacher import FromTeacher
@@ -82,7 +82,7 @@ def _comparison(config, learning, sides, output):
     rows = [measure("teacher", learning.teacher_task, learning.teacher, paths, metric)]
     for name, folder in sides.items():
         judged = learning.trains_head or name != "student"
-        opened = LanguageModel(open_source(folder))
+        opened = OpenedModel(open_source(folder))
         rows.append(measure(name, opened.task, opened.model, paths, metric if judged else None))
     with files.atomic_write(path) as file:
         json.dump({"metric": metric, "rows": rows}, file, indent=1)
@@ -93,7 +93,7 @@ def _comparison(config, learning, sides, output):
 def distill_pretraining(config, output):
     """Pretrains a student by masked LM, with a teacher. The same call resumes an interrupted run.
 
-    The run is an ordinary one of pretraining: `fill-mask`, `finetune` and `export` take it, without the teacher.
+    The run is an ordinary one of pretraining: `predict`, `finetune` and `export` take it, without the teacher.
 
     Args:
         config: `DistillPretrainConfig`.

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.checkpoints import LanguageModel, open_source
+from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.config import to_dict
 from bert_tf.distillation.distiller import TEACHER_OUTPUTS, Distiller
 from bert_tf.distillation.student import chosen_layers, copy_layers, random_source, student_config
@@ -14,11 +14,12 @@ from bert_tf.distillation.views import TaskView
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.families import build_backbone
 from bert_tf.tasks import build_task
+from bert_tf.tasks.rows.columns_config import changed_columns
 from bert_tf.training.learning import FromLabels
 from bert_tf.training.starting import with_dropout
 
 #: Settings of the teacher's task that are of its own model.
-OF_ITS_MODEL = ("head", "dropout", "reinitialize_layers", "lm_weight", "tokens_per_batch")
+OF_ITS_MODEL = ("head", "reinitialize_layers", "tokens_per_batch")
 
 
 class FromTeacher(FromLabels):
@@ -26,12 +27,12 @@ class FromTeacher(FromLabels):
 
     Args:
         config: `DistillConfig`.
-        teacher: the `LanguageModel` of `config.teacher.path`; None opens it.
+        teacher: the `OpenedModel` of `config.teacher.path`; None opens it.
     """
 
     def __init__(self, config, teacher=None):
         self.config, self.terms = config, read_terms(config.terms)
-        self.opened = teacher or LanguageModel(open_source(config.teacher.path))
+        self.opened = teacher or OpenedModel(open_source(config.teacher.path))
         self.teacher_task, self.teacher = self.opened.task, self.opened.model
         TaskView(self.teacher)  # refuses a task that cannot be distilled
         self.tokenizer = self.teacher_task.tokenizer
@@ -59,10 +60,17 @@ class FromTeacher(FromLabels):
         own, kind = self.config.task, self.teacher_task.kind
         if own.get("kind") not in (None, kind):
             raise ConfigError(f"task.kind={own['kind']}, but the teacher's task is {kind}; leave it out")
-        theirs = {name: v for name, v in to_dict(self.teacher_task.config).items() if name not in OF_ITS_MODEL}
-        task = build_task(theirs | {"labels": self.teacher_task.config.labels} | own, self.tokenizer)
+        settings = {name: v for name, v in to_dict(self.teacher_task.config).items() if name not in OF_ITS_MODEL}
+        settings["decoder"].pop("lm_weight", None)
+        for name, value in own.items():
+            is_section = isinstance(value, dict) and isinstance(settings.get(name), dict)
+            settings[name] = settings[name] | value if is_section else value
+        columns = changed_columns(self.teacher_task.columns, self.config.data.columns)
+        task = build_task(settings, self.tokenizer, columns)
         if task.tokenizer.layout != self.tokenizer.layout:
-            raise ConfigError("task.layout differs from the teacher's; a student reads the same tokens: leave it out")
+            raise ConfigError(
+                "task.decoder.layout differs from the teacher's; a student reads the same tokens: leave it out"
+            )
         longest = self.teacher.backbone.config.max_positions
         if task.config.sequence_length > longest:
             length = task.config.sequence_length
@@ -73,7 +81,7 @@ class FromTeacher(FromLabels):
         return task
 
     def read(self, task):
-        files = self._files()
+        files = self.config.data.files
         unlabelled = files.pop("unlabelled", None)
         data = {split: task.read(path) for split, path in files.items()}
         parts = [data["train"]] if "train" in data else []
@@ -101,7 +109,7 @@ class FromTeacher(FromLabels):
 
     def make_trained(self, model):
         if model.lm_weight:
-            raise ConfigError("task.lm_weight does not apply to distillation; remove it")
+            raise ConfigError("task.decoder.lm_weight does not apply to distillation; remove it")
         asked = read_internals(self.terms)
         teacher = TaskView(self.teacher) if asked else None
         return Distiller(TaskView(model), teacher, self.terms, self.teacher.backbone.config)

@@ -120,7 +120,7 @@ class Relations(TermLoss):
     def __init__(self, settings, student, teacher):
         super().__init__(settings, student, teacher)
         layers, layer = teacher.num_layers, settings.teacher_layer
-        self.own = student.num_layers - 1  # not -1: with task.pair_order=both the swapped pairs come after it
+        self.own = student.num_layers - 1  # not -1: with task.decoder.pair_order=both the swapped pairs come after it
         self.layer = layers - 1 if layer is None else layer
         if self.layer >= layers:
             raise ConfigError(f"teacher_layer={layer}, but the teacher has the layers 0 to {layers - 1}")

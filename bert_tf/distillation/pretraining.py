@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from bert_tf.checkpoints import LanguageModel, open_source
+from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.distillation.distiller import Distiller
 from bert_tf.distillation.student import chosen_layers, copy_layers, student_config
 from bert_tf.distillation.terms import read_terms, reads_predictions
@@ -30,9 +30,9 @@ class TeachingPretraining:
     def __init__(self, config):
         self.config, self.path = config, config.teacher.path
         self.source = open_source(self.path)
-        opened = LanguageModel(self.source)
+        opened = OpenedModel(self.source)
         if opened.objective_settings is None:
-            opened = LanguageModel(self.source, fresh=self._unread_head())
+            opened = OpenedModel(self.source, fresh=self._unread_head())
         self.teacher, self.tokenizer = opened.objective, opened.tokenizer
         if not isinstance(self.teacher, MaskedLM):
             raise ConfigError(f"{self.path} was not pretrained by masked LM; choose a teacher with a masked LM head")

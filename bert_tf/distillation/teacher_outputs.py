@@ -19,6 +19,7 @@ from bert_tf.files import atomic_write, explain_disk_errors, is_there, sha256
 from bert_tf.parsing import read_json_object
 from bert_tf.progress import Progress
 from bert_tf.tasks.batching import bucket_bounds, plan_batches
+from bert_tf.tasks.inference import infer
 
 FOLDER, MANIFEST = "teacher", "manifest.json"
 #: Sequences of a shard, and of a batch of the teacher.
@@ -42,9 +43,10 @@ class TeacherOutputs:
     """
 
     def __init__(self, model, key, dtype, folder=None, top_k=None):
-        self.model, self.dtype, self.top_k = model, np.dtype(dtype), top_k
+        self.dtype, self.top_k = np.dtype(dtype), top_k
         self.key = json.loads(json.dumps(key | {"dtype": dtype} | ({} if top_k is None else {"top_k": top_k})))
         self.folder = None if folder is None else Path(folder) / FOLDER
+        self._ask = tf.function(lambda features: model.outputs(features), autograph=False)
 
     def of(self, task, sequences):
         """float array [R, C], of the dtype, `LEFT_OUT` where a logit is not among the `top_k`; for tagging a `tf.RaggedTensor` [R, None, C], a row for each token.
@@ -54,7 +56,6 @@ class TeacherOutputs:
             sequences: `Sequences`, R of them.
         """
         count, kept = len(sequences.lengths), self._kept()
-        self._ask = None
         progress, parts = None, []
         for number, start in enumerate(range(0, count, SHARD)):
             name, chosen = f"{number:05}.safetensors", np.arange(start, min(start + SHARD, count))
@@ -73,20 +74,12 @@ class TeacherOutputs:
         return tf.RaggedTensor.from_row_lengths(values, np.concatenate([part["lengths"] for part in parts]))
 
     def _compute(self, task, sequences, chosen):
-        length = task.config.sequence_length
-        bounds = bucket_bounds(length)
+        bounds = bucket_bounds(task.config.sequence_length)
         plan = plan_batches(sequences.lengths[chosen], bounds, BATCH, task.config.tokens_per_batch)
         plan = [(chosen[indexes], bound) for indexes, bound in plan]
-        dataset = sequences.dataset(plan, task.tokenizer, length)
-        dataset = dataset.map(lambda features: {name: features[name] for name in task.inferred if name in features})
-        if self._ask is None:
-            self._ask = tf.function(lambda features: self.model.outputs(features), autograph=False)
-            self._ask = self._ask.get_concrete_function(dataset.element_spec)
-        rows = [None] * len(chosen)
-        for (indexes, _), features in zip(plan, dataset, strict=True):
-            outputs, lengths = self._ask(features).numpy(), features["padding_mask"].numpy().sum(axis=1)
-            for index, output, size in zip(indexes, outputs, lengths):
-                rows[index - chosen[0]] = output if output.ndim == 1 else output[:size]
+        outputs = dict(infer(task, sequences, plan, self._ask))
+        rows = [outputs[index] for index in chosen]
+        rows = [row if row.ndim == 1 else row[: sequences.lengths[index]] for index, row in zip(chosen, rows)]
         values = np.stack(rows) if rows[0].ndim == 1 else np.concatenate(rows)
         with np.errstate(over="ignore"):
             part = {"values": values.astype(self.dtype)}

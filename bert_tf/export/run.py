@@ -2,7 +2,7 @@
 
 import functools
 
-from bert_tf.checkpoints import LanguageModel, open_source
+from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.export.embedding import ServedEmbedding
@@ -57,7 +57,7 @@ def export_run(
         raise ConfigError(f"{run_directory} is no run directory; say where the export is written: output (--output)")
     if precision == AUTO:
         precision = choose(source.config, REQUESTS, stored=True)
-    module = served_module(LanguageModel(source, precision), kind, sequence_length, {"static": static} | options)
+    module = served_module(OpenedModel(source, precision), kind, sequence_length, {"static": static} | options)
     return write_saved_model(module, f"{run_directory}/export" if output is None else output, version)
 
 
@@ -65,7 +65,7 @@ def served_module(opened, kind, sequence_length, settings):
     """The `ServingModule` of a model.
 
     Args:
-        opened: `LanguageModel`.
+        opened: `OpenedModel`.
         kind, sequence_length: of `export_run`.
         settings: dict of `static` and the further options of `export_run`.
 

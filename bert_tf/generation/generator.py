@@ -55,6 +55,7 @@ class TextGenerator:
         frame: of `PromptTokenizer`, which says which frame None means. A backbone alone does not know the frame of its
             objective: `objective.frame(tokenizer)`, or `bert_tf.load(path).frame`. The model of a task needs
             `task.frame`.
+        config: the `GenerationConfig` of calls that give none.
 
     Raises:
         ConfigError: a model or tokenizer that `PromptTokenizer` refuses, or a token that the vocabulary lacks.
@@ -73,7 +74,9 @@ class TextGenerator:
         stop_tokens: Iterable[str] = (),
         allowed_tokens: Iterable[str] | None = None,
         frame: Frame | None = None,
+        config: GenerationConfig = GenerationConfig(),
     ) -> None:
+        self.config = config
         for name, tokens in (("stop_tokens", stop_tokens), ("allowed_tokens", allowed_tokens)):
             if isinstance(tokens, str):
                 raise ConfigError(f"{name} is {brief(tokens)}, one text; give a list of tokens, [{brief(tokens)}]")
@@ -86,12 +89,12 @@ class TextGenerator:
         self._compiled: dict[Any, Any] = {}
         self._stop_strings: dict[tuple[str, ...], StopStrings] = {}
 
-    def __call__(self, prompts: list[str], config: GenerationConfig = GenerationConfig()) -> list[list[Generated]]:
+    def __call__(self, prompts: list[str], config: GenerationConfig | None = None) -> list[list[Generated]]:
         """Generates texts for each prompt.
 
         Args:
             prompts: list of str.
-            config: a `GenerationConfig`.
+            config: a `GenerationConfig`; None for that of the generator.
 
         Returns:
             For each prompt a list of `Generated`, best first: `config.n_best` with beam search, else one.
@@ -100,6 +103,7 @@ class TextGenerator:
             DataError: no prompts; a prompt without a token of the vocabulary; a prompt with which the text would be
                 longer than the model's positions.
         """
+        config = config or self.config
         token_ids, mask = self.prompts.rows(prompts, config.max_new_tokens)
         result = self._function(config)(token_ids, mask, np.int32(config.seed))
         result = {name: np.asarray(value) for name, value in result.items()}
@@ -108,7 +112,7 @@ class TextGenerator:
             for texts in zip(result["token_ids"], result["lengths"], result["scores"])
         ]
 
-    def stream(self, prompt: str, config: GenerationConfig = GenerationConfig()) -> Iterator[str]:
+    def stream(self, prompt: str, config: GenerationConfig | None = None) -> Iterator[str]:
         """Yields the text of one prompt piece by piece, as soon as its characters are known.
 
         Together the pieces are the text of `__call__`. A stop string stops the computation, too.
@@ -117,6 +121,7 @@ class TextGenerator:
             DataError: as `__call__`.
             ConfigError: beam search, which only knows its text at the end.
         """
+        config = config or self.config
         if not SAMPLERS[config.method].streams:
             raise ConfigError(f"{config.method} only knows its text at the end; stream with method greedy or sample")
         prompt_ids, mask = self.prompts.rows([prompt], config.max_new_tokens)

@@ -9,7 +9,7 @@ from bert_tf.backend import SeededByName
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers.embeddings import check_length
-from bert_tf.models.families import FAMILIES
+from bert_tf.models.families import FAMILIES, arguments_of_class
 from bert_tf.types import Config, Model, Names, Options, Policy, Settings, StrPath, Tensor, Tensors
 
 
@@ -31,6 +31,7 @@ class Backbone(keras.Model, metaclass=SeededByName):
             an attribute and part of the serialized configuration.
 
     Raises:
+        ConfigError: an argument that no constructor of the class has.
         DataError: when called: an input is missing, has an unknown name, is not a tensor, or has another number of dimensions
             or another length than the tokens.
 
@@ -63,6 +64,9 @@ class Backbone(keras.Model, metaclass=SeededByName):
         trainable: bool = True,
         **arguments: Options,
     ) -> None:
+        for argument in arguments:
+            if argument not in (known := arguments_of_class(type(self))):
+                raise ConfigError(f"{type(self).__name__} has no argument '{argument}'{nearest(argument, known)}")
         name = name or next((family.name for family in FAMILIES.values() if family.config is type(config)), None)
         super().__init__(inputs=inputs, outputs=outputs, name=name, trainable=trainable)
         self.dtype_policy = dtype

@@ -187,7 +187,12 @@ def encoder_alone(config: Config) -> Any:
 
 def arguments_of(config: Config) -> list[str]:
     """The names of what `build_backbone` takes for this configuration, such as `output_hidden_states`; sorted."""
-    classes = [c for c in family_of(config).model_class().__mro__ if c.__module__.partition(".")[0] != "keras"]
+    return arguments_of_class(family_of(config).model_class())
+
+
+def arguments_of_class(model_class: type) -> list[str]:
+    """The names of what the constructor of a backbone's class takes beside the configuration; sorted."""
+    classes = [c for c in model_class.__mro__ if c.__module__.partition(".")[0] != "keras"]
     taken = {
         name for c in classes if "__init__" in vars(c) for name in inspect.signature(vars(c)["__init__"]).parameters
     }
@@ -214,14 +219,16 @@ def task_head(config: Config, kind: str, variant: str | None = None) -> TaskHead
     record = next((record for record in FAMILIES.values() if type(config) is record.config), None)
     if variant == "mean":
         if kind == "tagging":
-            raise ConfigError("task.head=mean is for tasks on texts, and tagging predicts each word; remove task.head")
+            raise ConfigError(
+                "task.head.name=mean is for tasks on texts, and tagging predicts each word; remove task.head"
+            )
         return TaskHead("mean")
     if variant == "hugging_face":
         published = record and record.maps("hf") and record.maps("hf").heads.get(kind)
         if not published:
             name = record.name if record else type(config).__name__
             raise ConfigError(
-                f"task.head=hugging_face: Hugging Face has no class for {kind} with '{name}'; remove task.head"
+                f"task.head.name=hugging_face: Hugging Face has no class for {kind} with '{name}'; remove task.head"
             )
         if published.head is not None:
             return published.head

@@ -17,10 +17,10 @@ if TYPE_CHECKING:  # which imports NumPy
 
 @dataclasses.dataclass(frozen=True)
 class Features:
-    """Which outputs of a frozen model's layers a BiLSTM reads, and how they are mixed: `task.features` of `TaskConfig`.
+    """Which outputs of a frozen model's layers a BiLSTM reads, and how they are mixed: `task.frozen_layers` of `TaskConfig`.
 
     Args:
-        layers: `task.features`, a key of `bert_tf.tasks.features.MIXES`.
+        layers: `task.frozen_layers`, a key of `bert_tf.tasks.features.MIXES`.
         lstm_layers, lstm_units: of the BiLSTM; units in each direction.
         mix_at: "input": the BiLSTM reads the mix; "both": another mix of the same kind stands beside its output, too.
         mix_norm: whether each layer is normalized before it is mixed.
@@ -51,7 +51,7 @@ class TaskHead:
         hidden_bias: whether that dense layer has a bias.
         norm_epsilon: of a layer normalization without a bias after that dense layer; None for none.
         input_dropout: whether there is dropout before that dense layer, too.
-        dropout: the default rate; `task.dropout` replaces it.
+        dropout: the default rate; `task.head.dropout` replaces it.
         bias: whether the output layer has a bias.
         initializer: of the output layer's kernel; None for the model's truncated normal.
         pretrained: variables of the head (their paths below "head/") -> the variables of the pretraining model from

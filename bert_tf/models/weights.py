@@ -252,7 +252,8 @@ def _whole(blocks):
 
 
 def _transposed(blocks):
-    yield _whole(blocks).T
+    array = _whole(blocks)
+    yield from np.array_split(array.T, 1 + array.size // (1 << 20)) if array.ndim == 2 else [array.T]
 
 
 def _problems_of(name, blocks, path, variable):
@@ -283,7 +284,7 @@ def export_weights(model: Any, weight_map: WeightMap) -> Settings:
     for path, variable in by_path(model).items():
         name, transposed = weight_map.source(path) or (None, False)
         if name is None:
-            raise DataError(f"this format has no name for '{path}'; leave the heads out (--encoder-only)")
+            raise DataError(f"this format has no name for '{path}'; write the encoder without its heads")
         value = np.asarray(variable)
         result[name] = value.T if transposed else value
     for name in weight_map.stacked:

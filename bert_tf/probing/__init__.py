@@ -12,7 +12,7 @@ from bert_tf.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "attention": ["TextAttention", "text_attention", "write_attention_page"],
+        "attention": ["AttentionMap", "TextAttention", "text_attention", "write_attention_page"],
         "edge_files": ["SpanExample", "read_spans"],
         "edges": ["EdgeProbe", "Edges"],
         "gap_scorer": ["GapScorer"],
@@ -27,6 +27,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "likelihood.minimal_pairs": ["MinimalPairs"],
         "likelihood.stereoset": ["StereoSet"],
         "likelihood.winobias": ["WinoBias"],
+        "neighbours": ["Neighbours"],
         "page": ["write_probe_page"],
         "probe": ["Probe"],
         "registry": ["PROBES", "register_probe"],

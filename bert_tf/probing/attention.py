@@ -10,7 +10,10 @@ import tensorflow as tf
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.markup import h
 from bert_tf.models.weights import with_output
+from bert_tf.parsing import brief
+from bert_tf.probing.probe import Probe
 from bert_tf.probing.scored_texts import tokenized
+from bert_tf.probing.tables import ProbeTable
 from bert_tf.reporting.document import document
 from bert_tf.reporting.parts import header
 
@@ -147,6 +150,38 @@ def write_attention_page(attention, path, title="Attention"):
     script = (Path(__file__).parent / "attention.js").read_text(encoding="utf-8")
     with atomic_write(path) as file:
         file.write(document(title, parts, script=script))
+
+
+@dataclasses.dataclass(frozen=True)
+class _AttentionTable(ProbeTable):
+    """The size of the attention of a text, with the attention itself."""
+
+    attention: TextAttention | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class AttentionMap(Probe):
+    """The attention of all heads for a text or a pair, on a page of its own: see `write_attention_page`.
+
+    Example:
+        AttentionMap().run(LayerReader(encoder, tokenizer), ("a good film", None))["a good film"]  # {"layers": 2, ...}
+    """
+
+    name, title, asks, has_control = "attention", "attention", "layers", False
+
+    def read(self, text, second=None, most=None):
+        """A text, or two that are read as a pair: they are given in place of files."""
+        return text, second
+
+    def run(self, model, rows, progress=None):
+        attention = text_attention(model.encoder, model.tokenizer, *rows)
+        sizes = list(attention.weights.shape[:3])
+        row = (brief(rows[0]), sizes)
+        return _AttentionTable(self.title, ["layers", "heads", "tokens"], [row], bars=False, attention=attention)
+
+    def write_page(self, table, path, title, about=""):
+        """See `Probe`."""
+        write_attention_page(table.attention, path, f"Attention of {title}")
 
 
 def with_attention(encoder):

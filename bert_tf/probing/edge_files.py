@@ -3,8 +3,8 @@
 import dataclasses
 import itertools
 
-from bert_tf.errors import DataError
 from bert_tf.probing.rows import json_files
+from bert_tf.tasks.rows.values import BadRow, filled_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,41 +46,40 @@ def read_spans(path, most=None):
         Path("a.jsonl").write_text('{"words": ["a", "good", "film"], "spans": [[1, 2], [2, 3]], "label": "amod"}')
         read_spans("a.jsonl")[0].spans  # ((2, 6), (7, 11))
     """
-    examples = []
-    for _, rows in json_files(path):
-        for row, where in itertools.islice(rows, most):
-            examples.append(_example(row, where))
-            if len(examples[-1].spans) != len(examples[0].spans):
-                raise DataError(
-                    f"{where}: {len(examples[-1].spans)} spans where the first line has {len(examples[0].spans)}"
-                )
-    return examples
+    counts = []
+
+    def read(row, name):
+        example = _example(row)
+        counts.append(len(example.spans))
+        if counts[-1] != counts[0]:
+            raise BadRow(f"{counts[-1]} spans where the first line has {counts[0]}; correct the row")
+        return example
+
+    return [example for _, rows in json_files(path, read=read) for example in rows[:most]]
 
 
-def _example(row, where):
-    if not isinstance(row, dict) or ("text" in row) == ("words" in row):
-        raise DataError(f"{where}: there must be 'text' or 'words', and not both")
+def _example(row):
+    if ("text" in row) == ("words" in row):
+        raise BadRow("there must be 'text' or 'words', and not both")
     spans, labels = row.get("spans"), row.get("label")
     labels = [labels] if isinstance(labels, str) else labels
     if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
-        raise DataError(f"{where}: 'label' must be a text, or a list of texts")
+        raise BadRow("'label' must be a text, or a list of texts")
     if "words" in row:
-        size = _checked_words(row["words"], where)
+        size = _checked_words(row["words"])
         ends = list(itertools.accumulate(len(word) + 1 for word in row["words"]))
         text, begins = " ".join(row["words"]), [0, *ends]
     else:
-        text = row["text"]
-        if not isinstance(text, str):
-            raise DataError(f"{where}: 'text' must be a text")
+        text = filled_text(row, "text")
         size, begins, ends = len(text), range(len(text)), range(2, len(text) + 2)
     if not isinstance(spans, list) or len(spans) not in (1, 2) or not all(_is_span(span, size) for span in spans):
-        raise DataError(f"{where}: 'spans' must be one or two lists [start, end), within 0 and {size}")
+        raise BadRow(f"'spans' must be one or two lists [start, end), within 0 and {size}")
     return SpanExample(text, tuple((begins[start], ends[end - 1] - 1) for start, end in spans), tuple(labels))
 
 
-def _checked_words(words, where):
+def _checked_words(words):
     if not isinstance(words, list) or not words or not all(isinstance(word, str) and word for word in words):
-        raise DataError(f"{where}: 'words' must be a list of texts, none empty")
+        raise BadRow("'words' must be a list of texts, none empty")
     return len(words)
 
 

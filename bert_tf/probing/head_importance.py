@@ -21,11 +21,12 @@ class HeadImportance(Probe):
 
     Example:
         task = build_task({"sequence_length": 16}, tokenizer)
-        examples = task.examples(["a good film", "a bad film"], labels=["pos", "neg"])
+        examples = task.read({"text": ["a good film", "a bad film"], "label": ["pos", "neg"]})
         importance_of_heads(task, task.model(encoder), examples)
     """
 
-    name, title, asks, unit = "head_importance", "importance of heads", "task", "examples"
+    name, title, asks, has_control = "head_importance", "importance of heads", "task", False
+    unit = "examples"
 
     def read(self, path, most=None):
         """(path, most): the task of the model reads its own files."""

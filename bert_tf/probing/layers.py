@@ -20,11 +20,12 @@ from bert_tf.config import Range
 from bert_tf.errors import DataError
 from bert_tf.probing.probe import Probe
 from bert_tf.probing.tables import layer_table
-from bert_tf.tasks.config import ColumnsConfig, TaskConfig
+from bert_tf.tasks.config import TaskConfig
 from bert_tf.tasks.features import with_hidden_states
 from bert_tf.tasks.heads import INPUTS
-from bert_tf.tasks.tagging.files import read_tagged
+from bert_tf.tasks.tagging.files import open_tagged, read_tagged
 from bert_tf.tasks.tagging.sequences import cut_sequences, words_of_sentences
+from bert_tf.tasks.tagging.tagging_config import TaggingColumns
 
 #: Classes of the length of a sentence, with as many training sentences each.
 LENGTH_CLASSES = 5
@@ -102,7 +103,8 @@ class Layers(Probe):
 
     def read(self, train, test, most=None):
         """For each of two files of tagged words, as `bert-tf finetune` reads them (CoNLL, CoNLL-U), (sentences, tags)."""
-        files = [read_tagged(path, ColumnsConfig(), True) for path in (train, test)]
+        columns = TaggingColumns()
+        files = [read_tagged(open_tagged(path, columns, True, None), columns, True) for path in (train, test)]
         return [(found.words[:most], found.labels[:most]) for found in files]
 
     def run(self, reader, parts, progress=None):

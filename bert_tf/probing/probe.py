@@ -5,6 +5,7 @@ import inspect
 
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
+from bert_tf.probing.page import write_probe_page
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,7 +16,8 @@ class Probe:
         name: str, by which the command chooses it.
         title: str, of its table.
         asks: what `run` gets: "scorer", a scorer of `text_scorer`; "layers", a `LayerReader`; "task", the pair (`Task`, its
-            model), for which no control with random weights exists.
+            model); "vectors", a `WordTable`.
+        has_control: whether the same with random weights says anything.
         unit: str, what `progress` counts.
 
     Example:
@@ -34,6 +36,7 @@ class Probe:
 
     name = title = ""
     asks = "scorer"
+    has_control = True
     unit = "texts"
 
     def read(self, path, most=None):
@@ -60,6 +63,10 @@ class Probe:
 
     def warn(self, model, rows):
         """Logs what a user should know of these rows and this model; called once, before `run`."""
+
+    def write_page(self, table, path, title, about=""):
+        """Writes the page of a table; the arguments are those of `write_probe_page`."""
+        write_probe_page([table], path, title, about)
 
     def read_files(self, files, most=None):
         """`read` for files whose number a user chose.

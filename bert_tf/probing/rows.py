@@ -5,29 +5,39 @@ from pathlib import Path
 
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
-from bert_tf.parsing import parse_json
-from bert_tf.tasks.tables.files import decode_text, numbered_lines, read_text
+from bert_tf.tasks.rows.files import decode_text, json_table, read_text
+from bert_tf.tasks.rows.table import read_each
+from bert_tf.tasks.rows.values import filled_text
 
 
-def json_files(path, keys=()):
+def json_files(path, keys=(), read=None):
     """The rows of a file of JSON lines, or of all .jsonl files of a folder or a zip, by their names.
 
     Args:
         path: of the file, the folder or the zip.
         keys: those at which each row must have a text, of more than white space.
+        read: function(row, name) -> what is made of a row; raises `BadRow`. None: nothing.
 
     Yields:
-        (name without its ending, iterator of (row, "FILE, line 7")), which is to be read before the next.
+        (name without its ending, list of rows or of what `read` returns).
 
     Raises:
-        DataError: an unreadable file, a line that is not JSON, or a row without one of the texts.
+        DataError: an unreadable file, a line that is not JSON, or a row without one of the texts; with file and line.
 
     Example:
         Path("a.jsonl").write_text('{"text": "a film"}')
-        [(name, list(rows)) for name, rows in json_files("a.jsonl", ["text"])]
+        list(json_files("a.jsonl", ["text"]))  # [('a', [{'text': 'a film'}])]
     """
+
     for file, text in _texts(Path(path)):
-        yield Path(file).stem, _rows(text, file, keys)
+        name = Path(file).stem
+
+        def read_row(row, name=name):
+            for key in keys:
+                filled_text(row, key)
+            return [read(row, name) if read else row]
+
+        yield name, read_each(json_table(file, text), read_row).items
 
 
 def _texts(path):
@@ -43,15 +53,3 @@ def _texts(path):
                     yield f"{path}: {name}", decode_text(archive.read(name), f"{path}: {name}")
     except zipfile.BadZipFile as error:
         raise DataError(f"cannot read {path}: {error}") from None
-
-
-def _rows(text, file, keys):
-    for number, line in numbered_lines(text):
-        if not line.strip():
-            continue
-        where = f"{file}, line {number}"
-        row = parse_json(line, where)
-        for key in keys:
-            if not isinstance(row, dict) or not isinstance(row.get(key), str) or not row[key].strip():
-                raise DataError(f"{where}: there is no text '{key}'; each line needs {' and '.join(keys)}")
-        yield row, where

@@ -6,7 +6,11 @@ import numpy as np
 from scipy.sparse.csgraph import shortest_path
 
 from bert_tf.errors import DataError
-from bert_tf.tasks.tagging.conll import read_conll
+from bert_tf.tasks.rows.conll import COLUMNS, read_conll
+from bert_tf.tasks.rows.table import read_each
+from bert_tf.tasks.rows.values import BadRow
+
+_COLUMNS = [COLUMNS.index(name) for name in ("FORM", "UPOS", "HEAD", "DEPREL")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,25 +58,27 @@ def read_trees(path, most=None):
         Path("a.conllu").write_text("\\n".join(words) + "\\n")
         read_trees("a.conllu")[0].heads  # [1, -1]
     """
-    tags = read_conll(path)
-    if tags.columns["words"] != 1:  # of CoNLL-U, whose first column numbers the words
+    table = read_conll(path)
+    if not table.is_conllu:
         raise DataError(
             f"{path} is no CoNLL-U file: ten columns with tabs between them, of which trees need HEAD and DEPREL"
         )
-    heads, relations = (read_conll(path, tag_column=column).labels for column in ("HEAD", "DEPREL"))
-    trees = []
-    for words, own, of_words, marks, lines in list(zip(tags.words, heads, relations, tags.labels, tags.word_lines))[
-        :most
-    ]:
-        numbers = [_head(head, len(words), f"{path}, line {line}") for head, line in zip(own, lines)]
-        punctuation = [mark == "PUNCT" or relation == "punct" for mark, relation in zip(marks, of_words)]
-        trees.append(DependencyTree(words, numbers, of_words, punctuation))
-        if numbers.count(-1) != 1 or not np.isfinite(trees[-1].distances()).all():
-            raise DataError(f"{path}, line {lines[0]}: the heads of the sentence are no tree with one root")
-    return trees
+
+    def read(sentence):
+        if sentence.problem:
+            raise sentence.problem
+        words, marks, heads, relations = ([fields[n].strip() for fields in sentence.words] for n in _COLUMNS)
+        numbers = [_head(head, len(words), line) for head, line in zip(heads, sentence.lines)]
+        punctuation = [mark == "PUNCT" or relation == "punct" for mark, relation in zip(marks, relations)]
+        tree = DependencyTree(words, numbers, relations, punctuation)
+        if numbers.count(-1) != 1 or not np.isfinite(tree.distances()).all():
+            raise BadRow("the heads of the sentence are no tree with one root")
+        return [tree]
+
+    return read_each(dataclasses.replace(table, rows=table.rows[:most]), read).items
 
 
-def _head(text, words, where):
+def _head(text, words, line):
     if not text.isdecimal() or int(text) > words:
-        raise DataError(f"{where}: the head is '{text}'; it must be the number of a word of the sentence, or 0")
+        raise BadRow(f"the head is '{text}'; it must be the number of a word of the sentence, or 0", line)
     return int(text) - 1

@@ -10,7 +10,8 @@ from bert_tf.errors import DataError
 from bert_tf.probing.probe import Probe
 from bert_tf.probing.tables import layer_table
 from bert_tf.probing.word_uses import WordUse, use_vectors
-from bert_tf.tasks.config import ColumnsConfig
+from bert_tf.tasks.rows.columns_config import ColumnsConfig
+from bert_tf.tasks.rows.opening import open_objects
 from bert_tf.tasks.word_pairs.files import LABELS, read_word_pairs
 
 
@@ -73,7 +74,8 @@ class WordInContext(Probe):
 
 
 def _read(path, most):
-    found = read_word_pairs(path, ColumnsConfig(), labelled=True)
+    table = open_objects(path, ColumnsConfig(), "wic reads the .jsonl files of WiC")
+    found = read_word_pairs(table, ColumnsConfig(), labelled=True)
     if found.text_pairs is None:
         raise DataError(f"{path} has one text in a row; WiC's files have sentence1 and sentence2")
     rows = list(zip(zip(found.texts, found.text_pairs), found.details, found.labels))[:most]

@@ -16,8 +16,8 @@ from bert_tf.probing.probe import Probe
 from bert_tf.probing.scored_texts import tokenized, tokens_of
 from bert_tf.probing.tables import layer_table
 from bert_tf.probing.word_map import uses_list, word_map
-from bert_tf.prompting.rows import read_rows
-from bert_tf.tasks.tables.files import file_format, read_table
+from bert_tf.tasks.rows.files import file_format, read_table
+from bert_tf.tasks.rows.opening import read_dicts
 
 #: The neighbours of each use that are listed.
 NEIGHBOURS = 3
@@ -91,7 +91,7 @@ class WordUses(Probe):
         if file_format(corpus) == "lines":
             rows = [{"text": row[0]} for _, row in read_table(corpus, "lines").rows if row is not None]
         else:
-            rows = read_rows(corpus, ("text",))
+            rows = read_dicts(corpus, ("text",))
         # Particles follow a Korean word without a space, and other words the Chinese, Japanese and Thai ones.
         before = "" if re.match(UNSPACED, word) else r"(?<!\w)"
         after = "" if re.match(rf"{UNSPACED}|[가-힣]", word[-1:]) else r"(?!\w)"

@@ -9,6 +9,5 @@ __getattr__, __dir__, __all__ = lazy_names(__name__, {
     "evaluation": ["PromptingResult", "run_prompts"],
     "prompting_config": ["PromptingConfig", "SyntheticConfig"],
     "prompts": ["Prompt", "make_prompts"],
-    "rows": ["read_rows"],
     "synthetic": ["synthetic_rows"],
 })  # fmt: skip

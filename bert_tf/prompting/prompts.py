@@ -4,9 +4,10 @@ import dataclasses
 import random
 
 from bert_tf.config import nearest
-from bert_tf.errors import ConfigError, DataError
-from bert_tf.prompting.rows import read_rows
+from bert_tf.errors import ConfigError
 from bert_tf.prompting.synthetic import synthetic_rows
+from bert_tf.tasks.rows.opening import read_dicts
+from bert_tf.tasks.rows.values import BadRow
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,20 +70,20 @@ def _asked(config):
     return _rows(synthetic_rows(config.synthetic) if config.test is None else config.test, config, "test")
 
 
-def _rows(given, config, where):
+def _rows(data, config, where):
     """The rows of a file or list, each with the columns that the templates name."""
-    rows = read_rows(given, config.columns) if isinstance(given, str) else given
-    if not rows:
-        raise ConfigError(f"{where} has no rows; give at least one example")
-    for number, row in enumerate(rows, 1):
-        for column in config.columns:
-            if column not in row:
-                raise DataError(f"{where}, example {number}: there is no column '{column}'{nearest(column, row)}")
+
+    def read(row):
         if config.options and row[config.label] not in config.options:
-            raise DataError(
-                f"{where}, example {number}: the label is '{row[config.label]}', which options does not name"
+            raise BadRow(
+                f"the label is '{row[config.label]}', which options does not name"
                 f"{nearest(row[config.label], config.options)}"
             )
+        return row
+
+    rows = read_dicts(data, config.columns, read)
+    if not rows:
+        raise ConfigError(f"{where} has no rows; give at least one example")
     return rows
 
 

@@ -1,6 +1,5 @@
 """GLUE and SuperGLUE, whole: every task fine-tuned, one table beside the published numbers, and a zip to submit."""
 
-import dataclasses
 import json
 import statistics
 import zipfile
@@ -9,7 +8,7 @@ from pathlib import Path
 from absl import logging
 
 from bert_tf import files
-from bert_tf.checkpoints import LanguageModel, open_source
+from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.config import read_record
 from bert_tf.files import writes_to
 from bert_tf.parsing import read_json_object
@@ -73,13 +72,11 @@ def _predict(benchmark, name, folder, output, batch_size):
             todo.append((part, path, lines))
     if not todo:
         return
-    opened = LanguageModel(open_source(output / name))
+    opened = OpenedModel(open_source(output / name))
     task, model = opened.task, opened.model
     for part, path, lines in todo:
-        if part.format:
-            columns = dataclasses.replace(task.config.columns, format=part.format)
-            task.config = dataclasses.replace(task.config, columns=columns)
-        answers = task.predict(model, task.read(path, labelled=False), batch_size)
+        columns = {"format": part.format} if part.format else None
+        answers = task.predict(model, task.read(path, labelled=False, columns=columns), batch_size)
         measured = part.measure(path, answers) if part.measure else {}
         if measured:  # before the answers, which say that this part is done
             with files.atomic_write(output / DIAGNOSTICS) as file:

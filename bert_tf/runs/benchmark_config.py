@@ -63,7 +63,7 @@ def plan_benchmark(benchmark, config, found, output):
     experiments = []
     for name in names:
         task, folder = benchmark.tasks[name], found[name]
-        settings = merge({"task": task.settings}, config.finetune)
+        settings = merge({"task": task.settings, "data": {"columns": task.columns}}, config.finetune)
         if start and name in benchmark.from_mnli:
             settings["init_from"] = start
         settings = merge(settings, config.tasks.get(name))

@@ -64,7 +64,7 @@ def read_grid(mapping):
     """
     axes = dict(_axes(mapping))
     for key, values in axes.items():
-        if key.split(".")[0] not in SECTIONS or key in FIXED or key.startswith("task.columns."):
+        if key.split(".")[0] not in SECTIONS or key in FIXED:
             instead = "train.seeds=5 to repeat with other seeds" if key.startswith("train.seed") else "one value"
             raise ConfigError(f"{key} is the list {brief(values)}, and a grid cannot vary it; give {instead}")
         if not values or len({_text(value) for value in values}) < len(values):
@@ -87,7 +87,7 @@ def _axes(mapping, prefix=""):
         path = f"{prefix}{key}"
         if isinstance(value, dict):
             yield from _axes(value, f"{path}.")
-        elif isinstance(value, list) and not _takes_list(path):
+        elif isinstance(value, list) and not prefix.startswith("data.columns.") and not _takes_list(path):
             yield path, value
 
 

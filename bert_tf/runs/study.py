@@ -7,6 +7,7 @@ fine-tunes one given model with different settings.
 
 import contextlib
 import json
+import re
 import statistics
 from pathlib import Path
 
@@ -89,9 +90,9 @@ def _check_files(experiments, tokenizer):
                 if not is_hub_address(settings.init_from):
                     open_source(settings.init_from)
                 break
-            task = build_task(settings.task, tokenizer)
-            for path in filter(None, configuration.to_dict(settings.data).values()):
-                if (key := json.dumps([configuration.to_dict(settings.task), path])) not in read:
+            task, columns = build_task(settings.task, tokenizer, settings.data.columns), settings.data.columns
+            for path in settings.data.files.values():
+                if (key := json.dumps([configuration.to_dict(settings.task), columns, path])) not in read:
                     read.add(key)
                     with _advice_about(experiment.folder.name):
                         task.read(path)
@@ -99,11 +100,12 @@ def _check_files(experiments, tokenizer):
 
 @contextlib.contextmanager
 def _advice_about(task):
-    """Writes what an error advises as the study's option: not --set task.KEY but --set finetune.TASK.task.KEY."""
+    """Writes the keys that an error advises as those of the study: finetune.TASK.task.KEY and finetune.TASK.data.KEY."""
     try:
         yield
     except (ConfigError, DataError) as error:
-        raise type(error)(str(error).replace("--set task.", f"--set finetune.{task}.task.")) from None
+        text = re.sub(r"(?<![\w./])(?=(task|data)\.[\w.]+=)", f"finetune.{task}.", str(error))
+        raise type(error)(text) from None
 
 
 def _run(experiment):

@@ -247,7 +247,8 @@ def _finetuning(task, common, row, start):
     with _about(f"finetune.{task}"):
         settings = leave_out(settings, common, FinetuneConfig)
         data = build(FinetuneDataConfig, settings.get("data"), "data")
-    for split, path in dataclasses.asdict(data).items():
+    for split in ("train", "dev", "test"):
+        path = getattr(data, split)
         if path and "://" not in path and not Path(path).exists():
             raise ConfigError(f"finetune.{task}.data.{split}: there is no file {path}")
         if not path and split != "test":

@@ -1,6 +1,6 @@
 """Fine-tuning tasks as the papers have them: what is read, predicted and measured; see `Task`.
 
-    task = build_task(TaskConfig(kind="classification"), tokenizer)
+    task = build_task({"kind": "classification"}, tokenizer)
     train, dev = task.read("train.tsv"), task.read("dev.tsv")
     model = task.model(encoder)
     model.compile(AdamW(3e-5))
@@ -21,7 +21,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "choices.model": ["MultipleChoice"],
         "choices.task": ["MultipleChoiceTask"],
         "texts.classification": ["ClassificationTask"],
-        "config": ["ColumnsConfig", "TaskConfig"],
+        "config": ["ClassificationConfig", "HeadedTaskConfig", "RegressionConfig", "TaskConfig", "TextConfig"],
+        "rows.columns_config": ["ColumnsConfig", "TextColumns"],
         "examples": ["Examples"],
         "heads": ["Classifier", "Regressor", "TaskModel"],
         "multi_label.model": ["MultiLabelClassifier"],

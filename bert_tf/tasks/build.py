@@ -1,29 +1,29 @@
 """Makes a task from its settings, or from the file that a run keeps beside its checkpoints."""
 
-import dataclasses
 from pathlib import Path
 
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.parsing import read_json_object
 from bert_tf.registry import resolve
-from bert_tf.tasks.record import TASKS, check_task
+from bert_tf.tasks.record import TASKS, check_columns, check_labels, check_task
 from bert_tf.tasks.task import TASK_FILE
 from bert_tf.tokenizers import load_tokenizer
 
 
-def build_task(config, tokenizer):
+def build_task(config, tokenizer, columns=None):
     """The task of `config.kind` (or of its preset).
 
     Args:
         config: `TaskConfig`, or the dict that a configuration file holds under `task`.
         tokenizer: the encoder's tokenizer.
+        columns: the columns of the training file; see `Task`.
 
     Raises:
         ConfigError: unknown keys, or settings that contradict each other.
     """
     config = check_task(config)
-    return resolve(TASKS[config.kind].task)(config, tokenizer)
+    return resolve(TASKS[config.kind].task)(config, tokenizer, columns)
 
 
 def load_task(folder, tokenizer=None):
@@ -44,10 +44,10 @@ def load_task(folder, tokenizer=None):
             "bert-tf finetune wrote"
         )
     try:
-        config, task_class, saved = _read(read_json_object(path))
+        config, columns, task_class, saved = _read(read_json_object(path))
     except ConfigError as error:
         raise DataError(f"{path}: {error}") from None
-    task = task_class(config, tokenizer or load_tokenizer(Path(folder) / "tokenizer"))
+    task = task_class(config, tokenizer or load_tokenizer(Path(folder) / "tokenizer"), columns)
     if task.tokenizer_fingerprint != saved.tokenizer_fingerprint:
         raise RunDirectoryError(
             f"{path}: the task was trained with another tokenizer (fingerprint "
@@ -59,11 +59,13 @@ def load_task(folder, tokenizer=None):
 
 
 def _read(content):
-    """(config, class of the task, its `SavedTask`) from the content of task.json."""
+    """(config, columns, class of the task, its `SavedTask`) from the content of task.json."""
     if "config" not in content:
         raise ConfigError("missing key 'config'")
     config = check_task(content.pop("config"))
+    columns = check_columns(config, content.pop("columns", None))
     task_class = resolve(TASKS[config.kind].task)
     saved = build(task_class.saved, content)
-    check_task(dataclasses.replace(config, labels=saved.labels))
-    return config, task_class, saved
+    if saved.labels is not None:
+        check_labels(saved.labels, config.min_labels)
+    return config, columns, task_class, saved

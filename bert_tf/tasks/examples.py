@@ -1,6 +1,33 @@
 """A task's data once it has been read: plain Python lists, and where they came from."""
 
 import dataclasses
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from bert_tf.errors import DataError
+from bert_tf.tasks.rows.columns_config import ColumnsConfig
+from bert_tf.tasks.rows.table import Key, Table, read_each
+
+
+@dataclasses.dataclass(slots=True)
+class Example:
+    """What one row holds, or one of its questions: the elements that `Examples` has lists of.
+
+    Attributes:
+        id: {"id": ...}, or {} or None for none.
+
+    Example:
+        Example(text="good", label="pos")
+    """
+
+    text: str | None = None
+    text_pair: str | None = None
+    words: list[str] | None = None
+    label: Any = None
+    id: dict | None = None
+    details: Any = None
+    document: int | None = None
+    word_lines: list[int] | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -11,7 +38,7 @@ class Examples:
 
     Attributes:
         texts: list of str.
-        text_pairs: list of str, the second sentences, or None.
+        text_pairs: list of str, the second texts, or None.
         words: list of lists of str, sentences already split (tagging), or None.
         labels: list of str (classification), of float (regression), of lists of str as long as
             `words` (tagging); None for unlabelled examples.
@@ -19,10 +46,11 @@ class Examples:
         lines: the line of each example in that file, counted from 1; None without a file.
         unit: what `lines` count: "line", or "item" of a JSON array.
         ids: for each example {"id": ...}, or {} if its row has none; None without a file.
-        lacking: of a file read for `predict` the answers to lines without an example:
+        unusable_rows: of a file the answers of `predict` to rows that hold no example:
             {"line": 7, "error": "the line is empty"}.
-        skipped: malformed rows that were left out on request.
+        skipped: how many of them are not empty lines.
         columns: what was read from where, e.g. {"text": "sentence", "label": "label"}.
+        columns_config: how the file was read.
         details: for each example what else the task keeps of it; None for nothing.
         documents: for each example the number of its document, of files that mark where documents begin; None for other
             files.
@@ -41,9 +69,10 @@ class Examples:
     lines: list | None = None
     unit: str = "line"
     ids: list | None = None
-    lacking: list = dataclasses.field(default_factory=list)
+    unusable_rows: list = dataclasses.field(default_factory=list)
     skipped: int = 0
     columns: dict = dataclasses.field(default_factory=dict)
+    columns_config: ColumnsConfig = ColumnsConfig()
     details: list | None = None
     documents: list | None = None
     word_lines: list | None = None
@@ -63,9 +92,9 @@ class Examples:
             return f"{self.where(index)}, word {position + 1}"
         return f"{self.path}, line {self.word_lines[index][position]}"
 
-    def one_a_line(self, answers):
-        """The answers (a dict for each example), with line, id and text, and `lacking` between them: as in the file."""
-        numbered = list(self.lacking)
+    def answers_by_row(self, answers):
+        """The answers (a dict for each example), with line, id and text, and `unusable_rows` between them: as in the file."""
+        numbered = list(self.unusable_rows)
         for index, answer in enumerate(answers):
             about = {self.unit: self.lines[index]} | (self.ids[index] if self.ids else {})
             for name, texts in (("text", self.texts), ("text_pair", self.text_pairs)):
@@ -73,3 +102,68 @@ class Examples:
                     about[name] = texts[index]
             numbered.append(about | answer)
         return sorted(numbered, key=lambda answer: answer[self.unit])
+
+
+def read_examples(
+    table: Table,
+    read: Callable[[Any], Iterable[Example]],
+    columns: ColumnsConfig,
+    labelled: bool,
+    chosen: dict[str, Any] | None = None,
+    id_key: Key | None = None,
+    where: Callable | None = None,
+    kind: type = Examples,
+) -> Any:
+    """Reads the rows of a table into `Examples`.
+
+    A row that cannot be used is an error, unless `columns.skip_malformed` is set. Without labels a bad row of a file is
+    answered by its error, as `predict` answers every row.
+
+    Args:
+        table: a `Table`.
+        read: function(row) -> the `Example` objects that it holds; raises `BadRow`.
+        columns: how the table is read.
+        labelled: whether the examples have labels.
+        chosen: what is read from where.
+        id_key, where: of `read_each`.
+        kind: the class of the result.
+
+    Raises:
+        DataError: of `read_each`; or there is no example at all.
+    """
+    skip = columns.skip_malformed or (not labelled and table.is_file)
+    rows = read_each(table, read, skip, where, id_key)
+    examples: list[Example] = rows.items
+    if labelled and not examples:
+        if rows.bad:
+            first = next(row for row in rows.unusable if row["error"] != "the line is empty")
+            raise DataError(
+                f"{table.path}: all {rows.bad} rows are malformed, {table.unit} {first[table.unit]} because: {first['error']}; "
+                "check data.columns"
+            )
+        raise DataError(f"{table.path} holds no example; it must hold at least one")
+
+    def values(name):
+        """The field `name` of all examples; None where none of them has it."""
+        found = [getattr(example, name) for example in examples]
+        return None if all(value is None for value in found) else found
+
+    words = values("words")
+    texts = values("text") or ([] if words is None else None)
+    return kind(
+        texts=texts,
+        text_pairs=values("text_pair"),
+        words=words,
+        labels=[example.label for example in examples] if labelled else None,
+        ids=[example.id or {} for example in examples] if table.is_file else None,
+        path=table.path,
+        lines=rows.numbers if table.is_file else None,
+        unit=table.unit,
+        unusable_rows=rows.unusable if table.is_file else [],
+        skipped=rows.bad,
+        columns=chosen or {},
+        columns_config=columns,
+        details=values("details"),
+        documents=values("document"),
+        word_lines=values("word_lines"),
+    )

@@ -10,7 +10,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.layers import ScalarMix
 from bert_tf.models.weights import with_output
 
-#: `task.features` -> (first, last) of the hidden states that are read, from the end where negative, and how they are put
+#: `task.frozen_layers` -> (first, last) of the hidden states that are read, from the end where negative, and how they are put
 #: together. Hidden state 0 is the output of the embeddings, i that of layer i.
 MIXES = {
     "embeddings": ((0, 0), "one"),
@@ -60,7 +60,9 @@ class LayerMix(ScalarMix):
         self.how, self.numbers = how, numbers
         wanted = 4 if first == -4 else 1
         if len(self.numbers) < wanted or num_layers < wanted:
-            raise ConfigError(f"task.features={features} reads {wanted} layers, but the model has {num_layers}")
+            raise ConfigError(
+                f"task.frozen_layers.name={features} reads {wanted} layers, but the model has {num_layers}"
+            )
 
     def build(self, shapes):
         if self.how == "sum":
@@ -155,7 +157,7 @@ def with_hidden_states(encoder):
     whole = None if encoder.structure == "encoder_decoder" else with_output(encoder, "output_hidden_states")
     if whole is None:
         raise ConfigError(
-            f"{type(encoder).__name__} does not give the outputs of its layers, which task.features and the probes of layers read; "
-            "remove task.features, or probe an encoder or a decoder"
+            f"{type(encoder).__name__} does not give the outputs of its layers, which task.frozen_layers and the probes of layers read; "
+            "remove task.frozen_layers, or probe an encoder or a decoder"
         )
     return whole

@@ -6,19 +6,20 @@ import tensorflow as tf
 from bert_tf.progress import Progress
 from bert_tf.tasks.features import FROZEN_OUTPUTS
 from bert_tf.tasks.heads import INPUTS, backbone_inputs
+from bert_tf.tasks.inference import batches, infer
 
 #: A file's outputs are kept in memory up to so many bytes. A fixed number: on every machine a run computes the same.
 MOST_BYTES = 4 * 2**30
 
 
 def keep_frozen_outputs(task, model, examples, batch_size, most_bytes=MOST_BYTES):
-    """Computes the outputs of the layers that `task.features` reads, and gives them to the batches of `examples`.
+    """Computes the outputs of the layers that `task.frozen_layers` reads, and gives them to the batches of `examples`.
 
     The model then reads them there instead of computing them: [B, S, layers, H], in the precision of the model.
     They differ by rounding from what it computes itself, whose batches are padded to other lengths.
 
     Args:
-        task: a `Task` with `task.features`.
+        task: a `Task` with `task.frozen_layers`.
         model: its model.
         examples: `Examples`.
         batch_size: as in training.
@@ -30,7 +31,7 @@ def keep_frozen_outputs(task, model, examples, batch_size, most_bytes=MOST_BYTES
 
     Example:
         task = build_task({"features": "last"}, tokenizer)
-        train = task.examples(["a film", "a"], labels=["1", "0"])
+        train = task.read({"text": ["a film", "a"], "label": ["1", "0"]})
         keep_frozen_outputs(task, task.model(encoder), train, batch_size=32)  # True
     """
     extras = task.sequences(examples).extras
@@ -43,9 +44,8 @@ def keep_frozen_outputs(task, model, examples, batch_size, most_bytes=MOST_BYTES
     dtypes = {backbone.output["hidden_states"][number].dtype for number in layers}
     dtype = tf.as_dtype(dtypes.pop() if len(dtypes) == 1 else "float32")
     plan = sequences.plan(task.config, batch_size)
-    dataset = sequences.dataset(plan, task.tokenizer, task.config.sequence_length)
-    dataset = dataset.map(lambda features: {name: features[name] for name in INPUTS})
-    if dataset.element_spec["padding_mask"].shape.rank != 2 or int(np.prod(shape)) * dtype.size > most_bytes:
+    rank = batches(task, sequences, plan, INPUTS).element_spec["padding_mask"].shape.rank
+    if rank != 2 or int(np.prod(shape)) * dtype.size > most_bytes:
         return False
 
     @tf.function(autograph=False)
@@ -53,15 +53,11 @@ def keep_frozen_outputs(task, model, examples, batch_size, most_bytes=MOST_BYTES
         states = backbone(backbone_inputs(backbone, inputs), training=False)["hidden_states"]
         return tf.stack([tf.cast(states[number], dtype) for number in layers], axis=2)
 
-    compute = compute.get_concrete_function(dataset.element_spec)  # one trace for all lengths
     values, starts = np.empty(shape, dtype.as_numpy_dtype), np.cumsum(sequences.lengths) - sequences.lengths
     progress = Progress("outputs of the frozen model,", len(plan), "batches")
-    for number, ((indexes, _), inputs) in enumerate(zip(plan, dataset, strict=True)):
-        for index, states in zip(indexes, compute(inputs).numpy()):
-            length = sequences.lengths[index]
-            values[starts[index] : starts[index] + length] = states[:length]
-        progress.update(number + 1)
-    progress.finish()
+    for index, states in infer(task, sequences, plan, compute, INPUTS, progress=progress):
+        length = sequences.lengths[index]
+        values[starts[index] : starts[index] + length] = states[:length]
     kept = tf.RaggedTensor.from_row_lengths(values, sequences.lengths)
     task.add_features(examples, sequences.extras | {FROZEN_OUTPUTS: kept})
     return True

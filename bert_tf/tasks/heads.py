@@ -109,12 +109,12 @@ class TaskModel(InferringModel):
             )
         if lm_weight and encoder.structure != "decoder":
             raise ConfigError(
-                f"task.lm_weight={lm_weight} is for decoders (GPT), and {type(encoder).__name__} is an encoder; "
-                "remove task.lm_weight"
+                f"task.decoder.lm_weight={lm_weight} is for decoders (GPT), and {type(encoder).__name__} is an encoder; "
+                "remove task.decoder.lm_weight"
             )
         if lm_weight and encoder.prefix:
             raise ConfigError(
-                f"task.lm_weight={lm_weight} would predict tokens that model.prefix lets the model see; remove task.lm_weight"
+                f"task.decoder.lm_weight={lm_weight} would predict tokens that model.prefix lets the model see; remove task.decoder.lm_weight"
             )
         if both_orders is not None:
             check_layout(both_orders)
@@ -230,7 +230,7 @@ class TaskModel(InferringModel):
         return [self.ends(x, padding_mask=mask), *(mean_of_tokens(other, mask) for other in others)]
 
     def _penalties(self, features):
-        """The loss {"mix": float32 scalar} of a batch with `task.mix_l2`, else {}."""
+        """The loss {"mix": float32 scalar} of a batch with `task.frozen_layers.mix_l2`, else {}."""
         head = self.task_head.features
         if not head or not head.mix_l2:
             return {}
@@ -292,8 +292,8 @@ class Classifier(TaskModel):
         others = self.lm_weight or self.both_orders is not None or self.lstms
         if linear_gain and (encoder.structure != "decoder" or others):
             raise ConfigError(
-                "task.linear_gain is for decoders (LSTM, GPT), without task.lm_weight and task.bilstm_layers and with "
-                "task.pair_order=given; remove one of them"
+                "task.decoder.linear_gain is for decoders (LSTM, GPT), without task.decoder.lm_weight and task.head.name=bilstm and with "
+                "task.decoder.pair_order=given; remove one of them"
             )
         self.linear_gain = linear_gain
         self.class_weights = None if class_weights is None else tuple(class_weights)

@@ -5,12 +5,20 @@ import dataclasses
 from bert_tf.config import build, check, nearest
 from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError
-from bert_tf.parsing import brief, join_names
+from bert_tf.parsing import brief
 from bert_tf.registry import Registry
 from bert_tf.tasks import glue, metric_table
 from bert_tf.tasks.choices.choices_config import MultipleChoiceConfig
-from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.config import (
+    ClassificationConfig,
+    DataSetConfig,
+    MultiRCConfig,
+    RegressionConfig,
+    TaskConfig,
+    TextConfig,
+)
 from bert_tf.tasks.multi_label.multi_label_config import MultiLabelConfig
+from bert_tf.tasks.rows.columns_config import changed_columns
 from bert_tf.tasks.spans.question_answering_config import QuestionAnsweringConfig
 from bert_tf.tasks.tagging.tagging_config import TaggingConfig
 from bert_tf.tasks.text_to_text.text_to_text_config import TextToTextConfig
@@ -28,18 +36,15 @@ class TaskRecord:
         metrics: names of metrics in what `Task.scores` returns that may choose the best epoch. The first is the
             default.
         lower: those of `metrics` whose lower value is the better one.
-        min_labels: the smallest size of a label set in `task.labels`. None: the task has no label set.
-        config: the dataclass of the settings; a subclass of `TaskConfig` where the task has settings of its own.
-        without: settings of `TaskConfig` that mean nothing for the task; they are refused.
-        predicts_labels: whether the loss is a cross-entropy over the label set, which `class_weights` and
-            `label_smoothing` change.
+        config: the dataclass of the settings, a subclass of `TaskConfig`: what it does not have is an unknown key.
+        aliases: other names of the task; who writes one is told this one.
         example: what `bert-tf predict RUN` can be given, quoted for a shell.
 
     Example:
         class StarsTask(ClassificationTask):
             pass
 
-        register_task(TaskRecord("stars", task=StarsTask, served=ServedClassifier, metrics=("accuracy",), min_labels=2))
+        register_task(TaskRecord("stars", task=StarsTask, served=ServedClassifier, metrics=("accuracy",), config=ClassificationConfig))
         build_task({"kind": "stars"}, tokenizer)
     """
 
@@ -47,11 +52,9 @@ class TaskRecord:
     task: type | str
     served: type | str | None
     metrics: tuple[str, ...]
-    min_labels: int | None = None
-    config: type = TaskConfig
-    without: tuple[str, ...] = ()
+    config: type = TextConfig
     lower: tuple[str, ...] = ()
-    predicts_labels: bool = False
+    aliases: tuple[str, ...] = ()
     example: str = '"Some text."'
 
 
@@ -65,8 +68,8 @@ TASKS = Registry(
             served="bert_tf.export.classification:ServedClassifier",
             metrics=("accuracy", "f1", "f1_macro", "matthews", *metric_table.CLASSIFICATION),
             lower=metric_table.lower_is_better(metric_table.CLASSIFICATION),
-            min_labels=2,
-            predicts_labels=True,
+            config=ClassificationConfig,
+            aliases=("text-classification", "sequence-classification", "sentiment-analysis", "sentiment"),
         ),
         TaskRecord(
             "multi_label",
@@ -74,9 +77,8 @@ TASKS = Registry(
             served="bert_tf.export.classification:ServedMultiLabelClassifier",
             metrics=("f1_micro", "f1_macro", "f1_samples", "exact_match", "hamming_loss", *metric_table.MULTI_LABEL),
             lower=("hamming_loss",),
-            min_labels=1,
             config=MultiLabelConfig,
-            without=("preset", "linear_gain"),
+            aliases=("multi-label", "multi_label_classification"),
         ),
         TaskRecord(
             "regression",
@@ -84,17 +86,16 @@ TASKS = Registry(
             served="bert_tf.export.classification:ServedRegressor",
             metrics=("pearson", "spearman", *metric_table.REGRESSION),
             lower=metric_table.lower_is_better(metric_table.REGRESSION),
-            without=("linear_gain",),
+            config=RegressionConfig,
+            aliases=("sts", "similarity"),
         ),
         TaskRecord(
             "tagging",
             task="bert_tf.tasks.tagging.task:TaggingTask",
             served="bert_tf.export.tagging:ServedTagger",
             metrics=("f1", "accuracy", "precision", "recall"),
-            min_labels=1,
             config=TaggingConfig,
-            without=("pair_order", "linear_gain"),
-            predicts_labels=True,
+            aliases=("ner", "pos", "token-classification", "token_classification", "sequence-labeling"),
         ),
         TaskRecord(
             "multiple_choice",
@@ -102,16 +103,15 @@ TASKS = Registry(
             served="bert_tf.export.choices:ServedMultipleChoice",
             metrics=("accuracy", "accuracy_middle", "accuracy_high"),
             config=MultipleChoiceConfig,
-            without=("preset", "pair_order", "linear_gain"),
             example="""'{"question": "Which is a planet?", "options": ["Mars", "the Moon"]}'""",
+            aliases=("multiple-choice", "swag", "race", "copa", "arc"),
         ),
         TaskRecord(
             "multirc",
             task="bert_tf.tasks.texts.multirc:MultiRCTask",
             served="bert_tf.export.classification:ServedClassifier",
             metrics=("f1a", "exact_match", "accuracy"),
-            min_labels=2,
-            without=("preset", "pair_order"),
+            config=MultiRCConfig,
             example='--pair "A passage." "A question? An answer."',
         ),
         TaskRecord(
@@ -119,7 +119,7 @@ TASKS = Registry(
             task="bert_tf.tasks.cloze.task:ReCoRDTask",
             served="bert_tf.export.choices:ServedReCoRD",
             metrics=("f1", "em"),
-            without=("preset", "pair_order", "lm_weight", "linear_gain"),
+            config=DataSetConfig,
             example="""'{"passage": "Anna met Ida.", "query": "@placeholder met Ida.", "entities": ["Anna", "Ida"]}'""",
         ),
         TaskRecord(
@@ -127,12 +127,10 @@ TASKS = Registry(
             task="bert_tf.tasks.word_pairs.task:WordPairTask",
             served="bert_tf.export.word_pairs:ServedWordPair",
             metrics=("accuracy", "f1", "f1_macro", "matthews"),
-            min_labels=2,
             config=WordPairConfig,
-            without=("preset", "pair_order", "lm_weight", "linear_gain", "bilstm_layers"),
-            predicts_labels=True,
             example="""'{"text": "Anna met Ida. She left.", "target": {"span1_text": "Ida", "span1_index": 2, """
             """"span2_text": "She", "span2_index": 3}}'""",
+            aliases=("wic", "wsc"),
         ),
         TaskRecord(
             "text_to_text",
@@ -155,21 +153,8 @@ TASKS = Registry(
                 "rouge2",
                 "rougeLsum",
             ),
-            min_labels=2,
             config=TextToTextConfig,
-            without=(
-                "preset",
-                "head",
-                "dropout",
-                "pair_order",
-                "lm_weight",
-                "linear_gain",
-                "reinitialize_layers",
-                "bilstm_layers",
-                "features",
-                "lstm_layers",
-                "lstm_units",
-            ),
+            aliases=("summarization", "translation", "text2text", "text2text-generation", "seq2seq", "t5"),
         ),
         TaskRecord(
             "question_answering",
@@ -177,8 +162,8 @@ TASKS = Registry(
             served="bert_tf.export.spans:ServedQuestionAnswering",
             metrics=("f1", "em", "best_f1", "best_em"),
             config=QuestionAnsweringConfig,
-            without=("preset", "pair_order", "lm_weight", "linear_gain", "bilstm_layers"),
             example='--pair "Who came?" "Anna came."',
+            aliases=("qa", "question-answering", "squad", "extractive-qa"),
         ),
     ],
 )
@@ -208,75 +193,62 @@ def check_task(config):
         ConfigError: names the key.
     """
     if not isinstance(config, TaskConfig):
-        kind = config.get("kind") if isinstance(config, dict) else None
-        config = build(TaskConfig if kind is None else TASKS[kind].config, config, "task")
+        config = build(_class_of(config), config, "task")
     check(config, "task")
     config = glue.resolve(config)
     record = TASKS[config.kind]
+    if type(config) is not record.config:
+        raise ConfigError(
+            f"task.kind={config.kind} has settings of {record.config.__name__}, not of {type(config).__name__}"
+        )
     if config.metric not in (None, *record.metrics):
         raise ConfigError(
             f"task.metric={config.metric} is no metric of {config.kind}{nearest(config.metric, record.metrics)}"
         )
-    for field in dataclasses.fields(config):
-        if field.name in record.without and getattr(config, field.name) != field.default:
-            raise ConfigError(f"task.{field.name} does not apply to task.kind={record.name}; remove it")
-    if config.bilstm_units and not config.bilstm_layers:
-        raise ConfigError("task.bilstm_units does nothing without task.bilstm_layers; set task.bilstm_layers=1")
-    _check_features(config)
-    if config.head == "mean":
-        for name in ("bilstm_layers", "lm_weight", "linear_gain"):
-            if getattr(config, name):
-                raise ConfigError(f"task.head=mean reads all tokens alike, and task.{name} does not; remove one")
-    if not record.predicts_labels:
-        for name, nothing in (("class_weights", None), ("label_smoothing", 0.0)):
-            if getattr(config, name) != nothing:
-                raise ConfigError(f"task.{name} does not apply to task.kind={record.name}; remove it")
-    if config.labels is not None:
-        _check_labels(config.labels, record)
-    _check_class_weights(config)
+    labels = getattr(config, "labels", None)
+    if labels is not None:
+        check_labels(labels, config.min_labels)
+    weights = config.loss.class_weights if hasattr(config, "loss") else None
+    if weights not in (None, "balanced") and labels is not None and len(weights) != len(labels):
+        raise ConfigError(
+            f"task.loss.class_weights has {len(weights)} weights, task.labels {len(labels)} labels; give one weight for "
+            "each label, in their order"
+        )
     return config
 
 
-def _check_features(config):
-    """Refuses settings that contradict `features`, or do nothing without them."""
-    weighted = config.features in ("weighted_sum_last_four", "weighted_sum_all", "scalar_mix")
-    wrong = [name for name in ("mix_norm", "mix_l2") if getattr(config, name) and not weighted]
-    wrong += ["mix_at"] if config.mix_at == "both" and config.features is None else []
-    if wrong:
-        raise ConfigError(
-            f"task.{wrong[0]} is for task.features, and there for weighted sums; set task.features=scalar_mix, or "
-            f"remove task.{wrong[0]}"
-        )
-    if config.features is None:
-        return
-    names = ("lm_weight", "linear_gain", "reinitialize_layers", "bilstm_layers")
-    for name in names if config.kind == "question_answering" else ("head", *names):
-        if getattr(config, name):
-            raise ConfigError(
-                f"task.{name}={getattr(config, name)} does not apply to task.features={config.features}, whose "
-                "BiLSTM reads a frozen model; remove one of them"
-            )
+def _class_of(settings):
+    """The class of a dict of settings: of its kind, of its preset's, or else of classification."""
+    kind, preset = (settings.get(key) if isinstance(settings, dict) else None for key in ("kind", "preset"))
+    for record in TASKS.values():
+        if kind in record.aliases:
+            raise ConfigError(f"'task.kind' is '{kind}'; did you mean '{record.name}'?")
+    if kind is None:
+        kind = glue.GLUE_TASKS[preset].kind if preset in glue.GLUE_TASKS else "classification"
+    return TASKS[kind].config
 
 
-def _check_class_weights(config):
-    weights = config.class_weights
-    if weights in (None, "balanced"):
-        return
-    if any(weight < 0 for weight in weights) or not any(weights):
-        raise ConfigError(f"task.class_weights is {list(weights)}; weights are at least 0, and one is above 0")
-    if config.labels is not None and len(weights) != len(config.labels):
-        raise ConfigError(
-            f"task.class_weights has {len(weights)} weights, task.labels {len(config.labels)} labels; give one weight for "
-            "each label, in their order"
-        )
+def check_columns(config, columns=None):
+    """The columns of a task's files: those of its preset, or the usual names, with the given changes.
+
+    Args:
+        config: of `check_task`.
+        columns: `ColumnsConfig`, or what a configuration file holds under `data.columns`; None for no changes.
+
+    Raises:
+        ConfigError: a column of another kind of task, or a wrong value; names the key.
+    """
+    return changed_columns(config.default_columns(), columns)
 
 
-def _check_labels(labels, record):
-    if record.min_labels is None:
-        takers = join_names(r.name for r in TASKS.values() if r.min_labels is not None)
-        raise ConfigError(f"task.labels is for {takers}, but task.kind={record.name}; remove one of them")
-    if len(labels) < record.min_labels:
-        raise ConfigError(f"task.labels must hold at least {record.min_labels}, got {brief(list(labels))}")
+def check_labels(labels, least):
+    """Refuses a label set with fewer labels than `least`, or with labels that cannot be told apart.
+
+    Raises:
+        ConfigError: names the label.
+    """
+    if len(labels) < least:
+        raise ConfigError(f"task.labels must hold at least {least}, got {brief(list(labels))}")
     for index, label in enumerate(labels):
         if not label.strip() or label != label.strip():
             raise ConfigError(

@@ -33,7 +33,7 @@ class Sequences:
 
     Example:
         task = build_task({}, tokenizer)
-        sequences = task.sequences(task.examples(["a film", "a"], labels=["1", "0"]))
+        sequences = task.sequences(task.read({"text": ["a film", "a"], "label": ["1", "0"]}))
         sequences.lengths  # [4, 3], with [CLS] and [SEP]
     """
 

@@ -6,24 +6,26 @@ A task knows its data, features, model and metrics; `bert_tf.training` trains it
 import abc
 import dataclasses
 import json
+import os
 import unicodedata
 import weakref
 from pathlib import Path
 
-import numpy as np
 from absl import logging
 
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write
-from bert_tf.hub import local_file
 from bert_tf.models.families import task_head
 from bert_tf.reporting.guard import guarded
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.features import FROZEN_OUTPUTS
 from bert_tf.tasks.heads import INPUTS
-from bert_tf.tasks.record import TASKS, check_task
+from bert_tf.tasks.inference import infer
+from bert_tf.tasks.record import TASKS, check_columns, check_task
 from bert_tf.tasks.reinitialization import reinitialize_top_layers, with_vocabulary
+from bert_tf.tasks.rows.columns_config import changed_columns
+from bert_tf.tasks.rows.opening import open_table
 from bert_tf.tokenizers.layout import with_layout
 
 TASK_FILE = "task.json"
@@ -59,7 +61,7 @@ class Task(abc.ABC):
 
     Your own task is a subclass and a `TaskRecord`, see `register_task`. The subclass defines the abstract methods:
 
-        read_file, from_list   files and Python lists to `Examples` (`TextTask` has both)
+        row_of, read_table     a row, and a table of rows, to `Examples` (`TextTask` has both)
         learn                  the label set and the like, from the first labelled examples
         encode                 `Examples` to `Sequences` of token ids and labels (`TextTask` needs `label_array`)
         make_model             an encoder to a `TaskModel`
@@ -72,10 +74,13 @@ class Task(abc.ABC):
     Args:
         config: `TaskConfig`, or a dict of it.
         tokenizer: the encoder's tokenizer.
+        columns: the columns of the training file, an instance of `config.columns`; or a dict of those that have other
+            names than usual (and, of GLUE's tasks, than in its files).
 
     Attributes:
         config: the config with its preset filled in.
-        tokenizer: the tokenizer with the layout that `config.layout` asks for.
+        columns: the columns that files have, where `read` is not given others.
+        tokenizer: the tokenizer with the layout that `config.decoder.layout` asks for.
         labels: tuple of str, the label set; None until it is known (from the config, or from the
             first labelled file that is read), and for tasks without labels.
         pairs: whether the texts are pairs; None until the first file is read.
@@ -83,7 +88,7 @@ class Task(abc.ABC):
 
     Example:
         task = build_task({"kind": "classification", "sequence_length": 32}, tokenizer)
-        train = task.examples(["a good film", "a bad film"], labels=["pos", "neg"])
+        train = task.read({"text": ["a good film", "a bad film"], "label": ["pos", "neg"]})
         model = task.model(encoder)
         task.evaluate(model, train)["accuracy"]
         task.predict(model, ["good"])  # [{"label": ..., "probability": ..., "probabilities": {...}}]
@@ -102,10 +107,11 @@ class Task(abc.ABC):
     #: The features that the model's `infer` takes, where they are there.
     inferred = (*INPUTS, FROZEN_OUTPUTS)
 
-    def __init__(self, config, tokenizer):
+    def __init__(self, config, tokenizer, columns=None):
         self.config = check_task(config)
+        self.columns = check_columns(self.config, columns)
         self.tokenizer = self.make_tokenizer(tokenizer)
-        self.labels = self.config.labels
+        self.labels = getattr(self.config, "labels", None)
         self.pairs, self.backbone_structure = None, "encoder"
         self._sequences = weakref.WeakKeyDictionary()  # texts are tokenized once for all epochs and evaluations
 
@@ -138,19 +144,32 @@ class Task(abc.ABC):
 
     def make_tokenizer(self, tokenizer):
         """The tokenizer with the layout of the settings. One that has that layout already is returned as it is."""
-        return with_layout(tokenizer, self.config.layout) if self.config.layout else tokenizer
+        return with_layout(tokenizer, self.config.decoder.layout) if self.config.decoder.layout else tokenizer
+
+    def open(self, data, columns, labelled):
+        """The `Table` of data, and the columns with which it is read; arguments as for `read`."""
+        return open_table(data, columns, self.row_of), columns
 
     @abc.abstractmethod
-    def read_file(self, path, labelled):
-        """`Examples` of a file (str); `labelled`: whether every example must have a label.
+    def row_of(self, item):
+        """The row of an input from Python that is no dict, such as a text: a dict by the roles of the columns.
+
+        Raises:
+            BadRow: there is none, as of a number.
+        """
+
+    @abc.abstractmethod
+    def read_table(self, table, columns, labelled):
+        """`Examples` of a `Table`.
+
+        Args:
+            table: of `open`.
+            columns: the columns, of the class that `TaskConfig.columns` names.
+            labelled: whether every example must have a label.
 
         Raises:
             DataError: with file, line and what to do.
         """
-
-    @abc.abstractmethod
-    def from_list(self, inputs):
-        """`Examples` without labels of a list of inputs, as `predict` takes it."""
 
     @abc.abstractmethod
     def learn(self, examples):
@@ -217,7 +236,7 @@ class Task(abc.ABC):
         """What `predict` returned, in the form that the official scorer of the data set reads, for JSON."""
         raise ConfigError(f"there is no official form of predictions for the task {self.kind}; leave out --official")
 
-    def as_file(self, examples, answers, path):
+    def predictions_file(self, examples, answers, path):
         """What `bert-tf predict --output path` writes, where that is no JSON: a str; None for JSON lines.
 
         Args:
@@ -229,21 +248,27 @@ class Task(abc.ABC):
 
     # -- data ------------------------------------------------------------------------------------
 
-    def read(self, path, labelled=True):
-        """Reads a data file. The first labelled one, the training file, determines what the configuration leaves
+    def read(self, data, labelled=True, columns=None):
+        """Reads labelled data. The first that is read, the training file, determines what the configuration leaves
         open: the label set, and whether the texts are pairs.
 
         Args:
-            path: a file in one of the formats of bert_tf/tasks/README.md.
-            labelled: whether every example must have a label; False reads files for `predict`.
+            data: a file in one of the formats of bert_tf/tasks/README.md; or Python objects: a list or a generator of
+                rows (a dict by the roles of the columns each, or without labels what `predict` takes), a dict of
+                columns, a DataFrame of pandas, or a split of the package datasets.
+            labelled: whether every example must have a label; False reads what `predict` answers.
+            columns: what differs from the columns of the training file, a dict of settings; or a `ColumnsConfig` in
+                their place. Of Python objects: what differs from the names of the roles.
 
         Returns:
             `Examples`.
 
         Raises:
-            DataError: a file that cannot be used; with file, line and what to do.
+            DataError: data that cannot be used; with file, line and what to do.
         """
-        examples = self.read_file(str(local_file(path)), labelled)
+        is_file = isinstance(data, (str, os.PathLike))
+        columns = changed_columns(self.columns if is_file else type(self.columns)(), columns)
+        examples = self.read_table(*self.open(data, columns, labelled), labelled)
         if labelled:
             self.learn(examples)
             if examples.skipped:
@@ -302,11 +327,14 @@ class Task(abc.ABC):
     # -- model -----------------------------------------------------------------------------------
 
     def head_of(self, config):
-        """The `TaskHead` on a model of the configuration `config`, by `task.head`, `.bilstm_layers` and `.features`."""
-        head = task_head(config, self.head_kind, self.config.head)
+        """The `TaskHead` on a model of the configuration `config`, by `task.head` and `task.frozen_layers`."""
+        settings = self.config.head
+        is_bilstm = settings.name == "bilstm"
+        name = settings.above if is_bilstm else settings.name
+        head = task_head(config, self.head_kind, None if name == "published" else name)
         if features := self.config.frozen_features:
             return head.on_features(features)
-        return head.above_bilstm(self.config.bilstm_layers, self.config.bilstm_units)
+        return head.above_bilstm(settings.layers, settings.units) if is_bilstm else head
 
     def needs_pooler(self, config):
         """Whether the task's model reads the pooled output of a model of the configuration `config`."""
@@ -332,7 +360,7 @@ class Task(abc.ABC):
             self.backbone_structure = encoder.structure
             self._sequences.clear()
         model = self.make_model(encoder)
-        if self.config.reinitialize_layers:
+        if getattr(self.config, "reinitialize_layers", 0):
             reinitialize_top_layers(encoder, self.config.reinitialize_layers)
         return model
 
@@ -375,8 +403,8 @@ class Task(abc.ABC):
 
         Args:
             model: from `model`.
-            inputs: a list of str, of (str, str) for pairs, or of lists of words (tagging); or the
-                `Examples` of a file, from `read(path, labelled=False)`.
+            inputs: a list of str, of (str, str) for pairs, or of lists of words (tagging); other data that `read`
+                takes; or the `Examples` of a file, from `read(path, labelled=False)`.
             batch_size: examples of a batch.
 
         Returns:
@@ -384,9 +412,9 @@ class Task(abc.ABC):
             (row, item or sentence), which begins with "line", "id" if the file has a column of that name, and
             "text". The answer to a line without a text is {"line": 7, "error": "the line is empty"}.
         """
-        examples = inputs if isinstance(inputs, Examples) else self.from_list(list(inputs))
+        examples = inputs if isinstance(inputs, Examples) else self.read(inputs, labelled=False)
         answers = self.answers(examples, self._infer(model, examples, batch_size)) if len(examples) else []
-        return answers if examples.lines is None else examples.one_a_line(answers)
+        return answers if examples.lines is None else examples.answers_by_row(answers)
 
     def tuned(self, metrics):
         """The task with what the dev file determines, such as a threshold; itself where that is nothing.
@@ -416,7 +444,8 @@ class Task(abc.ABC):
         """Writes `task.json`, from which `load_task` makes the same task."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self.saved)}
         with atomic_write(Path(folder) / TASK_FILE) as file:
-            json.dump({"config": to_dict(self.config)} | to_dict(values), file, indent=2, ensure_ascii=False)
+            about = {"config": to_dict(self.config), "columns": to_dict(self.columns)}
+            json.dump(about | to_dict(values), file, indent=2, ensure_ascii=False)
             file.write("\n")
 
     def restore(self, saved):
@@ -432,16 +461,8 @@ class Task(abc.ABC):
         if model.static_shapes:
             replicas = model.distribute_strategy.num_replicas_in_sync
             full = -(-max(len(indexes) for indexes, _ in plan) // replicas) * replicas
-        results = [None] * len(sequences.lengths)
-        dataset = sequences.dataset(plan, self.tokenizer, self.config.sequence_length, static_size=full)
-        dataset = dataset.map(lambda features: {name: features[name] for name in self.inferred if name in features})
-        # One trace for all shapes, where calling `infer` would make one for each of the first few.
-        infer = model.infer.get_concrete_function(dataset.element_spec)
-        for (indexes, _), features in zip(plan, dataset, strict=True):
-            outputs = {name: np.asarray(value) for name, value in infer(features).items()}
-            for position, index in enumerate(indexes):
-                results[index] = {name: value[position] for name, value in outputs.items()}
-        return results
+        outputs = dict(infer(self, sequences, plan, model.infer, static_size=full))
+        return [outputs[index] for index in range(len(sequences.lengths))]
 
 
 def _unknown_warning(examples, tokens, unknown):

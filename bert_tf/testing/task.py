@@ -49,8 +49,11 @@ def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **setti
     Example:
         check_task(TASKS["classification"], "train.tsv", encoder, tokenizer, tmp_path)
     """
-    exact = {} if "dropout" in record.without else {"dropout": 0.0}
-    task = build_task({"kind": record.name, "sequence_length": 32} | exact | settings, tokenizer)
+    exact = {"head": {"dropout": 0.0}} if hasattr(record.config, "head") else {}
+    settings = {"kind": record.name, "sequence_length": 32} | settings
+    if "head" in settings and exact:
+        exact = {"head": settings["head"]}
+    task = build_task(settings | exact, tokenizer)
     assert type(task) is resolve(record.task) and type(task.config) is record.config
     assert check_settings(to_dict(task.config)) == task.config
     examples = task.read(file)
@@ -131,7 +134,7 @@ def _check_answers(task, model, examples, file, tolerance):
         assert task.metric in metrics
     unlabelled = task.read(file, labelled=False)
     answers = task.predict(model, unlabelled, batch_size=2)
-    assert len(answers) == len(unlabelled) + len(unlabelled.lacking)
+    assert len(answers) == len(unlabelled) + len(unlabelled.unusable_rows)
     json.dumps(answers, allow_nan=False)
     assert task.predict(model, []) == []
     return answers

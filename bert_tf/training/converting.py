@@ -4,7 +4,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from bert_tf import config as configuration
-from bert_tf.checkpoints import LanguageModel, open_source, write_checkpoint
+from bert_tf.checkpoints import OpenedModel, open_source, write_checkpoint
 from bert_tf.checkpoints.hugging_face import write_finetuned
 from bert_tf.checkpoints.published_tasks import publish
 from bert_tf.errors import ConfigError, DataError
@@ -17,7 +17,7 @@ from bert_tf.training.run_directory import CONFIG, RunDirectory
 def import_run(path, run_directory, family=None, encoder_only=False):
     """Turns a published checkpoint into a run directory.
 
-    `finetune`, `export`, `fill-mask` and `pretrain` (`train.init_from`) can then use it like any
+    `finetune`, `export`, `predict` and `pretrain` (`train.init_from`) can then use it like any
     other run. A fine-tuned one (such as BertForSequenceClassification) becomes a run that `evaluate`, `predict` and
     `export` take.
 
@@ -28,24 +28,26 @@ def import_run(path, run_directory, family=None, encoder_only=False):
         encoder_only: leaves out the heads; otherwise they are converted too.
 
     Returns:
-        The `LanguageModel` that was written.
+        The `OpenedModel` that was written.
 
     Raises:
         ConfigError, DataError: as `bert_tf.load`; also a fine-tuned model of a task that this library does not have.
         RunDirectoryError: the folder holds something, or cannot be written.
     """
-    return convert(path, run_directory, "run", family, encoder_only)[1]
+    opened = OpenedModel(open_source(path, family))
+    convert(opened, run_directory, "run", encoder_only)
+    return opened
 
 
-def convert(path, output, to, family=None, encoder_only=False):
-    """Reads a model and writes it as `to`: "run" or another format; see `import_run` and `bert_tf.save`.
+def convert(opened, output, to, encoder_only=False):
+    """Writes an `OpenedModel` as `to`: "run" or another format; see `import_run` and `bert_tf.save`.
 
-    A fine-tuned model is written with the head of its task, as "run" or "hf".
+    What was asked of it before is written as it is now, trained or not. A fine-tuned model is written with the head of its
+    task, as "run" or "hf".
 
     Returns:
-        (the Keras model that was written, the `LanguageModel` that it is of).
+        The Keras model that was written.
     """
-    opened = LanguageModel(open_source(path, family))
     if opened.source.task is not None and not encoder_only:
         return _convert_finetuned(opened, output, to)
     settings = None if encoder_only else opened.objective_settings
@@ -58,15 +60,15 @@ def convert(path, output, to, family=None, encoder_only=False):
             raise DataError(f"{error}\n  to convert the encoder without its heads, add --encoder-only") from None
     if to != "run":
         write_checkpoint(model, opened.tokenizer, output, to)
-        return model, opened
+        return model
     record = {
         "model": describe(opened.config),
         "data": {"sequence_length": opened.sequence_length},
-        "imported_from": str(path),
+        "imported_from": str(opened.path),
         "objective": {} if settings is None else configuration.to_dict(settings),
     }
     write_run(output, record, opened.tokenizer, {v.path: np.asarray(v, order="C") for v in model.weights})
-    return model, opened
+    return model
 
 
 def _convert_finetuned(opened, output, to):
@@ -80,14 +82,14 @@ def _convert_finetuned(opened, output, to):
     if to == "hf":
         published, arrays = publish(task, model, opened.path)
         write_finetuned(model.backbone, arrays, published, task.tokenizer, output)
-        return model, opened
+        return model
     record = {
         "model": describe(model.backbone.config),
         "task": configuration.to_dict(task.config),
         "imported_from": str(opened.path),
     }
     write_run(output, record, task.tokenizer, {v.path: np.asarray(v, order="C") for v in model.variables}, task=task)
-    return model, opened
+    return model
 
 
 def write_run(output, record, tokenizer, tensors, step=0, task=None):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from bert_tf.config import Range, check
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import config_for_token_table
-from bert_tf.tasks.record import check_task
+from bert_tf.tasks.record import check_columns, check_task
 from bert_tf.training.optimizer_config import AdamConfig, OptimizerConfig, check_accumulation
 
 
@@ -18,11 +18,18 @@ class FinetuneDataConfig:
         train: the file that is trained on.
         dev: the file that chooses the best epoch.
         test: a file that the best epoch is measured on after training; None for none.
+        columns: which columns of the files have which role; the roles are those of the kind of the task.
     """
 
     train: str = ""
     dev: str = ""
     test: str | None = None
+    columns: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Name of a setting -> the file, of those that are given."""
+        return {name: path for name, path in vars(self).items() if name != "columns" and path}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,12 +138,15 @@ def check_finetuning(config):
     _check_recipe(config.train)
     _check_encoder(config)
     task = check_task(config.task)
-    if task.reinitialize_layers and (config.train.freeze == "backbone" or config.train.lora_rank is not None):
+    check_columns(task, config.data.columns)
+    if getattr(task, "reinitialize_layers", 0) and (
+        config.train.freeze == "backbone" or config.train.lora_rank is not None
+    ):
         raise ConfigError(
             f"task.reinitialize_layers={task.reinitialize_layers} gives layers random weights, which a frozen backbone would "
             "keep; remove task.reinitialize_layers"
         )
-    if task.features:
+    if task.frozen_features:
         _check_features(task, config)
     if task.tokens_per_batch:
         rows = max(1, task.tokens_per_batch // task.sequence_length)
@@ -164,17 +174,13 @@ def _check_encoder(config):
 
 
 def _check_features(task, config):
-    """Rejects settings of how the layers are trained where `task.features` keeps all of them."""
-    train = config.train
-    if config.encoder:
-        raise ConfigError(
-            f"encoder gives layers random weights, which task.features={task.features} would keep; remove one of them"
-        )
-    for key in ("layer_decay", "gradual_unfreezing", "lora_rank"):
-        if getattr(train, key):
-            raise ConfigError(f"task.features={task.features} trains no layer of the model; remove train.{key}")
-    if train.freeze not in (None, "backbone"):
-        raise ConfigError(f"task.features={task.features} freezes the whole model; remove train.freeze={train.freeze}")
+    """Rejects settings of how the layers are trained where `task.frozen_layers` keeps all of them."""
+    name, train = f"task.frozen_layers.name={task.frozen_layers.name}", config.train
+    given = {"encoder": bool(config.encoder), "train.freeze": train.freeze not in (None, "backbone")}
+    given |= {f"train.{key}": getattr(train, key) for key in ("layer_decay", "gradual_unfreezing", "lora_rank")}
+    for key, value in given.items():
+        if value:
+            raise ConfigError(f"{name} trains no layer of the model; remove {key}")
 
 
 def _check_recipe(train):

@@ -37,8 +37,8 @@ class Freezing:
         keeps = [key for key in ("freeze", "lora_rank") if getattr(train, key) is not None]
         if keeps and model.backbone.config.vocabulary_size > source.config.vocabulary_size:
             raise ConfigError(
-                f"task.layout adds tokens with random rows to the token table, and train.{keeps[0]} would never train "
-                f"them; remove train.{keeps[0]}, or set task.layout=t5"
+                f"task.decoder.layout adds tokens with random rows to the token table, and train.{keeps[0]} would never train "
+                f"them; remove train.{keeps[0]}, or set task.decoder.layout=t5"
             )
         self.all = list(model.trainable_variables)
         if train.lora_rank is not None:

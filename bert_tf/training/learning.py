@@ -1,7 +1,5 @@
 """What a run of fine-tuning trains, and from what: labels here; a teacher in `bert_tf.distillation`."""
 
-import dataclasses
-
 from bert_tf.checkpoints import open_source
 from bert_tf.hub import local_file
 from bert_tf.models.families import build_backbone
@@ -35,13 +33,13 @@ class FromLabels:
 
     def make_task(self):
         """The `Task`, before a file is read."""
-        task = build_task(self.config.task, self.source.tokenizer)
+        task = build_task(self.config.task, self.source.tokenizer, self.config.data.columns)
         self.whole = task.whole
         return task
 
     def read(self, task):
         """The `Examples` of each split."""
-        return {split: task.read(path) for split, path in self._files().items()}
+        return {split: task.read(path) for split, path in self.config.data.files.items()}
 
     def examples(self, data):
         """The `Examples` that are trained on, of those that `read` returned."""
@@ -62,7 +60,7 @@ class FromLabels:
             return task.model(encoder)
         config = with_dropout(config, finetuning_dropout(source) if train.dropout is None else train.dropout)
         model = task.model(source.make_encoder(config, pooler, train.pretrained))
-        if train.pretrained and not task.config.reinitialize_layers:
+        if train.pretrained and not getattr(task.config, "reinitialize_layers", 0):
             fill_head(model, source)
         return model
 
@@ -84,7 +82,6 @@ class FromLabels:
                 keep_frozen_outputs(task, model, some, self.config.train.batch_size)
 
     def _identities_of_files(self):
-        return {f"data.{split}": (path, inputs.of_file(local_file(path))) for split, path in self._files().items()}
-
-    def _files(self):
-        return {split: path for split, path in dataclasses.asdict(self.config.data).items() if path}
+        return {
+            f"data.{split}": (path, inputs.of_file(local_file(path))) for split, path in self.config.data.files.items()
+        }

@@ -59,7 +59,7 @@ class TrainConfig:
         log_every: steps between two lines of metrics.jsonl, which hold means over these steps.
         checkpoint_every: steps between two checkpoints.
         keep_checkpoints: how many of the newest checkpoints are kept; at least 2 are, whatever is set. 'bert-tf
-            average' needs as many as it averages.
+            convert --average N' needs N.
         eval_every: steps between two evaluations on `data.eval_shards`.
         init_from: a run directory or published checkpoint (also hf://owner/name) to start from; None for random
             weights.

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from bert_tf.backend import Dense, SeededByName, TruncatedNormal, initializer
+from bert_tf.backend.initial_weights import zero_weights
 from bert_tf.models import BertConfig, BertEncoder, T5Config, build_backbone, preset
 from bert_tf.objectives import MaskedLM
 
@@ -40,6 +41,12 @@ def test_the_order_of_construction_changes_nothing():
 
 def weights(model):
     return {v.path: np.asarray(v) for v in model.weights if len(v.shape) > 1}
+
+
+def test_models_that_are_filled_next_begin_with_zeros():
+    with zero_weights(), zero_weights(False):
+        assert not any(np.any(kernel) for kernel in kernels(["first", "second"]))
+    assert all(np.all(kernel) for kernel in kernels(["first", "second"]))
 
 
 def test_each_variable_and_each_model_has_values_of_its_own():

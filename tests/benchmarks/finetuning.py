@@ -29,8 +29,8 @@ TASKS = {
     "rte": ("finetune/classification", ["task.preset=rte"], "accuracy"),
     "mrpc": ("finetune/classification", ["task.preset=mrpc"], "f1"),
     "stsb": ("finetune/regression", ["task.preset=stsb"], "spearman"),
-    "tagging": ("finetune/tagging", ["task.columns.tag_scheme=conlleval"], "f1"),
-    "choices": ("finetune/multiple_choice", ["task.columns.skip_malformed=true"], "accuracy"),
+    "tagging": ("finetune/tagging", ["data.columns.tag_scheme=conlleval"], "f1"),
+    "choices": ("finetune/multiple_choice", ["data.columns.skip_malformed=true"], "accuracy"),
     "squad": ("finetune/squad2", [], "best_f1"),
 }
 #: Of squad, also kept in the file.

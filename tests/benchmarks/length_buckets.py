@@ -39,11 +39,11 @@ def bert_tf(padded):
         import keras
 
         from bert_tf.backend import AdamW, WarmupDecay
-        from bert_tf.tasks import TaskConfig, build_task
+        from bert_tf.tasks import build_task
 
         keras.utils.set_random_seed(a.seed)
         encoder, tokenizer = encoder_and_tokenizer(a)
-        task = build_task(TaskConfig(kind="classification", sequence_length=a.length), tokenizer)
+        task = build_task({"kind": "classification", "sequence_length": a.length}, tokenizer)
         train = task.read(SAMPLES / "reviews_train.tsv")
         files = {name: task.read(SAMPLES / f"reviews_{name}.tsv") for name in ("dev", "test")}
         model = task.model(encoder)

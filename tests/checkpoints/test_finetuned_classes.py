@@ -21,7 +21,6 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import export_run
 from bert_tf.tasks import build_task
 from bert_tf.tasks.spans.model import SpanModel
-from bert_tf.training.converting import convert
 from bert_tf.training.starting import trained_config
 
 FAMILIES = ("bert", "roberta", "albert", "electra", "distilbert", "xlnet", "modernbert", "gpt2", "gpt1")
@@ -55,7 +54,7 @@ def test_logits_there_and_back(family, name, tmp_path):
     task, model = loaded.task, loaded.model
     assert loaded.report.unused == ()
     own = "modernbert" if family == "modernbert" else "bert"
-    assert task.config.head == (own if task.kind == "question_answering" else "hugging_face")
+    assert task.config.head.name == (own if task.kind == "question_answering" else "hugging_face")
     if task.kind == "question_answering":
         arrays[f"{name}/logits"] = np.stack([arrays[f"{name}/{end}_logits"] for end in ("start", "end")], axis=-1)
     keep = arrays["padding_mask"] if task.kind in ("tagging", "question_answering") else ...
@@ -85,7 +84,7 @@ def test_logits_there_and_back(family, name, tmp_path):
 def test_xlnet_s_joint_spans_there_and_back(tmp_path):
     name, arrays = "XLNetForQuestionAnswering", golden("xlnet")
     folder = published("xlnet", name, tmp_path / "theirs")
-    convert(folder, tmp_path / "run", "run")
+    bert_tf.import_run(folder, tmp_path / "run")
     task, model = task_and_model(tmp_path / "run")
     assert (task.kind, task.head, task.threshold, model.at_end) == ("question_answering", "xlnet", 0.0, True)
     rows = features(arrays, name)
@@ -100,7 +99,7 @@ def test_xlnet_s_joint_spans_there_and_back(tmp_path):
     }
     for key, value in found.items():
         np.testing.assert_allclose(value, arrays[f"{name}/{key}"], rtol=1e-4, atol=1e-4, err_msg=key)
-    convert(tmp_path / "run", tmp_path / "ours", "hf")
+    bert_tf.load(tmp_path / "run").save(tmp_path / "ours", "hf")
     assert_same_tensors(tmp_path / "ours", folder)
     ours = json.loads((tmp_path / "ours" / "config.json").read_text())
     assert ours["architectures"] == [name]
@@ -112,7 +111,7 @@ def test_xlnet_s_joint_spans_there_and_back(tmp_path):
 ])  # fmt: skip
 def test_a_run_there_and_back(family, name, tmp_path):
     folder, arrays = published(family, name, tmp_path / "theirs"), golden(family)
-    convert(folder, tmp_path / "run", "run")
+    bert_tf.import_run(folder, tmp_path / "run")
     task, model = task_and_model(tmp_path / "run")
     wanted = arrays[f"{name}/logits"]
     keep = arrays["padding_mask"] if "Token" in name else ...
@@ -123,7 +122,7 @@ def test_a_run_there_and_back(family, name, tmp_path):
             (answer,), logits = task.predict(model, [text]), arrays[f"{name}/{what}_logits"].astype("float64")
             softmax = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
             np.testing.assert_allclose([answer["probabilities"][label] for label in task.labels], softmax, atol=1e-5)
-    convert(tmp_path / "run", tmp_path / "ours", "hf")
+    bert_tf.load(tmp_path / "run").save(tmp_path / "ours", "hf")
     assert_same_tensors(tmp_path / "ours", folder)
 
 
@@ -140,7 +139,7 @@ def test_a_gpt_skips_its_padding_id_at_the_end_of_a_text(family, name, tmp_path)
     np.testing.assert_allclose(at_the_end, model.backbone(rows)["pooled_output"], atol=1e-6)
     longer = {key: np.pad(array, [(0, 0), (0, 3)]) for key, array in rows.items()}
     np.testing.assert_allclose(outputs(model, longer)[:2], wanted[:2], atol=1e-5 * np.abs(wanted).max())
-    convert(folder, tmp_path / "run", "run")
+    bert_tf.import_run(folder, tmp_path / "run")
     np.testing.assert_array_equal(outputs(bert_tf.load(tmp_path / "run").model, rows), outputs(model, rows))
     # Without the setting the class reads the last token, and takes one text at a time.
     last = outputs(bert_tf.load(published(family, name, tmp_path / "none", pad_token_id=...)).model, rows)
@@ -156,9 +155,10 @@ def test_what_ends_the_texts_of_a_gpt_is_not_its_padding_there(layout, written, 
     encoder, tokenizer = source.make_encoder(trained_config(source, whole=False), pooler=True), source.tokenizer
     assert encoder.config.skipped_id is None
     task = build_task(
-        {"kind": "classification", "sequence_length": 16, "layout": layout, "labels": ["a", "b"]}, tokenizer
+        {"kind": "classification", "sequence_length": 16, "decoder": {"layout": layout}, "labels": ["a", "b"]},
+        tokenizer,
     )
-    (ids,) = next(iter(task.dataset(task.examples(["the war"], labels=["a"]), 1)))["token_ids"].numpy().tolist()
+    (ids,) = next(iter(task.dataset(task.read({"text": ["the war"], "label": ["a"]}), 1)))["token_ids"].numpy().tolist()
     assert (ids[len(tokenizer.encode("the war"))], task.tokenizer.pad_id) == (0, 0)
     published_task, weights = publish(task, task.model(encoder), tmp_path)
     write_finetuned(encoder, weights, published_task, task.tokenizer, tmp_path / "ours")
@@ -168,7 +168,7 @@ def test_what_ends_the_texts_of_a_gpt_is_not_its_padding_there(layout, written, 
 
 
 @pytest.mark.parametrize("name, said", [
-    ("GPT2ForSequenceClassification", ["ours cannot say task.dropout=0.5: .* continues with 0.0 there"]),
+    ("GPT2ForSequenceClassification", ["ours cannot say task.head.dropout=0.5: .* continues with 0.0 there"]),
     ("GPT2ForTokenClassification", []),
 ])  # fmt: skip
 def test_a_rate_of_the_head_that_a_class_does_not_have_is_said(name, said, tmp_path, caplog):
@@ -186,7 +186,7 @@ def test_what_the_configuration_says_of_a_task(tmp_path):
     name = "BertForSequenceClassification"
     folder = published("bert", name, tmp_path / "dropout", classifier_dropout=0.3, label2id=...)
     task, model = task_and_model(folder)
-    assert task.config.dropout == model.head.dropout.rate == 0.3
+    assert task.config.head.dropout == model.head.dropout.rate == 0.3
     assert (task.pairs, task.config.sequence_length) == (None, 16)
     for change, error, message in (
         ({"problem_type": "regression"}, ConfigError, "'regression' with 3 outputs"),
@@ -208,14 +208,14 @@ def test_what_the_configuration_says_of_a_task(tmp_path):
 def test_several_labels_for_one_text(tmp_path):
     problem = {"problem_type": "multi_label_classification"}
     folder = published("bert", "BertForSequenceClassification", tmp_path / "theirs", **problem)
-    convert(folder, tmp_path / "run", "run")
+    bert_tf.import_run(folder, tmp_path / "run")
     task, model = task_and_model(tmp_path / "run")
     assert (task.kind, task.labels) == ("multi_label", ("neg", "pos", "LABEL_2"))
     (answer,) = task.predict(model, [PAIR])
     sigmoid = 1 / (1 + np.exp(-golden("bert")["BertForSequenceClassification/pair_logits"].astype("float64")))
     np.testing.assert_allclose(list(answer["probabilities"].values()), sigmoid, atol=1e-5)
     assert answer["labels"] == [label for label, p in zip(task.labels, sigmoid) if p >= 0.5]
-    convert(tmp_path / "run", tmp_path / "ours", "hf")
+    bert_tf.load(tmp_path / "run").save(tmp_path / "ours", "hf")
     assert problem.items() <= json.loads((tmp_path / "ours" / "config.json").read_text()).items()
 
 
@@ -225,14 +225,14 @@ def test_older_checkpoints_have_a_pooler_that_tagging_does_not_read(tmp_path):
     arrays = load_file(folder / "model.safetensors")
     arrays |= {name: array for name, array in pooler.items() if "pooler" in name}
     save_file(arrays, folder / "model.safetensors")
-    _, loaded = convert(folder, tmp_path / "run", "run")
+    loaded = bert_tf.import_run(folder, tmp_path / "run")
     assert loaded.report.unused == ("bert.pooler.dense.bias", "bert.pooler.dense.weight")
     assert bert_tf.load(tmp_path / "run").model
 
 
 def test_spanbert_is_published_as_bert(tmp_path):
     folder = published("bert", "BertForSequenceClassification", tmp_path / "theirs")
-    assert convert(folder, tmp_path / "run", "run", family="spanbert")[1].family == "spanbert"
+    assert bert_tf.import_run(folder, tmp_path / "run", family="spanbert").family == "spanbert"
     model = bert_tf.load(tmp_path / "run").model
     wanted = golden("bert")["BertForSequenceClassification/logits"]
     np.testing.assert_allclose(outputs(model, features(golden("bert"), "")), wanted, atol=1e-5 * np.abs(wanted).max())
@@ -265,7 +265,7 @@ def test_a_published_classifier_is_served_with_one_call(tmp_path):
 def test_a_decoder_whose_texts_end_with_its_padding_token_gets_one_of_its_own(tmp_path):
     """GPT-2 pads with <|endoftext|>, which ends each text here: Hugging Face's class would read the token before it."""
     loaded = bert_tf.load(FIXTURES / "checkpoints" / "gpt2", pooler=True)
-    settings = {"kind": "classification", "labels": ["a", "b"], "head": "hugging_face", "sequence_length": 16}
+    settings = {"kind": "classification", "labels": ["a", "b"], "head": {"name": "hugging_face"}, "sequence_length": 16}
     task = build_task(settings, loaded.tokenizer)
     assert task.tokenizer.pad_id in task.tokenizer.layout.after_first
     model, texts = task.model(loaded.encoder), ["the people", "a tax of the states <|endoftext|>"]

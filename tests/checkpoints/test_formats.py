@@ -106,6 +106,15 @@ def test_a_run_with_a_layer_too_many(tmp_path):
         _ = bert_tf.load(tmp_path / "run").encoder
 
 
+def test_a_family_that_the_files_do_not_hold(tmp_path):
+    bert_tf.import_run(FIXTURE, tmp_path / "run")
+    assert bert_tf.load(tmp_path / "run", family="bert").family == "bert"
+    with pytest.raises(
+        ConfigError, match="run holds a model of the family 'bert', not 'roberta'; leave the family out"
+    ):
+        bert_tf.load(tmp_path / "run", family="roberta")
+
+
 def test_a_family_that_a_format_does_not_have(tmp_path):
     with pytest.raises(ConfigError, match="no family 'elmo' is published as Hugging Face directories"):
         bert_tf.load(FIXTURE, family="elmo")

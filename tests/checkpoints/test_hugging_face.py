@@ -110,9 +110,13 @@ def test_fresh_parts_are_asked_for_and_named():
     loaded = bert_tf.load(FIXTURES / "bert_bare", fresh=("masked_lm_head",))
     assert {path.split("/")[0] for path in loaded.report.fresh} == {"masked_lm_head"}
     assert len(loaded.report.fresh) == 5
+    head = loaded.objective.masked_lm_head.dense.kernel  # random, although what is filled begins with zeros
+    assert np.std(head) > 0.01
     with pytest.raises(DataError, match="nothing fills 'pooler/dense/kernel' .'bert.pooler.dense.weight' there"):
         _ = bert_tf.load(FIXTURES / "bert_sharded", pooler=True).backbone
     assert bert_tf.load(FIXTURES / "bert_sharded", pooler=True, fresh=("pooler",)).encoder.pooler
+    encoder = open_source(FIXTURES / "bert_sharded").make_encoder(pooler=True)
+    assert np.std(encoder.get_layer("pooler").dense.kernel) > 0.01
     with pytest.raises(ConfigError, match="fresh names 'poler'; did you mean 'pooler'"):
         _ = bert_tf.load(FIXTURES / "bert_bare", fresh=("poler",)).backbone
 
@@ -277,12 +281,17 @@ def test_nothing_is_overwritten_and_nothing_half_written(tmp_path):
         bert_tf.save(loaded.encoder, loaded.tokenizer, tmp_path / "other", format="tf")
 
     class Broken:
-        pad_id = 0
+        pad_id, vocabulary_size = 0, 1
 
         def save(self, folder):
             raise DataError("no")
 
     with pytest.raises(DataError, match="no"):
+        bert_tf.save(loaded.encoder, Broken(), tmp_path / "other")
+    Broken.vocabulary_size = 100_000
+    with pytest.raises(
+        ConfigError, match="the tokenizer has 100000 tokens, the model only [0-9]+; give the tokenizer of"
+    ):
         bert_tf.save(loaded.encoder, Broken(), tmp_path / "other")
     assert [p.name for p in tmp_path.iterdir()] == ["full"]
 

@@ -201,7 +201,7 @@ def _finetuned(folder, family, tokenizer, kind):
     head = {"question_answering": "spans", "multiple_choice": "choices"}.get(kind, kind)
     if head not in heads:
         return None
-    settings = {"kind": kind, "sequence_length": _length(tokenizer), "head": "hugging_face"} | TASKS[kind]
+    settings = {"kind": kind, "sequence_length": _length(tokenizer), "head": {"name": "hugging_face"}} | TASKS[kind]
     if head == "spans":
         settings["head"] = heads[head].spans
     task = build_task(settings, tokenizer)

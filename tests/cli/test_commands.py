@@ -146,22 +146,26 @@ def test_inspect_shows_what_other_objectives_read(road, capsys):
 
 
 def test_fill_mask(road, capsys):
-    run(f"fill-mask {road}/run 'No mask.'", status=1)
+    run(f"predict {road}/run 'No mask.'", status=1)
     assert "there is no [MASK] in 'No mask.'" in capsys.readouterr().err
-    run(f"fill-mask {road}/run 'The [MASK] of the [MASK].' --top-k 3")
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "The [MASK] of the [MASK]." and len(lines) == 7
-    assert [line.split()[:2] for line in lines[1:]] == [["mask", "1"]] * 3 + [["mask", "2"]] * 3
-    assert 0 < float(lines[1].split()[2]) <= 1
+    run(f"predict {road}/run 'The [MASK] of the [MASK].' --top-k 3")
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["text"] == "The [MASK] of the [MASK]." and [len(guesses) for guesses in answer["masks"]] == [3, 3]
+    assert list(answer["masks"][0].values()) == sorted(answer["masks"][0].values(), reverse=True)
+    run(f"predict {road}/run --pair [MASK] [MASK]", status=1)
+    assert "is not fine-tuned, and fills masks in sentences alone" in capsys.readouterr().err
+    run(f"predict {road}/task 'A fine film.' --top-k 3", status=1)
+    assert "--top-k is for masks" in capsys.readouterr().err
 
 
 def test_fill_mask_shows_the_characters_of_byte_level_tokens(monkeypatch, capsys):
     tokenizer = train_byte_level_bpe(["가장 좋은 영화다"] * 3, 400)
     token = tokenizer.id_to_token(tokenizer.encode(" 영화다")[-1])
-    monkeypatch.setattr("bert_tf.load", lambda path: types.SimpleNamespace(objective=None, tokenizer=tokenizer))
+    opened = types.SimpleNamespace(objective=None, tokenizer=tokenizer, source=types.SimpleNamespace(task=None))
+    monkeypatch.setattr("bert_tf.load", lambda path: opened)
     monkeypatch.setattr("bert_tf.export.fill_mask.fill_mask", lambda *_: [[[(token, 0.5)]]])
-    run("fill-mask run '가장 좋은 <mask>'")
-    assert capsys.readouterr().out == "가장 좋은 <mask>\n  mask 1  0.500  Ġ영화다\n"
+    run("predict run '가장 좋은 <mask>'")
+    assert json.loads(capsys.readouterr().out) == {"text": "가장 좋은 <mask>", "masks": [{"Ġ영화다": 0.5}]}
 
 
 def test_finetune_reports_mean_spread_and_baseline(road):
@@ -194,17 +198,17 @@ def test_evaluate_prints_baselines_and_a_report(road, capsys, tmp_path):
     rows = [line.split("\t") for line in (road / "test.tsv").read_text().splitlines()[1:9]]
     (tmp_path / "other.csv").write_text("satz,gut\n" + "".join(f'"{text}",{label}\n' for text, label in rows))
     command = f"evaluate {road}/task {tmp_path}/other.csv"
-    run(f"{command} --set task.columns.text=satz --set task.columns.label=gut")
+    run(f"{command} --columns text=satz --columns label=gut")
     shown = capsys.readouterr().out
     assert re.search(r"accuracy +0\.\d+ +0\.\d+", shown) and "unknown_tokens" in shown
     assert re.search(r"label +precision +recall +f1 +support\n +0 ", shown)
     assert "confusion: a row for each true label" in shown
-    run(f"{command} --set columns.text=satz", status=1)
-    assert "unknown key 'columns'" in capsys.readouterr().err
+    run(f"{command} --columns txt=satz", status=1)
+    assert "unknown key 'data.columns.txt'; did you mean 'text'" in capsys.readouterr().err
     run(command, status=1)
-    (key,) = re.findall(r"task\.columns\.text=NAME", capsys.readouterr().err)
-    run(f"evaluate nowhere x --set {key}", status=1)
-    assert "nowhere is not a run directory" in capsys.readouterr().err, "the key of the message was understood"
+    (key,) = re.findall(r"data\.columns\.text=NAME", capsys.readouterr().err)
+    run(f"{command} --columns {key}", status=1)
+    assert "there is no column 'NAME' for data.columns.text" in capsys.readouterr().err, "the key was understood"
 
 
 def test_a_misspelled_option_is_named(capsys):
@@ -352,18 +356,20 @@ def test_help_of_every_command(command, capsys):
     ("pretrain --shards nowhere --output x", "nowhere"),
     ("pretrain --output x --set train.step=3", "unknown key 'train.step'; did you mean 'steps'?"),
     ("pretrain --config pretrain/bert_bse --output x", "did you mean 'pretrain/bert_base'"),
-    ("fill-mask nowhere [MASK]", "nowhere is not a run directory"),
+    ("predict nowhere [MASK]", "nowhere is not a run directory"),
     ("finetune --output x", "init_from must be given"),
     ("predict nowhere", "give sentences, --pair, or --file"),
-    ("predict nowhere text --batch-size 0", "--batch-size is 0; it must be at least 1"),
-    ("predict nowhere text --set task.columns.txt=a", "unknown key 'task.columns.txt'; did you mean 'text'"),
-    ("predict nowhere text --set task.columns.text=a", "--set describes the columns of --file"),
-    ("quickstart --pretrain-steps 0", "--pretrain-steps is 0; it must be at least 1"),
-    ("neighbours nowhere word --count 0", "--count is 0; it must be at least 1"),
+    ("predict nowhere text --columns text=a", "--columns describes --file"),
+    ("probe neighbours nowhere word --set count=0", "'count' is 0; it must be at least 1"),
+    ("convert run b --average 2 --to hf", "--average writes a run; remove --to"),
+    ("generate nowhere a --set max_new_tokens=3 --max-new-tokens 4", "'max_new_tokens' is 4 by its flag and 3 by --set"),
+    ("shards a.txt --tokenizer t --output s --format electra --set format=xlnet", "'electra' by its flag and 'xlnet' by"),
+    ("finetune --output x --set num_train_epochs=3", "unknown key 'num_train_epochs'; did you mean 'train.epochs'?"),
+    ("pretrain --output x --set optimizer.lr=3", "unknown key 'optimizer.lr'; did you mean 'optimizer.learning_rate'?"),
     ("vectors a.txt --output v --similarity no.tsv", "there is no file no.tsv"),
     ("distill --teacher t --output d --set data=5", "'data' is 5; it must hold settings"),
     ("study --config ablations/bert_features --init-from r --output s --held-out h", "--held-out does not"),
-    ("prompt nowhere --show 1 --json", "--show is 1; it must be at least 0, and 0 beside --json"),
+    ("prompt nowhere --show 1 --json", "--json prints one line; remove --show"),
     ("export nowhere", "nowhere is not a run directory"),
     ("distill --teacher nowhere --student bert_tiny --shards s --output d", "nowhere is not a run"),
     ("benchmark glue f --output g --init-from r --set tasks.rte=5", "'tasks.rte' must be a mapping, got 5"),
@@ -371,8 +377,8 @@ def test_help_of_every_command(command, capsys):
     ("report nowhere", "nowhere is not a run directory"),
     ("report a b", "several runs need --output FILE"),
     ("inspect nowhere", "nowhere"),
-    ("score nowhere", "give a context and a continuation, or --file, or --corpus"),
-    ("score nowhere a ' b'", "nowhere is not a run directory"),
+    ("evaluate nowhere", "give files, or --continuation, or --continuations"),
+    ("evaluate nowhere --continuation a ' b'", "nowhere is not a run directory"),
     ("prompt nowhere", "nowhere is not a run directory"),
     ("prompt nowhere --config prompts/tranlation", "did you mean 'prompts/translation'"),
 ])  # fmt: skip
@@ -384,9 +390,21 @@ def test_mistakes_are_one_sentence_without_a_traceback(command, message, capsys,
     assert shown.startswith(f"bert-tf {command.split()[0]}: ") and len(shown.splitlines()) == 1
 
 
+@pytest.mark.parametrize(("command", "message"), [
+    ("quickstart --pretrain-steps 0", "--pretrain-steps: 0 is too small; it must be at least 1"),
+    ("predict nowhere text --batch-size 0", "--batch-size: 0 is too small; it must be at least 1"),
+    ("prompt nowhere --show -1", "--show: -1 is too small; it must be at least 0"),
+    ("probe cloze nowhere --most 1.5", "--most: '1.5' is not a whole number"),
+])  # fmt: skip
+def test_numbers_that_a_flag_cannot_be(command, message, capsys):
+    with pytest.raises(SystemExit) as exit:
+        run(command)
+    assert exit.value.code == 2 and message in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("folder", ["my runs #2/shards", "512", "1e5", "true", "a: b", "[x", '"quoted"', "größe"])
 def test_what_a_flag_is_given_is_taken_as_it_is(folder):
-    arguments = argparse.Namespace(config="pretrain/bert_tiny", set=["data.shards=other", "train.steps=1e3"])
+    arguments = argparse.Namespace(config="pretrain/bert_tiny", set=["train.steps=1e3"])
     config = command_settings.load(PretrainConfig, arguments, data__shards=folder)
     assert config.data.shards == folder
     assert config.train.steps == 1000, "--set reads YAML as ever"
@@ -397,8 +415,8 @@ def test_pretrain_advises_what_works(tmp_path):
     train_wordpiece(texts, 60, lowercase=True).save(tmp_path / "bert" / "tokenizer")
     train_byte_level_bpe(texts, 300).save(tmp_path / "roberta" / "tokenizer")
     for shards, objective, sentence in (
-        ("bert", "masked_lm", 'fill-mask run "The [MASK] of'),
-        ("roberta", "masked_lm", 'fill-mask run "The <mask> of'),
+        ("bert", "masked_lm", 'predict run "The [MASK] of'),
+        ("roberta", "masked_lm", 'predict run "The <mask> of'),
         ("bert", "replaced_token_detection", None),
         ("roberta", "permutation_lm", None),
         ("roberta", "causal_lm", 'generate run "The United'),
@@ -461,8 +479,8 @@ def test_the_example_of_study_names_the_tasks_that_there_are():
 @pytest.mark.parametrize("command", [
     "predict {road}/task 'A fine film.' --output /", "predict {road}/task 'A fine film.' --output folder/file/below",
     "predict {road}/task --file {road}/dev.tsv --output answers.jsonl --official .",
-    "attention {road}/run 'A fine film.' --output folder", "probe pairs {road}/run {road}/dev.tsv --output .",
-    "score {road}/run --file {road}/dev.tsv --output folder/a.tsv",
+    "probe attention {road}/run 'A fine film.' --output folder/", "probe pairs {road}/run {road}/dev.tsv --output .",
+    "evaluate {road}/run --continuations {road}/dev.tsv --output folder/a.tsv",
 ])  # fmt: skip
 def test_an_output_where_no_file_can_be_is_refused_first(road, tmp_path, monkeypatch, capsys, command):
     monkeypatch.chdir(tmp_path)

@@ -37,7 +37,7 @@ def test_another_method_than_that_of_the_run(capsys, monkeypatch):
     run(f"generate {GPT2} the --max-new-tokens 4")
     greedy = capsys.readouterr().out
     stored = GenerationConfig("beam_search", beams=3, n_best=2)
-    monkeypatch.setattr("bert_tf.cli.generate.run_settings", lambda run: stored)
+    monkeypatch.setattr(bert_tf.load(str(GPT2)).generator, "config", stored)
     run(f"generate {GPT2} the --max-new-tokens 4 --set method=greedy")
     assert capsys.readouterr().out == greedy
 
@@ -92,11 +92,11 @@ def test_the_default_stays_within_the_trained_length(tmp_path, capsys):
         lines = capsys.readouterr().out
         assert all(f"{prompt}{text}\n" in lines for prompt, text in zip(prompts, expected))
     run(f"generate {path} 'the a the a the a'", status=1)
-    assert "was trained on sequences of 6; shorten it, or set --max-new-tokens" in capsys.readouterr().err
+    assert "was trained on sequences of 6; shorten it, or set max_new_tokens" in capsys.readouterr().err
 
     (tmp_path / "corpus.txt").write_text("the a the b " * 5)
     scorer = TextScorer(model, tokenizer)
-    run(f"score {path} --corpus {tmp_path}/corpus.txt --json")
+    run(f"evaluate {path} {tmp_path}/corpus.txt --json")
     nll = json.loads(capsys.readouterr().out)["nll"]
     assert nll == pytest.approx(scorer.perplexity([("the a the b " * 5).strip()], 6).nll, rel=1e-4)
 
@@ -118,8 +118,9 @@ def test_a_decoder_trained_on_pairs_answers_its_prompt(tmp_path, capsys):
     run(f"generate {path} the --max-new-tokens 4")
     assert capsys.readouterr().out == f"{answer.text}\n"  # without the prompt
     (score,) = scorer.continuations([("the", "a the")])
-    run(f"score {path} the 'a the'")
+    (tmp_path / "corpus.txt").write_text("the a")
+    run(f"evaluate {path} --continuation the 'a the'")
     found = float(capsys.readouterr().out.splitlines()[1].split("\t")[0])
     assert found == pytest.approx(score.log_likelihood, abs=1e-5)
-    run(f"score {path} --corpus {__file__}", status=1)
+    run(f"evaluate {path} {tmp_path}/corpus.txt", status=1)
     assert "gpt2 is trained to answer sources; score targets after their sources" in capsys.readouterr().err

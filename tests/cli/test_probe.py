@@ -117,7 +117,6 @@ def test_trees(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    ("cloze no_such_run --most 0", "--most is 0; it must be at least 1"),
     ("cloze no_such_run klingon", "klingon"),
     ("closed no_such_run", "'probe' is 'closed'; did you mean 'cloze'"),
     ("pairs no_such_run a.jsonl --set relations=b.jsonl", "'relations'"),

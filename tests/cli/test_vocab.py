@@ -55,9 +55,8 @@ def test_sentinels_that_are_there_anyway_or_cannot_be(tmp_path, capsys):
     run(f"{command} --kind unigram_t5 --sentinels 3", status=1)
     message = "--sentinels is for wordpiece, words, byte_level_bpe, byte_level_bpe_gpt2 and bpe, not for unigram_t5"
     assert message in capsys.readouterr().err
-    for count, problem in (("0", "at least 1"), ("10001", "at most 10,000")):
-        run(f"{command} --sentinels {count}", status=1)
-        assert f"--sentinels is {count}; it must be {problem}" in capsys.readouterr().err
+    run(f"{command} --sentinels 10001", status=1)
+    assert "--sentinels is 10001; it must be at most 10,000" in capsys.readouterr().err
 
 
 def test_a_full_disk_leaves_no_half_of_a_tokenizer(tmp_path, capsys, monkeypatch):

@@ -38,7 +38,7 @@ def run(tmp_path_factory):
     sizes = {"hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64, "max_positions": 32}
     config = BertConfig(len(VOCABULARY), **sizes, activation="gelu_erf", initializer_range=0.4)
     task = build_task({"kind": "classification", "sequence_length": LENGTH, "labels": ["neg", "pos"]}, tokenizer)
-    task.examples(["good", "bad"], labels=["pos", "neg"])
+    task.read({"text": ["good", "bad"], "label": ["pos", "neg"]})
     model = task.model(BertEncoder(config))
     rows = [f"{answer['label']}\t{text}\n" for answer, text in zip(task.predict(model, TEXTS), TEXTS)]
     (folder / "dev.tsv").write_text("label\ttext\n" + "".join(rows))
@@ -120,13 +120,13 @@ def questions(kind):
     tokenizer = WordPieceTokenizer(VOCABULARY, lowercase=True)
     if kind == "multiple_choice":
         task = build_task({"kind": kind, "sequence_length": LENGTH}, tokenizer)
-        asked = [("the film is", ["good", "dull"]), ("very", ["bad", "warm", "a film"])]
-        return task, task.examples(asked, labels=[0, 2])
-    settings = {"sequence_length": 16, "max_query_length": 4, "stride": 3, "head": "electra"}
+        options = ["good", "dull"], ["bad", "warm", "a film"]
+        return task, task.read({"context": ["the film is", "very"], "options": options, "label": [0, 2]})
+    settings = {"sequence_length": 16, "max_query_length": 4, "stride": 3, "head": {"name": "electra"}}
     task = build_task({"kind": kind, "impossible_questions": True} | settings, tokenizer)
     contexts = [" ".join(TEXTS), TEXTS[0]]
     answers = [[("bad", contexts[0].index("bad"))], []]
-    return task, task.examples(["the film is", "a bad"], contexts, answers=answers)
+    return task, task.read({"question": ["the film is", "a bad"], "context": contexts, "answers": answers})
 
 
 @pytest.mark.parametrize("kind, format", [("multiple_choice", "onnx"), ("question_answering", "litert")])
@@ -183,7 +183,7 @@ def test_a_missing_package_is_named(run, monkeypatch):
 def test_what_is_not_compared_is_refused(run, tmp_path, monkeypatch):
     writes_texts = types.SimpleNamespace(frame=1, kind="text_to_text")
     opened = types.SimpleNamespace(source=types.SimpleNamespace(task=writes_texts), task=writes_texts)
-    monkeypatch.setattr(exporting, "LanguageModel", lambda source, dtype: opened)
+    monkeypatch.setattr(exporting, "OpenedModel", lambda source, dtype: opened)
     with pytest.raises(ConfigError, match="writes texts .task.kind=text_to_text."):
         export_compressed(run, quantize="float16")
     monkeypatch.undo()

@@ -32,7 +32,7 @@ def classifier(probability_of_b):
 
 def test_agreement_differences_and_metric():
     task = task_of("classification", labels=["0", "1"])
-    examples = task.examples(TEXTS, labels=["0", "1", "0", "1"])
+    examples = task.read({"text": TEXTS, "label": ["0", "1", "0", "1"]})
     found = compare(task, examples, classifier(0.75), classifier(0.45))
     assert (found.examples, found.agreement, found.metric, found.before, found.after) == (4, 0.5, "accuracy", 1.0, 0.5)
     # Of 4 answers with 3 numbers each 2 differ: two probabilities by 0.3, that of the label 0.75 - 0.55.
@@ -42,13 +42,16 @@ def test_agreement_differences_and_metric():
     message = "50.00 % of 4 answers differ from the float model's and accuracy is 0.5000 instead of 1.0000"
     with pytest.raises(ConfigError, match=message):
         found.check(0.49, "advice")
-    assert compare(task, task.examples(TEXTS), classifier(0.75), classifier(0.6)).metric is None
+    assert compare(task, task.read({"text": TEXTS}, labelled=False), classifier(0.75), classifier(0.6)).metric is None
 
 
 def test_the_answer_decides_and_not_the_list_of_the_best():
     settings = {"kind": "question_answering", "max_query_length": 2, "impossible_questions": False}
     task = build_task({"sequence_length": 12} | settings, WordPieceTokenizer(VOCABULARY, lowercase=True))
-    examples, spans = task.examples(["a", "b"], ["a b ba", "a b ba"]), np.array([[3, 4, 5]] * 2)
+    examples, spans = (
+        task.read({"question": ["a", "b"], "context": ["a b ba", "a b ba"]}, labelled=False),
+        np.array([[3, 4, 5]] * 2),
+    )
     task.head = "bert"
 
     def model(*scores):
@@ -74,7 +77,7 @@ def test_a_better_metric_passes():
 
 def test_numbers_that_are_not_finite_are_refused():
     task = task_of("classification", labels=["0", "1"])
-    found = compare(task, task.examples(TEXTS), classifier(0.75), classifier(math.nan))
+    found = compare(task, task.read({"text": TEXTS}, labelled=False), classifier(0.75), classifier(math.nan))
     with pytest.raises(ConfigError, match="not finite; quantize less"):
         found.check(1.0, "quantize less")
 
@@ -83,8 +86,8 @@ def test_answers_that_are_numbers_need_labels():
     task = task_of("regression")
     models = [lambda features: {"score": np.arange(len(features["token_ids"]), dtype="float32")}] * 2
     with pytest.raises(ConfigError, match="regression answers with numbers.*--dev"):
-        compare(task, task.examples(TEXTS), *models)
-    assert compare(task, task.examples(TEXTS, labels=[1.0, 2.0, 3.0, 4.5]), *models).metric == task.metric
+        compare(task, task.read({"text": TEXTS}, labelled=False), *models)
+    assert compare(task, task.read({"text": TEXTS, "label": [1.0, 2.0, 3.0, 4.5]}), *models).metric == task.metric
 
 
 def test_latencies_on_one_core():

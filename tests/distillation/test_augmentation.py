@@ -14,9 +14,8 @@ from bert_tf.distillation import Augmenter, augment_file, augmented_file
 from bert_tf.errors import ConfigError, RunDirectoryError
 from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.objectives import MaskedLM
-from bert_tf.tasks.config import ColumnsConfig
 from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.tables.columns import read_columns
+from bert_tf.tasks.rows.opening import read_dicts
 from bert_tf.vectors import WordTable
 
 TOKENIZER = make_tokenizer(["sing", "##er", "##s", ",", "!"])
@@ -228,8 +227,8 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     common = ["--model", "run", "--vectors", "vectors.txt", "--copies", "4"]
     assert main(["augment", "few.tsv", *common, "--output", "few.jsonl"]) == 0
     assert "examples in few.jsonl, of 24" in capsys.readouterr().out
-    read = read_columns("few.jsonl", "jsonl", ColumnsConfig())
-    assert len(read) > 3 * 24 and set(read.labels) == {"0", "1"}
+    read = read_dicts("few.jsonl")
+    assert len(read) > 3 * 24 and {row["label"] for row in read} == {"0", "1"}
     assert main(["augment", "few.tsv", *common, "--unlabelled", "--stop-words", "none", "--output", "bare.jsonl"]) == 0
     assert all(json.loads(line).keys() == {"text"} for line in open("bare.jsonl"))
     assert main(["augment", "texts.txt", *common, "--output", "texts.jsonl"]) == 0

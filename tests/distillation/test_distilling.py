@@ -14,6 +14,7 @@ import bert_tf
 from bert_tf import config as configuration
 from bert_tf.cli import distill as command
 from bert_tf.cli.main import main
+from bert_tf.compression.gate import outputs_of
 from bert_tf.distillation import distill, teacher_outputs
 from bert_tf.distillation.comparison import table_of
 from bert_tf.distillation.from_teacher import FromTeacher
@@ -136,7 +137,7 @@ def test_a_decoder_with_an_auxiliary_loss_teaches(folder, tmp_path):
     """As configs/finetune/gpt1.yaml trains it; the student has no such loss."""
     tokenizer, sizes = make_tokenizer(), {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32}
     config = build_config({"family": "gpt2", "max_positions": 32} | sizes, tokenizer.vocabulary_size)
-    settings = {"kind": "classification", "sequence_length": 16, "labels": ["0", "1"], "lm_weight": 0.5}
+    settings = {"kind": "classification", "sequence_length": 16, "labels": ["0", "1"], "decoder": {"lm_weight": 0.5}}
     task = build_task(settings, tokenizer)
     model = task.model(build_backbone(config))
     record = {"model": describe(config), "task": configuration.to_dict(task.config)}
@@ -144,7 +145,7 @@ def test_a_decoder_with_an_auxiliary_loss_teaches(folder, tmp_path):
     write_run(tmp_path / "gpt", record, tokenizer, tensors, task=task)
     chosen = experiment(folder, f"teacher.path={tmp_path / 'gpt'}", "terms={soft_labels: 1}", "train.epochs=1")
     assert "accuracy" in distill(chosen, tmp_path / "run")["dev"]["mean"]
-    with pytest.raises(ConfigError, match="task.lm_weight does not apply to distillation"):
+    with pytest.raises(ConfigError, match="task.decoder.lm_weight does not apply to distillation"):
         FromTeacher(chosen).make_trained(model)
 
 
@@ -174,8 +175,8 @@ def test_the_kept_outputs_are_the_teachers(folder, distilled):
     task, teacher = task_and_model(folder / "teacher")
     kept = np.concatenate([load_file(path)["values"] for path in sorted(run.path.glob("teacher/*.safetensors"))])
     texts = (folder / "texts.txt").read_text().splitlines()
-    examples = task.examples(texts)
-    expected = np.stack([o["logits"] for o in task._infer(teacher, examples, 32)])
+    examples = task.read({"text": texts}, labelled=False)
+    expected = np.stack([o["logits"] for o in outputs_of(task, examples, teacher.infer, "teacher")])
     assert kept.dtype == np.float16 and len(kept) == 24 + len(texts)
     np.testing.assert_allclose(kept[24:], expected, rtol=2**-10, atol=1e-5)
 

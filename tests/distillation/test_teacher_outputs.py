@@ -23,9 +23,11 @@ def made(kind):
     task = build_task({"kind": kind, "sequence_length": 16}, tokenizer())
     if kind == "tagging":
         words = [text.split() for text in TEXTS]
-        return task, task.examples(words, [["B-X" if word == "film" else "O" for word in each] for each in words])
+        return task, task.read(
+            {"words": words, "tags": [["B-X" if word == "film" else "O" for word in each] for each in words]}
+        )
     labels = [float(len(text)) for text in TEXTS] if kind == "regression" else [str(len(t) % 3) for t in TEXTS]
-    return task, task.examples(TEXTS, labels=labels)
+    return task, task.read({"text": TEXTS, "label": labels})
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression", "tagging"])
@@ -51,14 +53,14 @@ def test_marked_words_and_both_orders_of_a_pair(tmp_path):
     """What a teacher reads beside the tokens; and that a student equal to its teacher has nothing to learn from its layers."""
     words = build_task({"kind": "word_pair", "sequence_length": 16}, tokenizer())
     row = {"sentence1": "a good film", "start1": 7, "end1": 11, "sentence2": "bad film", "start2": 4, "end2": 8}
-    examples = words.examples([row, row], labels=["true", "false"])
+    examples = words.read([row | {"label": "true"}, row | {"label": "false"}])
     teacher = words.model(encoder(seed=1))
     kept = TeacherOutputs(teacher, {}, "float32", tmp_path).of(words, words.sequences(examples))
     features = next(iter(words.dataset(examples, 2, training=False)))
     np.testing.assert_allclose(kept, teacher.outputs(features), atol=1e-5)
 
-    task = build_task({"kind": "classification", "sequence_length": 16, "pair_order": "both"}, tokenizer())
-    examples = task.examples(["the film"] * 2, ["a bad actor", "good"], labels=["0", "1"])
+    task = build_task({"kind": "classification", "sequence_length": 16, "decoder": {"pair_order": "both"}}, tokenizer())
+    examples = task.read({"text": ["the film"] * 2, "text_pair": ["a bad actor", "good"], "label": ["0", "1"]})
     features = next(iter(task.dataset(examples, 2, training=False)))
     models = [task.model(encoder(seed=1)) for _ in range(2)]
     models[1].set_weights(models[0].get_weights())
@@ -110,7 +112,7 @@ def test_numbers_too_large_for_float16(tmp_path):
 @pytest.mark.parametrize("kind", ["classification", "regression", "tagging"])
 def test_unlabelled_examples_have_no_hard_loss(kind):
     task, examples = made(kind)
-    more = task.from_list(TEXTS[:6] if examples.texts else [text.split() for text in TEXTS[:6]])
+    more = task.read(TEXTS[:6] if examples.texts else [text.split() for text in TEXTS[:6]], labelled=False)
     both = _joined([examples, type(more)(**{**vars(more), "labels": task.placeholder_labels(more)})])
     sequences = task.sequences(both)
     flags = (sequences.examples_of_sequences() < len(examples)).astype(np.float32)

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.models import BertConfig, BertEncoder, build_backbone
 
 SMALL = BertConfig(
     vocabulary_size=50,
@@ -55,6 +55,12 @@ def test_hidden_states_and_attention_scores_on_request(encoder):
     for scores in output["attention_scores"]:
         np.testing.assert_allclose(np.asarray(scores).sum(-1), 1, atol=1e-6)
         assert (np.asarray(scores)[1, :, :, 4:] == 0).all()
+
+
+def test_an_argument_that_it_does_not_have():
+    for build in (BertEncoder, build_backbone):
+        with pytest.raises(ConfigError, match="BertEncoder has no argument 'poler'; did you mean 'pooler'"):
+            build(SMALL, poler=True)
 
 
 def test_as_a_part_of_a_functional_model(encoder):

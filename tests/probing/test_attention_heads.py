@@ -81,5 +81,6 @@ def test_the_page(encoder, tmp_path):
 def test_the_command(tmp_path, capsys):
     bert = str(CHECKPOINTS / "bert")
     out = tmp_path / "a.html"
-    assert main(["attention", bert, "the law of people", "--pair", "a war", "--output", str(out)]) == 0
-    assert "layers of" in capsys.readouterr().out and out.exists()
+    assert main(["probe", "attention", bert, "the law of people", "a war", "--output", str(out)]) == 0
+    assert "layers  heads  tokens" in capsys.readouterr().out and "Attention of bert" in out.read_text()
+    assert json.loads((tmp_path / "a.json").read_text())["model"]["rows"]["'the law of people'"]["layers"] == 2

@@ -71,7 +71,7 @@ def test_lama(tmp_path):
     assert (found["P17"]["P@1"], found["other"]["P@1"], found["other"]["P@5"]) == (1.0, 0.0, 1.0)
     assert math.isnan(found["P17"]["right"]) and math.isnan(found["P17"]["chance"])
     (folder / "bad.jsonl").write_text('{"masked_sentences": []}')
-    with pytest.raises(DataError, match="bad.jsonl, line 1: there is no text 'obj_label'"):
+    with pytest.raises(DataError, match="bad.jsonl, line 1: 'obj_label' is None; it must be a text"):
         Lama().read(folder)
     text = '{"obj_label": "thé", "masked_sentences": ["du [MASK]"]}'
     (tmp_path / "mark.jsonl").write_bytes(text.encode("utf-8-sig"))
@@ -82,8 +82,8 @@ def test_lama(tmp_path):
 
 
 @pytest.mark.parametrize(("row", "message"), [
-    ("facts\tParis is here.\tFrance\tItaly\n", "question 1: .* has 0 blanks ___; it must have one"),
-    ("facts\tA ___.\t|\tItaly\n", "question 1: there is no answer"),
+    ("facts\tParis is here.\tFrance\tItaly\n", "line 2: .* has 0 blanks ___; it must have one"),
+    ("facts\tA ___.\t|\tItaly\n", "line 2: there is no answer"),
     ("facts\tA ___.\tFrance\tFrance\n", "there must be options beside the answer"),
     ("facts\tA ___.\tFrance|Spain\tSpain|Italy\n", "no other one may be right"),
 ])  # fmt: skip

@@ -45,5 +45,5 @@ def test_numbers(tmp_path):
     counted = {"all": (0.5, 4), "age": (0.5, 2), "religion": (0.5, 2)}
     assert numbers == counted, "the original counts ties among all pairs"
     (tmp_path / "a.csv").write_text(ROWS.format("a,b,other,age\n"))
-    with pytest.raises(DataError, match="pair 1: stereo_antistereo is 'other'; it must be stereo or antistereo"):
+    with pytest.raises(DataError, match="line 2: stereo_antistereo is 'other'; it must be stereo or antistereo"):
         CrowsPairs().read(tmp_path / "a.csv")

@@ -28,7 +28,7 @@ def classifier(family="bert"):
     section |= {"embedding_size": 8} if family == "albert" else {}
     config = build_config(section, padding_id=0)
     model = task.model(build_backbone(config, pooler=task.needs_pooler(config)))
-    return task, model, task.examples(TEXTS, labels=LABELS)
+    return task, model, task.read({"text": TEXTS, "label": LABELS})
 
 
 def logits(task, model):

@@ -42,7 +42,7 @@ def test_errors(tmp_path):
     (tmp_path / "b.zip").write_text("no zip")
     (tmp_path / "empty").mkdir()
     for name, message in (
-        ("a.jsonl", "a.jsonl, line 2: there is no text 'sentence_good'"),
+        ("a.jsonl", "a.jsonl, line 2: 'sentence_good' is 3; it must be a text"),
         ("b.zip", "cannot read .*b.zip: File is not a zip file"),
         ("empty", "holds no minimal pairs"),
         ("nowhere.jsonl", "there is no file .*nowhere.jsonl"),

@@ -137,11 +137,11 @@ def test_wrong_settings_are_refused(settings, message):
 def test_wrong_rows_are_refused():
     with pytest.raises(ConfigError, match="set either test"):
         make_prompts(PromptingConfig())
-    with pytest.raises(DataError, match="test, example 1: there is no column 'englsh'; did you mean 'english'"):
+    with pytest.raises(DataError, match="example 0: there is no column 'englsh'; did you mean 'english'"):
         make_prompts(PromptingConfig(context="{englsh}", answer="{french}", test=PAIRS))
     message = "shots=3 needs as many examples beside the one that is asked, and there are 2"
     with pytest.raises(ConfigError, match=message):
         make_prompts(PromptingConfig(context="{english}", answer="{french}", test=PAIRS, shots=3))
     config = PromptingConfig(context="{english}", options={"merci": "a", "bonjour": "b"}, label="french", test=PAIRS)
-    with pytest.raises(DataError, match="example 3: the label is 'menthe', which options does not name"):
+    with pytest.raises(DataError, match="example 2: the label is 'menthe', which options does not name"):
         make_prompts(config)

@@ -153,7 +153,7 @@ def test_the_test_file_of_mrpc_is_read_as_it_is_distributed(tmp_path, monkeypatc
     task = build_task({"preset": "mrpc"}, tiny.tokenizer())
     task.predict = lambda model, examples, batch_size: [{"label": "1"} for _ in examples.text_pairs]
     monkeypatch.setattr(benchmark, "open_source", lambda path: None)
-    monkeypatch.setattr(benchmark, "LanguageModel", lambda _: types.SimpleNamespace(task=task, model=None))
+    monkeypatch.setattr(benchmark, "OpenedModel", lambda _: types.SimpleNamespace(task=task, model=None))
     benchmark._predict(GLUE, "mrpc", tmp_path, tmp_path, 4)
     assert (tmp_path / "submission/MRPC.tsv").read_text().splitlines()[1:] == ["0\t1", "1\t1", "2\t1", "3\t1"]
 

@@ -163,7 +163,7 @@ def test_a_wrong_line_of_a_task_is_told_before_anything_is_done(folder, tmp_path
     (tmp_path / "labelled.tsv").write_text("sentence\tlabel\ngood\t1\nbad\n")
     settings = study(folder, finetune={"sentiment": {"task": {"kind": "classification"}, "data": {
         "train": str(folder / "labelled.tsv"), "dev": str(tmp_path / "labelled.tsv")}}})  # fmt: skip
-    advice = r"labelled.tsv, line 3.* --set finetune\.sentiment\.task\.columns\.skip_malformed=true"
+    advice = r"labelled.tsv, line 3.* with finetune\.sentiment\.data\.columns\.skip_malformed=true"
     with pytest.raises(DataError, match=advice):
         run_study(settings, folder / "corpus.jsonl", folder / "tokenizer", tmp_path / "out")
     assert not (tmp_path / "out").exists()

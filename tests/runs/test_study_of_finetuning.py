@@ -24,7 +24,7 @@ def study(folder, init_from="run", **changes):
     data = {"train": str(folder / "eng.train"), "dev": str(folder / "eng.testa")}
     settings = {
         "finetune": {"entities": {"task": {"kind": "tagging"}, "data": data}},
-        "rows": {"fine_tuning": {}, "last": {"finetune": {"task": {"features": "last"}}}},
+        "rows": {"fine_tuning": {}, "last": {"finetune": {"task": {"frozen_layers": {"name": "last"}}}}},
         "init_from": init_from,
     }
     return config.build(StudyConfig, settings | changes)
@@ -35,7 +35,9 @@ def test_rows_are_fine_tuned_from_one_model(folder, monkeypatch):
 
     def finetune_grid(grid, output):
         (settings,) = grid.configs
-        asked.append((settings.init_from, check_task(settings.task).features, output.relative_to(folder).as_posix()))
+        asked.append(
+            (settings.init_from, check_task(settings.task).frozen_layers.name, output.relative_to(folder).as_posix())
+        )
         output.mkdir(parents=True)
         score = {"mean": {"f1": 0.5 + 0.1 * len(asked)}, "spread": {"f1": 0.01}, "baselines": {}}
         tuned = {"mean": {"best_f1": 0.9}}  # on the file that it measures
@@ -47,7 +49,7 @@ def test_rows_are_fine_tuned_from_one_model(folder, monkeypatch):
     monkeypatch.setattr(studies, "open_source", opened.append)  # before anything is trained
     table = run_study(study(folder), None, None, folder / "out").means()
     assert opened == ["run", "run"]
-    assert asked == [("run", None, "out/fine_tuning/seed-0/entities"), ("run", "last", "out/last/seed-0/entities")]
+    assert asked == [("run", "none", "out/fine_tuning/seed-0/entities"), ("run", "last", "out/last/seed-0/entities")]
     assert {row: mean["entities.f1"] for row, mean in table.items()} == {"fine_tuning": 0.6, "last": 0.7}
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
     assert 'value="0.7"' in page and "± 0.0100" in page
@@ -71,14 +73,14 @@ def test_the_registry_says_which_number_is_the_best(folder):
 
 def test_advice_names_settings_as_the_study_does(folder, monkeypatch):
     def finetune_grid(grid, output):
-        raise DataError("name the column with --set task.columns.label=3, or all tags with --set task.labels=[O]")
+        raise DataError("name the column with data.columns.tags=3, or all tags with task.labels=[O]")
 
     monkeypatch.setattr(studies, "finetune_grid", finetune_grid)
     monkeypatch.setattr(studies, "open_source", lambda path: None)
     with pytest.raises(DataError) as caught:
         run_study(study(folder), None, None, folder / "out")
-    assert "--set finetune.entities.task.columns.label=3" in str(caught.value)
-    assert "--set finetune.entities.task.labels=[O]" in str(caught.value)
+    assert "with finetune.entities.data.columns.tags=3" in str(caught.value)
+    assert "with finetune.entities.task.labels=[O]" in str(caught.value)
 
 
 def test_a_list_of_rates_is_a_grid_of_which_the_best_counts(folder, monkeypatch):
@@ -86,7 +88,7 @@ def test_a_list_of_rates_is_a_grid_of_which_the_best_counts(folder, monkeypatch)
 
     def finetune_grid(grid, output):
         configs = [combination.config for combination in grid.combinations]
-        asked.append([(c.optimizer.learning_rate, check_task(c.task).features) for c in configs])
+        asked.append([(c.optimizer.learning_rate, check_task(c.task).frozen_layers.name) for c in configs])
         output.mkdir(parents=True)
         dev = {"mean": {"f1": 0.7}, "baselines": {}}
         summary = {"metric": "f1", "best": "learning_rate=0.001", "seeds": [], "dev": dev}
@@ -97,7 +99,7 @@ def test_a_list_of_rates_is_a_grid_of_which_the_best_counts(folder, monkeypatch)
     tuned = study(folder)
     tuned.finetune["entities"]["optimizer"] = {"learning_rate": [1e-3, 1e-2]}
     table = run_study(tuned, None, None, folder / "out").means()
-    assert asked == [[(1e-3, features), (1e-2, features)] for features in (None, "last")]
+    assert asked == [[(1e-3, features), (1e-2, features)] for features in ("none", "last")]
     assert table["last"] == {"seeds": 1, "entities.f1": 0.7}
     tuned.finetune["entities"]["train"] = {"seeds": [1, 2]}
     with pytest.raises(ConfigError, match=r"finetune.entities: train.seeds is the list .* a grid cannot vary it"):

@@ -1,4 +1,4 @@
-"""A BiLSTM between a model and its head (`task.bilstm_layers`), against the formula in float64."""
+"""A BiLSTM between a model and its head (`task.head.name=bilstm`), against the formula in float64."""
 
 import numpy as np
 import pytest
@@ -25,12 +25,14 @@ def bilstm_of(model, x):
 
 @pytest.mark.parametrize("kind", ["classification", "tagging"])
 def test_the_outputs_are_those_of_the_formula(kind):
-    task = build_task({"kind": kind, "bilstm_layers": 2, "bilstm_units": 6, "sequence_length": 16}, tiny.tokenizer())
+    task = build_task(
+        {"kind": kind, "head": {"name": "bilstm", "layers": 2, "units": 6}, "sequence_length": 16}, tiny.tokenizer()
+    )
     if kind == "classification":
-        train = task.examples(TEXTS, labels=["pos", "neg", "neg", "pos"])
+        train = task.read({"text": TEXTS, "label": ["pos", "neg", "neg", "pos"]})
     else:
         words = [text.split() for text in TEXTS]
-        train = task.examples(words, [["y", "y", "x"], *(["x"] * len(some) for some in words[1:])])
+        train = task.read({"words": words, "tags": [["y", "y", "x"], *(["x"] * len(some) for some in words[1:])]})
     model = task.model(tiny.encoder(seed=1, pooler=False))
     (features,) = task.dataset(train, 4)
     x = np.float64(model.backbone(inputs_of(features))["sequence_output"])
@@ -47,7 +49,7 @@ def test_the_outputs_are_those_of_the_formula(kind):
 def test_a_left_to_right_model_reads_both_directions():
     """The last layer alone sees what comes after a token; the width of the head stays that of the model."""
     decoder = LstmLM(LstmLMConfig(37, hidden_size=12, embedding_size=8, embedding_dropout=0.0), dtype="float32")
-    task = build_task({"kind": "tagging", "labels": ["x", "y"], "bilstm_layers": 1}, tiny.tokenizer())
+    task = build_task({"kind": "tagging", "labels": ["x", "y"], "head": {"name": "bilstm"}}, tiny.tokenizer())
     model, plain = task.model(decoder), Classifier(decoder, 2, pooled=False)
     assert model.head.dense.kernel.shape == plain.head.dense.kernel.shape
     features = {"token_ids": np.array([[5, 6, 7], [5, 6, 8]]), "segment_ids": np.zeros((2, 3), "int32"),
@@ -59,6 +61,8 @@ def test_a_left_to_right_model_reads_both_directions():
 
 
 def test_settings_that_do_not_fit():
-    task = build_task({"labels": ["a", "b"], "bilstm_layers": 1, "linear_gain": True}, tiny.tokenizer())
-    with pytest.raises(ConfigError, match="without task.lm_weight and task.bilstm_layers"):
+    task = build_task(
+        {"labels": ["a", "b"], "head": {"name": "bilstm"}, "decoder": {"linear_gain": True}}, tiny.tokenizer()
+    )
+    with pytest.raises(ConfigError, match="without task.decoder.lm_weight and task.head.name=bilstm"):
         task.model(LstmLM(LstmLMConfig(37, hidden_size=12, embedding_size=8), dtype="float32"))

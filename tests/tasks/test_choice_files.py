@@ -5,15 +5,17 @@ import json
 import pytest
 
 from bert_tf.errors import DataError
-from bert_tf.tasks.choices.choices_config import MultipleChoiceConfig
+from bert_tf.tasks import build_task
+from bert_tf.tasks.choices.choices_config import ChoiceColumns, MultipleChoiceConfig
 from bert_tf.tasks.choices.question import Question
-from bert_tf.tasks.choices.reading import question_of, read_questions
-from bert_tf.tasks.config import ColumnsConfig
+from bert_tf.tasks.choices.reading import open_questions, read_questions
 
 
-def read(path, labelled=True, columns=None, **settings):
-    config = MultipleChoiceConfig(kind="multiple_choice", columns=ColumnsConfig(**columns or {}), **settings)
-    return read_questions(path, config, labelled)
+def read(data, labelled=True, columns=None, **settings):
+    """The examples, and the format of their rows."""
+    config, columns = MultipleChoiceConfig(kind="multiple_choice", **settings), ChoiceColumns(**columns or {})
+    table = open_questions(data, config, columns)
+    return read_questions(table, columns, labelled), table.data_set
 
 
 SWAG = """,video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label
@@ -118,25 +120,25 @@ def test_tables(name, write):
 
 def test_columns_are_named_or_numbered(write):
     path = write("a.csv", "stem,right,wrong,which\nq,a,b,1\nr,c,d,2\n")
-    settings = {"option_columns": ("right", "wrong"), "first_label": 1}
-    examples, _ = read(path, columns={"text": "stem", "label": "which"}, **settings)
+    columns = {"context": "stem", "options": ("right", "wrong"), "label": "which", "first_label": 1}
+    examples, _ = read(path, columns=columns)
     second = examples.details[1]
     assert (examples.labels, second.options, second.context) == ([0, 1], ("c", "d"), "r")
     path = write("b.csv", "q,a,b,1\nr,c,d,0\n")
-    examples, _ = read(path, columns={"text_pair": 0, "label": -1}, option_columns=(1, 2))
+    examples, _ = read(path, columns={"question": 0, "label": -1, "options": (1, 2)})
     assert examples.labels == [1, 0] and examples.details[0] == Question("", "q", ("a", "b"), 1)
 
 
 ERRORS = [
-    ("a.csv", "question,option0,option1,label\nq,a,b,1\nr,c,d,2\n", {}, "a.csv, line 3: the label '2' is none of '0', '1'; correct it, or set task.first_label=1 if the options are numbered from 1, or leave out such rows with --set task.columns.skip_malformed=true"),
+    ("a.csv", "question,option0,option1,label\nq,a,b,1\nr,c,d,2\n", {}, "a.csv, line 3: the label '2' is none of '0', '1'; correct it, or set data.columns.first_label=1 if the options are numbered from 1, or leave out such rows with data.columns.skip_malformed=true"),
     ("a.csv", "question,option0,option1,label\nq,a,b,\n", {}, "line 2: there is no label, which only predict allows"),
     ("a.csv", "question,option0,option1,label\nq,a,,0\n", {}, "line 2: there are 1 options; there must be two at least"),
     ("a.csv", "question,option0,option1,option2,label\nq,a,,c,0\n", {}, "line 2: option 2 is empty; write it"),
     ("a.csv", "question,option0,option1,label\n,a,b,0\n", {}, "line 2: the context and the question are empty"),
     ("a.csv", "question,option0,option1,label\nq,a,b\n", {}, "line 2: 3 fields where the header has 4; correct the row"),
-    ("a.csv", "question,right,wrong,label\nq,a,b,0\n", {}, "no columns have usual names of options .* name them among 'question', 'right', 'wrong', 'label', e.g. --set task.option_columns"),
-    ("a.csv", "stem2,option0,option1,label\nq,a,b,0\n", {}, "no column has a usual name of a context .* or of a question"),
-    ("a.csv", "stem,option0,option1,label\nq,a,b,0\n", {"option_columns": ("option0", "option")}, "task.option_columns: there is no column 'option'; did you mean"),
+    ("a.csv", "question,right,wrong,label\nq,a,b,0\n", {}, "no columns have usual names of options .* name them among 'question', 'right', 'wrong', 'label', e.g. data.columns.options"),
+    ("a.csv", "stem2,option0,option1,label\nq,a,b,0\n", {}, "none of the columns .* has a usual name of a context"),
+    ("a.csv", "stem,option0,option1,label\nq,a,b,0\n", {"columns": {"options": ("option0", "option")}}, "there is no column 'option' for data.columns.options; did you mean"),
     ("a.csv", "Which?,x,y,z,w,E\n", {}, "a.csv, line 1: the label 'E' is none of 'A', 'B', 'C', 'D'"),
     ("a.jsonl", [ARTICLE | {"answers": ["A"]}], {}, "line 1: there are 2 questions, 2 lists of options and 1 answers"),
     ("a.jsonl", [COPA | {"question": "why"}], {}, "line 1: 'question' is 'why'; it must be cause or effect"),
@@ -164,25 +166,26 @@ def test_unlabelled_files_answer_every_line(write):
     examples, _ = read(write("a.csv", "question,option0,option1\nq,a,b\n\nr,c,\ns,d,e\n"), labelled=False)
     assert examples.labels is None and examples.lines == [2, 5]
     reasons = {3: "the line is empty", 4: "there are 1 options; there must be two at least"}
-    assert examples.lacking == [{"line": line, "error": reason} for line, reason in reasons.items()]
-    answers = examples.one_a_line([{"label": 0}, {"label": 1}])
+    assert examples.unusable_rows == [{"line": line, "error": reason} for line, reason in reasons.items()]
+    answers = examples.answers_by_row([{"label": 0}, {"label": 1}])
     assert [answer["line"] for answer in answers] == [2, 3, 4, 5] and answers[0]["text"] == "q"
     hidden, _ = read(write("b.jsonl", [{k: v for k, v in COPA.items() if k != "label"}]), labelled=False)
     assert hidden.details[0].label is None
 
 
-def test_what_predict_takes():
+def test_what_predict_takes(tokenizer):
+    task = build_task({"kind": "multiple_choice"}, tokenizer)
     expected = Question("c", "", ("a", "b"))
     as_dict = {"context": "c", "options": ["a", "b"]}
     for given in (("c", ["a", "b"]), as_dict, json.dumps(as_dict)):
-        assert question_of(given, "input 0") == expected
+        assert task.read([given], labelled=False).details == [expected]
     for given, message in (
-        ("c", "input 0, which must be a JSON object with 'options' and 'context' or 'question', is not valid JSON"),
-        ({"context": "c"}, "input 0: 'options' must be a list of texts, got None"),
-        ({"context": "c", "options": ["a"]}, "input 0: there are 1 options"),
-        ({"options": ["a", "b"]}, "input 0: the context and the question are empty"),
-        ({"text": "c", "options": ["a", "b"]}, "has the key 'text'; known: context, question, options"),
-        (3, "input 0 must be a dict with 'options' and 'context' or 'question', got 3"),
+        ("c", "example 0: it must be a JSON object with 'options' and 'context' or 'question'"),
+        ({"context": "c"}, "no columns have usual names of options"),
+        ({"context": "c", "options": 3}, "example 0: 'options' is 3; it must be a list"),
+        ({"context": "c", "options": ["a"]}, "example 0: there are 1 options"),
+        ({"context": "", "options": ["a", "b"]}, "example 0: the context and the question are empty"),
+        (3, "example 0: it is 3; it must be a dict with 'options' and 'context' or 'question'"),
     ):
         with pytest.raises(DataError, match=message):
-            question_of(given, "input 0")
+            task.read([given], labelled=False)

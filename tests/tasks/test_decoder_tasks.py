@@ -108,9 +108,9 @@ def expected_losses(model, task, labels, both):
 
 @pytest.mark.parametrize("order", ["given", "both"])
 def test_losses_are_those_of_the_paper(order, tokenizer):
-    settings = {"sequence_length": 32, "dropout": 0.0, "lm_weight": 0.5, "pair_order": order}
+    settings = {"sequence_length": 32, "head": {"dropout": 0.0}, "decoder": {"lm_weight": 0.5, "pair_order": order}}
     task = build_task(settings, tokenizer)
-    examples = task.examples(FIRST, SECOND, ["0", "1", "1"])
+    examples = task.read({"text": FIRST, "text_pair": SECOND, "label": ["0", "1", "1"]})
     model = task.model(decoder(tokenizer))
     (features,) = task.dataset(examples, 3, static_shapes=True)
     with tf.GradientTape() as tape:
@@ -132,7 +132,7 @@ def test_losses_are_those_of_the_paper(order, tokenizer):
 def test_words_are_tagged_at_their_last_piece():
     tokenizer = train_byte_level_bpe(["xx xx xx"], 259, role_tokens=GPT2_ROLES, layout="none", normalization=None)
     task = build_task({"kind": "tagging", "sequence_length": 16}, tokenizer)
-    examples = task.examples([["law", "of"]], [["X", "Y"]])
+    examples = task.read({"words": [["law", "of"]], "tags": [["X", "Y"]]})
     before = [positions.tolist() for positions in task.sequences(examples).tagged_pieces]
     model = task.model(GPT2Decoder(GPT2Config(tokenizer.vocabulary_size, **SIZES)))
     assert (before, task.sequences(examples).tagged_pieces[0].tolist()) == ([[0, 3]], [2, 5])
@@ -149,7 +149,7 @@ def test_words_are_tagged_at_their_last_piece():
 
 
 def test_a_prefix_lm_reads_the_whole_text_in_both_directions():
-    settings = {"kind": "tagging", "labels": ["X", "Y"], "sequence_length": 16, "dropout": 0.0}
+    settings = {"kind": "tagging", "labels": ["X", "Y"], "sequence_length": 16, "head": {"dropout": 0.0}}
     task = build_task(settings, tiny.tokenizer())
     sizes, ids = SIZES | EXACT, np.array([[5, 6, 7, 8], [5, 6, 7, 9]])
     features = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": np.arange(4) < [[4], [4]]}
@@ -167,7 +167,7 @@ def test_a_published_gpt1_fine_tunes_and_is_served(tmp_path):
     (tmp_path / "train.tsv").write_text("\n".join(["sentence1\tsentence2\tlabel", *rows]) + "\n")
     experiment = configuration.load(FinetuneConfig, "finetune/gpt1", [
         f"init_from={GPT1}", f"data.train={tmp_path}/train.tsv", f"data.dev={tmp_path}/train.tsv",
-        "task.sequence_length=16", "task.pair_order=both", "train.epochs=1", "train.batch_size=2", "train.strategy=one",
+        "task.sequence_length=16", "task.decoder.pair_order=both", "train.epochs=1", "train.batch_size=2", "train.strategy=one",
     ])  # fmt: skip
     summary = finetune(experiment, tmp_path / "run")
     task, model = task_and_model(tmp_path / "run")
@@ -182,19 +182,21 @@ def test_a_published_gpt1_fine_tunes_and_is_served(tmp_path):
 
 def test_messages(tokenizer):
     for kind in TASKS.keys() - {"classification", "multirc", "text_to_text"}:
-        with pytest.raises(ConfigError, match=f"task.linear_gain does not apply to task.kind={kind}; remove it"):
-            build_task({"kind": kind, "linear_gain": True}, tokenizer)
-    task = build_task({"labels": ["0", "1"], "lm_weight": 0.5, "sequence_length": 16}, tiny.tokenizer())
-    with pytest.raises(ConfigError, match="task.lm_weight=0.5 is for decoders .GPT., and BertEncoder is an encoder"):
+        with pytest.raises(ConfigError, match="unknown key 'task.decoder.linear_gain'"):
+            build_task({"kind": kind, "decoder": {"linear_gain": True}}, tokenizer)
+    task = build_task({"labels": ["0", "1"], "decoder": {"lm_weight": 0.5}, "sequence_length": 16}, tiny.tokenizer())
+    with pytest.raises(
+        ConfigError, match="task.decoder.lm_weight=0.5 is for decoders .GPT., and BertEncoder is an encoder"
+    ):
         task.model(tiny.encoder())
     with pytest.raises(ConfigError, match="only bpe and byte_level_bpe tokenizers can get another one, here 'gpt1'"):
-        build_task({"layout": "gpt1"}, tiny.tokenizer())
-    task = build_task({"pair_order": "both", "sequence_length": 16}, tokenizer)
-    task.examples(["a", "b"], labels=["0", "1"])
-    with pytest.raises(ConfigError, match="task.pair_order=both is for pairs, and the texts are single"):
+        build_task({"decoder": {"layout": "gpt1"}}, tiny.tokenizer())
+    task = build_task({"decoder": {"pair_order": "both"}, "sequence_length": 16}, tokenizer)
+    task.read({"text": ["a", "b"], "label": ["0", "1"]})
+    with pytest.raises(ConfigError, match="task.decoder.pair_order=both is for pairs, and the texts are single"):
         task.model(decoder(tokenizer))
-    settings = {"labels": ["0", "1"], "pair_order": "both", "sequence_length": 16}
+    settings = {"labels": ["0", "1"], "decoder": {"pair_order": "both"}, "sequence_length": 16}
     roberta = build_task(settings, train_byte_level_bpe(["the law"] * 9, 300))
     roberta.pairs = True
-    with pytest.raises(ConfigError, match="gives both texts segment 0; set task.pair_order=given"):
+    with pytest.raises(ConfigError, match="gives both texts segment 0; set task.decoder.pair_order=given"):
         roberta.model(GPT2Decoder(GPT2Config(300, **SIZES)))

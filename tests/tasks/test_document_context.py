@@ -8,7 +8,7 @@ import tiny
 
 from bert_tf.errors import DataError
 from bert_tf.tasks import build_task
-from bert_tf.tasks.tagging.conll import read_conll
+from bert_tf.tasks.rows.conll import read_conll
 from bert_tf.tasks.tagging.sequences import Words, cut_sequences, surroundings
 from bert_tf.tokenizers.layout import build_layout
 
@@ -59,9 +59,9 @@ CONLLU = "# newdoc id = a\n# x = 1\n1\ta\ta\tX\t_\t_\t_\t_\t_\t_\n\n# newdoc id 
 
 def test_where_documents_begin(tmp_path):
     (tmp_path / "eng.train").write_text(CONLL)
-    assert read_conll(tmp_path / "eng.train").documents == [1, 1, 2]
+    assert [sentence.document for _, sentence in read_conll(tmp_path / "eng.train").rows] == [1, 1, 2]
     (tmp_path / "a.conllu").write_text(CONLLU)
-    assert read_conll(tmp_path / "a.conllu").documents == [1, 2]
+    assert [sentence.document for _, sentence in read_conll(tmp_path / "a.conllu").rows] == [1, 2]
     (tmp_path / "plain.conll").write_text("anna O\n\njohn O\n\nlondon B-LOC\n")
     task = build_task({"kind": "tagging", "context": "document", "sequence_length": 16}, tiny.tokenizer())
     assert task.read(tmp_path / "plain.conll", labelled=False).documents is None
@@ -73,7 +73,9 @@ def test_where_documents_begin(tmp_path):
         examples = task.read(tmp_path / ("plain.conll" if context == "file" else "eng.train"))
         found[context] = [task.tokenizer.decode(row) for row in task.sequences(examples).first.to_list()]
         assert sum(map(len, task.sequences(examples).tagged_pieces)) == sum(map(len, examples.words))
-    assert [len(row) for row in task.sequences(task.from_list([["anna"], ["john"]])).first] == [1, 1], "given in Python"
+    assert [len(row) for row in task.sequences(task.read([["anna"], ["john"]], labelled=False)).first] == [1, 1], (
+        "given in Python"
+    )
     assert found["sentence"] == ["anna met", "john", "london"]
     assert found["document"] == ["anna met john", "anna met john", "london"]
     assert found["file"] == ["anna john london"] * 3

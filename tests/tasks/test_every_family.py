@@ -75,7 +75,7 @@ class Kind:
         inputs: what `predict` takes, 20 of them; `others`: functions from them to the same inputs in another form.
         rows: the objects of a file of them; None: no file has them.
         settings: of the task.
-        labelled: function from (task, inputs, answers) to `Examples` whose labels are the answers.
+        labelled: function from an answer to the columns of a row that has it as its label.
         right: what `evaluate` gives for them: metric -> value.
         texts: function from the inputs to the arguments of the served `answer_text`.
         served: names of outputs of the served model -> function from an answer to the same value.
@@ -119,25 +119,23 @@ def marks(rows, side):
 
 KINDS = {
     "classification": Kind(
-        TEXTS, lambda task, inputs, answers: task.examples(inputs, labels=[a["label"] for a in answers]), {"accuracy": 1.0},
+        TEXTS, lambda a: {"label": a["label"]}, {"accuracy": 1.0},
         lambda inputs: (strings(inputs),), {"label": lambda a: a["label"], "probabilities": lambda a: [*a["probabilities"].values()]},
         rows=[{"text": text} for text in TEXTS], settings={"labels": ["x", "y", "z"]},
     ),
     "regression": Kind(
-        PAIRS, lambda task, inputs, answers: task.examples(*map(list, zip(*inputs)), labels=[a["score"] for a in answers]),
+        PAIRS, lambda a: {"label": a["score"]},
         {"mean_absolute_error": 0.0}, columns, {"score": lambda a: a["score"]},
         rows=[{"text": one, "text_pair": two} for one, two in PAIRS],
     ),
     "multi_label": Kind(
-        TEXTS, lambda task, inputs, answers: task.examples(inputs, labels=[a["labels"] for a in answers]), {"exact_match": 1.0},
+        TEXTS, lambda a: {"label": a["labels"]}, {"exact_match": 1.0},
         lambda inputs: (strings(inputs),), {"probabilities": lambda a: [*a["probabilities"].values()]},
         rows=[{"text": text} for text in TEXTS], settings={"labels": ["x", "y", "z"]},
     ),
     "tagging": Kind(
         SENTENCES,
-        lambda task, inputs, answers: task.examples(
-            [text.split() for text in inputs], [[word["tag"] for word in a["words"]] for a in answers]
-        ),
+        lambda a: {"tags": [word["tag"] for word in a["words"]]},
         {"accuracy": 1.0}, lambda inputs: (strings(inputs),),
         {name: lambda a, key=key: [word[key] for word in a["words"]]
          for name, key in {"tags": "tag", "starts": "start", "ends": "end", "probabilities": "probability"}.items()},
@@ -145,19 +143,19 @@ KINDS = {
         settings={"labels": ["X", "Y", "Z"]},
     ),
     "multiple_choice": Kind(
-        CHOICES, lambda task, inputs, answers: task.examples(inputs, labels=[int(a["label"]) for a in answers]),
+        CHOICES, lambda a: {"label": a["label"]},
         {"accuracy": 1.0},
         lambda inputs: (*(strings([row[key] for row in inputs]) for key in ("context", "question")), [row["options"] for row in inputs]),
         {"answer": lambda a: a["answer"], "probabilities": lambda a: a["probabilities"]}, others=(as_json,), rows=CHOICES,
     ),
     "record": Kind(
-        QUERIES, lambda task, inputs, answers: task.examples(inputs, [[a["answer"]] for a in answers]), {"em": 1.0},
+        QUERIES, lambda a: {"answers": [a["answer"]]}, {"em": 1.0},
         lambda inputs: (*(strings([row[key] for row in inputs]) for key in ("passage", "query")), [row["entities"] for row in inputs]),
         {"answer": lambda a: a["answer"], "probabilities": lambda a: [a["probabilities"][name] for name in QUERIES[0]["entities"]]},
         others=(as_json,), rows=QUERIES,
     ),
     "word_pair": Kind(
-        MARKED, lambda task, inputs, answers: task.examples(inputs, [a["label"] for a in answers]), {"accuracy": 1.0},
+        MARKED, lambda a: {"label": a["label"]}, {"accuracy": 1.0},
         lambda inputs: (strings([r["sentence1"] for r in inputs]), marks(inputs, "start"), marks(inputs, "end"),
                         strings([r["sentence2"] for r in inputs])),
         {"label": lambda a: a["label"], "probabilities": lambda a: [*a["probabilities"].values()]},
@@ -165,16 +163,14 @@ KINDS = {
     ),
     "question_answering": Kind(
         ASKED,
-        lambda task, inputs, answers: task.examples(
-            *map(list, zip(*inputs)), [[(a["answer"], a["start"])] for a in answers]
-        ),
+        lambda a: {"answers": [(a["answer"], a["start"])]},
         {"em": 1.0}, columns,
         {name: lambda a, name=name: a[name] for name in ("answer", "start", "end", "score", "null_score")},
         rows=[{"question": question, "context": context} for question, context in ASKED],
         settings={"impossible_questions": False, "max_query_length": 16, "stride": 16, "max_answer_length": 8},
     ),
     "text_to_text": Kind(
-        TEXTS, lambda task, inputs, answers: task.examples(inputs, [a["generated"] for a in answers]), {"exact_match": 1.0},
+        TEXTS, lambda a: {"target": a["generated"]}, {"exact_match": 1.0},
         lambda inputs: (strings(inputs),), {"texts": lambda a: [a["generated"]]}, rows=[{"source": text} for text in TEXTS],
         settings={"text_metrics": [], "target_length": 8, "generation": {"max_new_tokens": 4}, "sequence_length": 48},
     ),
@@ -209,7 +205,7 @@ def plain(value):
 @pytest.mark.parametrize("family", MODELS)
 def test_answers_are_the_same_however_they_are_asked_for(family, kind, tmp_path):
     case, tokenizer = KINDS[kind], tokenizer_of(MODELS[family][0])
-    exact = {} if "dropout" in TASKS[kind].without else {"dropout": 0.0}
+    exact = {"head": {"dropout": 0.0}} if hasattr(TASKS[kind].config, "head") else {}
     task = build_task({"kind": kind, "sequence_length": LENGTH} | exact | case.settings, tokenizer)
     whole, pair = kind == "text_to_text", FAMILIES[family].structure == "encoder_decoder"
     if (whole and FAMILIES[family].structure == "encoder") or (pair and not whole):
@@ -218,7 +214,7 @@ def test_answers_are_the_same_however_they_are_asked_for(family, kind, tmp_path)
         return
     inputs = list(case.inputs)
     if kind == "word_pair":
-        task.examples(inputs)  # the first decides whether there are pairs
+        task.read(inputs, labelled=False)  # the first decides whether there are pairs
     if kind == "regression":
         task.mean, task.scale, task.pairs = 1.0, 2.0, True
     task.pairs = {"classification": False, "multi_label": False}.get(kind, task.pairs)
@@ -251,7 +247,7 @@ def test_answers_are_the_same_however_they_are_asked_for(family, kind, tmp_path)
         if any(map(str.isalnum, answer.get("generated", answer.get("answer", "a"))))
     ]
     if kept:  # random bytes may be no text at all
-        labelled = case.labelled(task, [inputs[i] for i in kept], [answers[i] for i in kept])
+        labelled = task.read([case.rows[i] | case.labelled(answers[i]) for i in kept])
         measured = task.evaluate(model, labelled, batch_size=7)
         for name, value in case.right.items():
             assert measured[name] == pytest.approx(value, abs=1e-4), name

@@ -42,7 +42,9 @@ def test_mixes_are_those_of_the_table(features):
 
 
 def test_too_few_layers():
-    with pytest.raises(ConfigError, match="task.features=weighted_sum_last_four reads 4 layers, but the model has 3"):
+    with pytest.raises(
+        ConfigError, match="task.frozen_layers.name=weighted_sum_last_four reads 4 layers, but the model has 3"
+    ):
         LayerMix("weighted_sum_last_four", 3)
     assert LayerMix("weighted_sum_last_four", 4).numbers == [1, 2, 3, 4]
     assert LayerMix("weighted_sum_all", 12).numbers == list(range(1, 13))
@@ -72,9 +74,10 @@ TAGS = [["B-PER", "O", "B-PER"], ["O", "O"], ["B-LOC"], ["O", "O", "O", "B-LOC"]
 
 def tagger(encoder, **settings):
     """(task, examples, model) of the weighted sum of all layers."""
-    settings = {"features": "weighted_sum_all", "lstm_units": 6, "sequence_length": 16, "dropout": 0.0} | settings
+    frozen = {"name": "weighted_sum_all", "lstm_units": 6}
+    settings = {"frozen_layers": frozen, "sequence_length": 16, "head": {"dropout": 0.0}} | settings
     task = build_task({"kind": "tagging"} | settings, tiny.tokenizer())
-    train = task.examples(SENTENCES, TAGS)
+    train = task.read({"words": SENTENCES, "tags": TAGS})
     return task, train, task.model(encoder)
 
 
@@ -104,15 +107,10 @@ def test_the_outputs_are_those_of_two_bilstms_without_padding():
 
 
 def test_a_text_is_read_by_the_ends_of_the_directions_and_the_mean_of_the_second_mix():
-    settings = {
-        "features": "concatenate_last_four",
-        "lstm_layers": 1,
-        "lstm_units": 6,
-        "mix_at": "both",
-        "dropout": 0.0,
-    }
+    frozen = {"name": "concatenate_last_four", "lstm_layers": 1, "lstm_units": 6, "mix_at": "both"}
+    settings = {"frozen_layers": frozen, "head": {"dropout": 0.0}}
     task = build_task({"kind": "regression", "sequence_length": 16} | settings, tiny.tokenizer())
-    train = task.examples(["a good film", "bad", "the awful plot was bad"], labels=[3.0, 1.0, 2.0])
+    train = task.read({"text": ["a good film", "bad", "the awful plot was bad"], "label": [3.0, 1.0, 2.0]})
     model = task.model(tiny.encoder(layers=4, seed=1))
     assert not task.needs_pooler(model.backbone.config) and not any(v.path.startswith("mix") for v in model.weights)
     (features,) = task.dataset(train, 3)
@@ -128,10 +126,11 @@ def test_a_text_is_read_by_the_ends_of_the_directions_and_the_mean_of_the_second
 
 
 def test_the_penalty_of_the_mix_counts_once_in_an_update_and_for_a_question_with_any_number_of_options():
-    settings = {"kind": "multiple_choice", "features": "weighted_sum_all", "lstm_layers": 1, "lstm_units": 4}
-    task = build_task(settings | {"mix_l2": 0.1, "sequence_length": 16}, tiny.tokenizer())
+    frozen = {"name": "weighted_sum_all", "lstm_layers": 1, "lstm_units": 4, "mix_l2": 0.1}
+    settings = {"kind": "multiple_choice", "frozen_layers": frozen, "sequence_length": 16}
+    task = build_task(settings, tiny.tokenizer())
     options = [["good", "bad", "fine"], ["a film", "plot"]]
-    examples = task.examples([{"context": "a film", "options": some} for some in options], [0, 1])
+    examples = task.read([{"context": "a film", "options": some, "label": n} for n, some in enumerate(options)])
     model = task.model(tiny.encoder(layers=2, seed=1))
     model.mixes[0].weight.assign([1.0, 2.0])
     model.compile(AdamW(0.0), accumulation_steps=2)
@@ -141,25 +140,23 @@ def test_the_penalty_of_the_mix_counts_once_in_an_update_and_for_a_question_with
 
 
 def finetuning(train=None, **task):
-    task = {"kind": "tagging", "features": "last"} | task
+    task = {"kind": "tagging", "frozen_layers": {"name": "last"}} | task
     data = {"train": "a.conll", "dev": "a.conll"}
     return config.build(FinetuneConfig, {"task": task, "data": data, "init_from": "run", "train": train or {}})
 
 
 @pytest.mark.parametrize(("train", "task", "message"), [
-    ({"lora_rank": 4}, {}, "task.features=last trains no layer of the model; remove train.lora_rank"),
+    ({"lora_rank": 4}, {}, "task.frozen_layers.name=last trains no layer of the model; remove train.lora_rank"),
     ({"layer_decay": 0.8}, {}, "remove train.layer_decay"),
     ({"gradual_unfreezing": True}, {}, "remove train.gradual_unfreezing"),
-    ({"freeze": 1}, {}, "task.features=last freezes the whole model; remove train.freeze=1"),
-    ({}, {"head": "bert"}, "task.head=bert does not apply to task.features=last"),
-    ({}, {"features": "first"}, "task.features"),
-    ({}, {"kind": "classification", "linear_gain": True}, "task.linear_gain=True does not apply to task.features=last"),
-    ({}, {"kind": "text_to_text", "features": None, "lstm_units": 8}, "task.lstm_units does not apply"),
-    ({}, {"kind": "text_to_text"}, "task.features does not apply to task.kind=text_to_text"),
-    ({}, {"mix_l2": 0.1}, "task.mix_l2 is for task.features, and there for weighted sums"),
+    ({"freeze": 1}, {}, "remove train.freeze"),
+    ({}, {"head": {"name": "bert"}}, "head.name=bert has no effect with frozen_layers.name=last"),
+    ({}, {"frozen_layers": {"name": "first"}}, "'task.frozen_layers.name' is 'first'"),
+    ({}, {"kind": "classification", "decoder": {"linear_gain": True}}, "decoder.linear_gain=True has no effect with"),
+    ({}, {"kind": "text_to_text"}, "unknown key 'task.frozen_layers'"),
 ])  # fmt: skip
 def test_settings_that_contradict_a_frozen_model(train, task, message):
     with pytest.raises(ConfigError, match=message):
         check_finetuning(finetuning(train, **task))
     check_finetuning(finetuning({"freeze": "backbone"}))
-    assert check_task({"kind": "tagging"}).features is None
+    assert check_task({"kind": "tagging"}).frozen_features is None

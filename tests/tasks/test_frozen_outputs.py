@@ -18,25 +18,26 @@ SENTENCES = [["Anna", "met", "Bert"], ["a", "film"], ["London"] * 20, ["the", "a
 TAGS = [["B-PER", "O", "B-PER"], ["O", "O"], ["B-LOC"] * 20, ["O", "O", "O", "B-LOC"]]
 TEXTS = ["a good film", "bad", "the awful plot was bad , the actor was fine and the film good"]
 QUESTIONS = ["Where?", "Who was in Paris?"], ["Anna met Bert in London. The actor was in Paris."] * 2
+ANSWERS = [("London", 17)], [("The actor", 25)]
 CHOICES = [{"context": "a film", "options": ["good", "bad"]}, {"context": "bad", "options": ["a film", "plot"]}]
 PAIR = {"word": "plot", "sentence1": "a fine plot .", "start1": 7, "end1": 11}
 PAIR |= {"sentence2": "the plot was bad", "start2": 4, "end2": 8}
 FEATURES = {
-    "features": "weighted_sum_all", "lstm_layers": 1, "lstm_units": 4, "mix_at": "both", "mix_norm": True, "dropout": 0.0,
-    "sequence_length": 16,
+    "frozen_layers": {"name": "weighted_sum_all", "lstm_layers": 1, "lstm_units": 4, "mix_at": "both", "mix_norm": True},
+    "sequence_length": 16, "head": {"dropout": 0.0},
 }  # fmt: skip
 
 
 def case(kind, pairs=False, **settings):
     """(task, examples, model)"""
     task = build_task({"kind": kind} | FEATURES | settings, tiny.tokenizer())
-    pair_texts = TEXTS[::-1] if pairs else None
+    texts = {"text": TEXTS, "label": ["1", "0", "0"]} | ({"text_pair": TEXTS[::-1]} if pairs else {})
     examples = {
-        "tagging": lambda: task.examples(SENTENCES, TAGS),
-        "classification": lambda: task.examples(TEXTS, labels=["1", "0", "0"], text_pairs=pair_texts),
-        "question_answering": lambda: task.examples(*QUESTIONS, [[("London", 17)], [("The actor", 25)]]),
-        "word_pair": lambda: task.examples([PAIR], ["true"]),
-        "multiple_choice": lambda: task.examples(CHOICES, [0, 1]),
+        "tagging": lambda: task.read({"words": SENTENCES, "tags": TAGS}),
+        "classification": lambda: task.read(texts),
+        "question_answering": lambda: task.read(dict(zip(("question", "context", "answers"), (*QUESTIONS, ANSWERS)))),
+        "word_pair": lambda: task.read([PAIR | {"label": True}]),
+        "multiple_choice": lambda: task.read([row | {"label": n} for n, row in enumerate(CHOICES)]),
     }[kind]()
     return task, examples, task.model(tiny.encoder(layers=2, dropout=0.3, seed=1))
 
@@ -64,7 +65,7 @@ def test_the_losses_from_kept_outputs_are_the_same(kind):
 
 def test_a_task_learns_and_predicts_the_same_from_kept_outputs():
     """The embeddings of this model, narrower than its states, are one of the layers that are mixed."""
-    task, examples, _ = case("tagging", features="scalar_mix")
+    task, examples, _ = case("tagging", frozen_layers=FEATURES["frozen_layers"] | {"name": "scalar_mix"})
     config = LstmLMConfig(task.tokenizer.vocabulary_size, hidden_size=12, embedding_size=8)
     model = task.model(LstmLM(config, dtype="float32"))
     start = [variable.numpy() for variable in model.trainable_variables]
@@ -106,7 +107,7 @@ def test_where_nothing_is_kept():
     assert "frozen_outputs" not in task.dataset(examples, 2).element_spec, "nor do those of another model stay"
     task, examples, model = case("multiple_choice")
     assert not keep_frozen_outputs(task, model, examples, 2)
-    task, examples, model = case("classification", pairs=True, pair_order="both")
+    task, examples, model = case("classification", pairs=True, decoder={"pair_order": "both"})
     assert not keep_frozen_outputs(task, model, examples, 2)
 
 
@@ -114,6 +115,9 @@ def test_finetuning_keeps_those_of_the_files_that_are_read_in_every_epoch():
     task, _, model = case("tagging")
     learning = SimpleNamespace(config=FinetuneConfig(task={}, data=None, init_from="run"))
     for writes, kept in ((True, [True, True]), (False, [True, False])):
-        examples, dev = task.examples(SENTENCES, TAGS), task.examples(SENTENCES[:2], TAGS[:2])
+        examples, dev = (
+            task.read({"words": SENTENCES, "tags": TAGS}),
+            task.read({"words": SENTENCES[:2], "tags": TAGS[:2]}),
+        )
         FromLabels.prepare(learning, task, model, examples, dev, None, writes)
         assert ["frozen_outputs" in task.dataset(some, 2).element_spec for some in (examples, dev)] == kept

@@ -3,8 +3,9 @@
 import pytest
 
 from bert_tf.errors import ConfigError
-from bert_tf.tasks import ColumnsConfig, TaskConfig, build_task
+from bert_tf.tasks import ClassificationConfig, TextColumns, build_task
 from bert_tf.tasks.glue import GLUE_TASKS, resolve
+from bert_tf.tasks.record import check_columns
 from bert_tf.tokenizers import WordPieceTokenizer
 
 STSB = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2"
@@ -59,18 +60,20 @@ def test_official_layouts(name, tokenizer, tmp_path):
 
 
 def test_label_order_is_that_of_the_published_checkpoints():
-    assert resolve(TaskConfig(preset="mnli")).labels == ("contradiction", "entailment", "neutral")
-    assert resolve(TaskConfig(preset="rte")).labels == ("entailment", "not_entailment")
+    assert resolve(ClassificationConfig(preset="mnli")).labels == ("contradiction", "entailment", "neutral")
+    assert resolve(ClassificationConfig(preset="rte")).labels == ("entailment", "not_entailment")
 
 
 def test_what_is_given_wins_over_the_preset():
-    config = resolve(TaskConfig(preset="mrpc", metric="accuracy", columns=ColumnsConfig(text=3, text_pair=4, label=0)))
-    assert (config.metric, config.columns.text, config.labels) == ("accuracy", 3, ("0", "1"))
+    config = resolve(ClassificationConfig(preset="mrpc", metric="accuracy"))
+    assert (config.metric, config.labels) == ("accuracy", ("0", "1"))
+    assert check_columns(config, {"text": 3, "text_pair": 4}) == TextColumns(text=3, text_pair=4, label="Quality")
 
 
 def test_one_column_setting_leaves_the_others_of_the_preset():
-    config = resolve(TaskConfig(preset="qnli", columns=ColumnsConfig(skip_malformed=True)))
-    assert config.columns == ColumnsConfig(text="question", text_pair="sentence", label="label", skip_malformed=True)
+    config = resolve(ClassificationConfig(preset="qnli"))
+    columns = check_columns(config, {"skip_malformed": True})
+    assert columns == TextColumns(text="question", text_pair="sentence", label="label", skip_malformed=True)
     assert resolve(config) == config, "as it is when a run's task.json is read"
 
 
@@ -78,13 +81,13 @@ def test_test_files_of_another_layout_are_read_with_a_column_setting_too(tokeniz
     train, test, *_, texts = LAYOUTS["cola"]
     (tmp_path / "train.tsv").write_text(train, encoding="utf-8")
     (tmp_path / "test.tsv").write_text(test + "1\ta\tbroken\n", encoding="utf-8")
-    task = build_task({"preset": "cola", "columns": {"skip_malformed": True}}, tokenizer)
+    task = build_task({"preset": "cola"}, tokenizer, {"skip_malformed": True})
     task.read(tmp_path / "train.tsv")
     assert task.read(tmp_path / "test.tsv", labelled=False).texts == texts
 
 
 def test_messages():
     with pytest.raises(ConfigError, match="unknown task.preset 'sst-2'; did you mean 'sst2'"):
-        resolve(TaskConfig(preset="sst-2"))
+        resolve(ClassificationConfig(preset="sst-2"))
     with pytest.raises(ConfigError, match="task.preset=stsb is regression, but task.kind=classification"):
-        resolve(TaskConfig(preset="stsb", kind="classification"))
+        resolve(ClassificationConfig(preset="stsb"))

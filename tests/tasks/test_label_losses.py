@@ -56,20 +56,24 @@ def test_the_parts_of_two_replicas_add_up():
 
 
 def test_balanced_weights_are_those_of_scikit_learn():
-    task = build_task({"class_weights": "balanced", "label_smoothing": 0.1, "sequence_length": 16}, tiny.tokenizer())
+    task = build_task(
+        {"loss": {"class_weights": "balanced", "label_smoothing": 0.1}, "sequence_length": 16}, tiny.tokenizer()
+    )
     labels = ["a"] * 5 + ["b"] * 2 + ["c"]
-    task.examples(["good"] * 8, labels=labels)
+    task.read({"text": ["good"] * 8, "label": labels})
     expected = compute_class_weight("balanced", classes=np.array(["a", "b", "c"]), y=labels)
     np.testing.assert_allclose(task.class_weights, expected)
-    task.examples(["good"] * 2, labels=["a", "b"])  # the dev file does not change them
+    task.read({"text": ["good"] * 2, "label": ["a", "b"]})  # the dev file does not change them
     np.testing.assert_allclose(task.class_weights, expected)
     model = task.model(tiny.encoder())
     assert (model.class_weights, model.label_smoothing) == (task.class_weights, 0.1)
-    tagger = build_task({"kind": "tagging", "class_weights": "balanced"}, tiny.tokenizer())
-    tagger.examples([["good", "film"], ["plot"]], [["X", "Y"], ["Y"]])
+    tagger = build_task({"kind": "tagging", "loss": {"class_weights": "balanced"}}, tiny.tokenizer())
+    tagger.read({"words": [["good", "film"], ["plot"]], "tags": [["X", "Y"], ["Y"]]})
     np.testing.assert_allclose(tagger.class_weights, [3 / 2, 3 / 4])
 
 
 def test_weights_that_do_not_fit():
     with pytest.raises(ConfigError, match="has 3 weights, but there are 2 labels, in this order: a, b; give one"):
-        build_task({"class_weights": [1, 2, 3]}, tiny.tokenizer()).examples(["good"] * 2, labels=["a", "b"])
+        build_task({"loss": {"class_weights": [1, 2, 3]}}, tiny.tokenizer()).read(
+            {"text": ["good"] * 2, "label": ["a", "b"]}
+        )

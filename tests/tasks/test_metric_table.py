@@ -102,7 +102,7 @@ def test_every_name_is_measured_and_listed():
 
 def test_the_chosen_metric_is_reported_and_its_direction_counts():
     task = build_task({"metric": "log_loss"}, tiny.tokenizer())
-    examples = task.examples(["good", "bad"], labels=["a", "b"])
+    examples = task.read({"text": ["good", "bad"], "label": ["a", "b"]})
     found = task.scores(examples, [{"logits": np.array(row, "float32")} for row in ([1, 0], [0, 2])])
     assert found["log_loss"] == pytest.approx(found["loss"])
     assert _best([{"log_loss": 0.7}, {"log_loss": 0.3}, {"log_loss": 0.5}], task) == 1
@@ -113,11 +113,11 @@ def test_the_chosen_metric_is_reported_and_its_direction_counts():
 
 def test_what_is_refused():
     task = build_task({"metric": "roc_auc", "labels": ["a", "b"]}, tiny.tokenizer())
-    one_label = task.examples(["good", "bad"], labels=["a", "a"])
+    one_label = task.read({"text": ["good", "bad"], "label": ["a", "a"]})
     message = "task.metric=roc_auc is undefined on the 2 examples of .*; choose another metric"
     with pytest.raises(DataError, match=message):
         task.baselines(one_label, one_label)
     with pytest.raises(ConfigError, match="task.metric=brier is for two labels, here are 3; set task.metric=log_loss"):
-        build_task({"metric": "brier"}, tiny.tokenizer()).examples(["good"] * 3, labels=["a", "b", "c"])
+        build_task({"metric": "brier"}, tiny.tokenizer()).read({"text": ["good"] * 3, "label": ["a", "b", "c"]})
     with pytest.raises(ConfigError, match="task.metric=roc_auk is no metric of classification; did you mean 'roc_auc'"):
         check_task({"metric": "roc_auk"})

@@ -14,17 +14,17 @@ from bert_tf.tasks import build_task
 SETTINGS = {"kind": "multi_label", "sequence_length": 32}
 
 
-def make(**settings):
-    return build_task(SETTINGS | settings, tiny.tokenizer())
+def make(columns=None, **settings):
+    return build_task(SETTINGS | settings, tiny.tokenizer(), columns)
 
 
 @pytest.mark.parametrize(("name", "text", "settings"), [
     ("a.tsv", "text\tlabels\none\tjoy, love\ntwo\t\nthree\tlove,love\n", {}),
-    ("a.csv", 'text,label\none,"joy|love"\ntwo,\nthree,love\n', {"separator": "|"}),
+    ("a.csv", 'text,label\none,"joy|love"\ntwo,\nthree,love\n', {"columns": {"separator": "|"}}),
     ("a.jsonl",
      '{"text": "one", "labels": ["joy", "love"]}\n{"text": "two", "labels": null}\n{"text": "three", "labels": "love"}\n',
      {}),
-    ("a.csv", "id,text,joy,other,love\n1,one,1,1,True\n2,two,0,0,f\n3,three,0,1,1\n", {"label_columns": ["joy", "love"]}),
+    ("a.csv", "id,text,joy,other,love\n1,one,1,1,True\n2,two,0,0,f\n3,three,0,1,1\n", {"columns": {"label": ["joy", "love"]}}),
 ])  # fmt: skip
 def test_files(name, text, settings, write):
     task, path = make(**settings), write(name, text)
@@ -36,9 +36,9 @@ def test_files(name, text, settings, write):
 
 @pytest.mark.parametrize(("text", "settings", "message"), [
     ("text\tlabel\na\tjoy\nb\thate\n", {"labels": ["joy", "love"]}, "line 3: the label 'hate' is not in the label set"),
-    ("text\tlabel\na\t\nb\t,\n", {}, r"no example has a label; .*--set task.label_columns=\[joy,love\]"),
-    ("text\tjoy\na\t2\n", {"label_columns": ["joy"]}, "line 2: 'joy' is '2'; it must say whether"),
-    ("text\tjoy\na\t1\n", {"label_columns": ["joi"]}, "there is no column 'joi' of task.label_columns.*'joy'"),
+    ("text\tlabel\na\t\nb\t,\n", {}, r"no example has a label; .*data.columns.label=\[joy,love\]"),
+    ("text\tjoy\na\t2\n", {"columns": {"label": ["joy"]}}, "line 2: 'joy' is '2'; it must say whether"),
+    ("text\tjoy\na\t1\n", {"columns": {"label": ["joi"]}}, "there is no column 'joi' of data.columns.label.*'joy'"),
     ("text\tlabel\na\tnan\nb\tjoy\n", {}, "line 2: the label is 'nan', which pandas writes"),
 ])  # fmt: skip
 def test_errors_of_files(text, settings, message, write):
@@ -46,16 +46,16 @@ def test_errors_of_files(text, settings, message, write):
         make(**settings).read(write("a.tsv", text))
 
 
-def test_labels_are_lists():
-    with pytest.raises(DataError, match=r"they must be a list, such as \['joy'\]"):
-        make().examples(["a"], labels=["joy"])
+def test_labels_from_python():
+    examples = make().read({"text": ["a", "b", "c"], "label": [["joy", "love"], "joy, love", {"joy"}]})
+    assert examples.labels == [("joy", "love"), ("joy", "love"), ("joy",)]
 
 
 def test_loss_and_metrics_by_their_definitions():
     rng = np.random.default_rng(0)
     logits, right = rng.normal(size=(40, 3)).astype("float32"), rng.random((40, 3)) < 0.4
     task = make(labels=["a", "b", "c"], threshold=0.6, metric="average_precision")
-    examples = task.examples(["film"] * 40, labels=[[n for n, r in zip("abc", row) if r] for row in right])
+    examples = task.read({"text": ["film"] * 40, "label": [[n for n, r in zip("abc", row) if r] for row in right]})
     found = task.scores(examples, [{"logits": row} for row in logits])
     p = 1 / (1 + np.exp(-logits.astype("float64")))
     said = p >= 0.6
@@ -99,7 +99,10 @@ def test_a_rule_is_learned(tmp_path):
         texts.append(" ".join(words))
         labels.append(chosen)
     task = make()
-    examples, dev = task.examples(texts[:160], labels=labels[:160]), task.examples(texts[160:], labels=labels[160:])
+    examples, dev = (
+        task.read({"text": texts[:160], "label": labels[:160]}),
+        task.read({"text": texts[160:], "label": labels[160:]}),
+    )
     model = train(task, examples, epochs=12)
     scores = task.evaluate(model, dev, report=True, findings=True)
     assert scores["f1_micro"] > 0.95 and scores["report"]["labels"].keys() == {"bad", "fine", "good"}

@@ -28,13 +28,14 @@ from bert_tf.tokenizers.ops.model_rows import pack
 from bert_tf.training.finetune_config import FinetuneConfig
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-KIND = {"kind": "multiple_choice", "sequence_length": 32, "dropout": 0.0}
+KIND = {"kind": "multiple_choice", "sequence_length": 32, "head": {"dropout": 0.0}}
 QUESTIONS = [
     {"context": "the film", "question": "was a", "options": ["good plot", "bad , bad plot"]},
     {"question": "anna met bert in", "options": ["paris", "london", "john , the actor , was in london", "a plot"]},
     {"context": "awful", "options": ["fine", "a plot .", "good good"]},
 ]
 LABELS = [0, 1, 2]
+ROWS = [question | {"label": label} for question, label in zip(QUESTIONS, LABELS)]
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ def row(tokenizer, first, second):
 
 
 def test_a_question_is_one_row_of_a_batch_with_all_its_options(task, tokenizer):
-    examples = task.examples(QUESTIONS, LABELS)
+    examples = task.read(ROWS)
     (features,) = task.dataset(examples, 3)
     assert features["token_ids"].shape == (3, 4, 16) and features["label_weights"].numpy().tolist() == [1, 1, 1]
     expected = [
@@ -121,7 +122,7 @@ def test_a_question_is_one_row_of_a_batch_with_all_its_options(task, tokenizer):
     static = next(iter(task.dataset(examples, 2, static_shapes=True)))
     assert static["token_ids"].shape == (2, 4, 32) and static["option_mask"].shape == (2, 4)
     small = build_task(KIND | {"tokens_per_batch": 4 * 16 * 2}, tokenizer)
-    assert small.steps_per_epoch(small.examples(QUESTIONS, LABELS), 99) == 2
+    assert small.steps_per_epoch(small.read(ROWS), 99) == 2
 
 
 def questions_of(features, examples):
@@ -133,7 +134,7 @@ def questions_of(features, examples):
 
 
 def test_the_loss_is_a_softmax_over_the_options_that_are_there(task):
-    examples, model = task.examples(QUESTIONS, LABELS), task.model(tiny.encoder())
+    examples, model = task.read(ROWS), task.model(tiny.encoder())
     (features,) = task.dataset(examples, 3)
     losses = []
     for question, label in zip(QUESTIONS, LABELS):
@@ -183,7 +184,7 @@ def test_logits_and_losses_are_those_of_hugging_face(name):
 
 def test_the_parts_of_two_replicas_add_up(task):
     """The trainer adds losses and weights over replicas and divides once; test_task.py trains on two."""
-    examples, model = task.examples(QUESTIONS, LABELS), task.model(tiny.encoder())
+    examples, model = task.read(ROWS), task.model(tiny.encoder())
     (whole,) = task.dataset(examples, 3)
     parts = [{name: value[part] for name, value in whole.items()} for part in (slice(0, 1), slice(1, 3))]
     for measure in (lambda x: model.loss_sums(x, training=True)[0], model.loss_weights):
@@ -201,7 +202,7 @@ def test_rocstories_are_read_as_gpt1_read_them(tmp_path):
     (tmp_path / "a.csv").write_text(f"{header}\nx,{story}y,{story}")
     tokenizer = load_tokenizer(FIXTURES / "checkpoints" / "gpt1")
     experiment = configuration.load(FinetuneConfig, "finetune/gpt1_rocstories")
-    small = {"sequence_length": 24, "context_length": 8, "option_length": 5, "dropout": 0.0}
+    small = {"sequence_length": 24, "context_length": 8, "option_length": 5, "head": {"dropout": 0.0}}
     task = build_task(experiment.task | small, tokenizer)
     examples = task.read(tmp_path / "a.csv")
     assert task.question_joins == "context" and examples.labels == [1, 1]
@@ -221,7 +222,7 @@ def test_rocstories_are_read_as_gpt1_read_them(tmp_path):
 
 
 def test_errors_show_the_chosen_and_the_right_option(task):
-    examples = task.examples(QUESTIONS, LABELS)
+    examples = task.read(ROWS)
     outputs = [{"logits": np.array(x, np.float32)} for x in ([0, 3, -9, -9], [1, 5, 1, 1], [2, 1, 0, -9])]
     for output, question in zip(outputs, QUESTIONS):
         kept = output["logits"][: len(question["options"])]
@@ -259,11 +260,11 @@ def test_baselines_and_groups(task, tmp_path):
     model = task.model(tiny.encoder())
     answer = task.predict(model, task.read(tmp_path / "a.jsonl", labelled=False))[0]
     assert answer["letter"] == "ABCD"[answer["label"]] and answer["id"] == "middle1.txt-0" and answer["text"] == "a b"
-    with pytest.raises(DataError, match="example 1: the label is 4; it must be 0 to 3"):
-        task.examples(QUESTIONS, [0, 4, 0])
+    with pytest.raises(DataError, match="example 1: the label '4' is none of '0', '1', '2', '3'; correct it"):
+        task.read([ROWS[0], ROWS[1] | {"label": 4}, ROWS[2]])
     message = "task.metric=accuracy_high needs RACE's questions .* set task.metric=accuracy"
     with pytest.raises(ConfigError, match=message):
-        build_task(KIND | {"metric": "accuracy_high"}, task.tokenizer).examples(QUESTIONS, LABELS)
+        build_task(KIND | {"metric": "accuracy_high"}, task.tokenizer).read(ROWS)
     task.save(tmp_path)
     assert load_task(tmp_path, task.tokenizer).rows == task.rows and task.rows.blank == "_"
 

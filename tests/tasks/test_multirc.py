@@ -46,7 +46,7 @@ def test_f1_over_answers_and_exact_match_of_questions(task, write):
     (lambda row: row["passage"]["questions"][0].pop("answers"), "line 1: 'answers' must be a list, got None"),
     (lambda row: row["passage"]["questions"][0]["answers"][0].pop("label"),
      "label of an answer is None; it must be 0 or 1"),
-    (lambda row: row["passage"].update(questions=[]), "a.jsonl holds no answer to a question"),
+    (lambda row: row["passage"].update(questions=[]), "a.jsonl, line 1: there is no answer to a question; add one"),
 ])  # fmt: skip
 def test_errors(change, message, task, write):
     row = json.loads(json.dumps(ROW))
@@ -56,6 +56,6 @@ def test_errors(change, message, task, write):
 
 
 def test_malformed_rows_are_left_out(write):
-    task = build_task({"kind": "multirc", "columns": {"skip_malformed": True}, "sequence_length": 16}, tiny.tokenizer())
+    task = build_task({"kind": "multirc", "sequence_length": 16}, tiny.tokenizer(), {"skip_malformed": True})
     examples = task.read(write("a.jsonl", [{"passage": 1}, ROW]))
     assert (len(examples), examples.skipped, set(examples.lines)) == (5, 1, {2})

@@ -114,17 +114,18 @@ def test_damaged_rows_are_named(row, message, task, write):
 
 def test_malformed_rows_may_be_left_out(task, write):
     path = write("a.jsonl", [ROW, FLAT | {"query": "who?"}, FLAT])
-    lenient = build_task({"kind": "record", "columns": {"skip_malformed": True}}, task.tokenizer)
+    lenient = build_task({"kind": "record"}, task.tokenizer, {"skip_malformed": True})
     examples = lenient.read(path)
     assert (examples.lines, examples.skipped) == ([1, 1, 3], 1)
-    assert "'who?' has no @placeholder" in examples.lacking[0]["error"]
+    assert "'who?' has no @placeholder" in examples.unusable_rows[0]["error"]
 
 
 def test_settings_and_inputs(task):
-    assert task.from_list([json.dumps(FLAT)]).details[0].texts == ("Bert", "London")
+    assert task.read([json.dumps(FLAT)], labelled=False).details[0].texts == ("Bert", "London")
+    assert len(task.read([ROW], labelled=False)) == 2
     for given, message in (
-        (3, "input 0 must be a dict with 'passage', 'query' and 'entities', got 3"),
-        (ROW, "input 0 has 2 queries"),
+        (3, "example 0: it is 3; it must be a dict with 'passage', 'query' and 'entities'"),
+        ("{", "example 0: it must be a JSON object with 'passage', 'query' and 'entities'"),
     ):
         with pytest.raises(DataError, match=re.escape(message)):
-            task.from_list([given])
+            task.read([given], labelled=False)

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.tasks.config import ColumnsConfig
-from bert_tf.tasks.text_to_text.files import read_format
+from bert_tf.tasks.text_to_text.files import open_texts, read_format
 from bert_tf.tasks.text_to_text.t5_formats import T5_FORMATS, class_of, names_referent, number_of, t5_format
 from bert_tf.tasks.text_to_text.text_to_text_config import TextToTextConfig
 
@@ -140,34 +139,40 @@ def test_answers_become_labels_again():
     assert [names_referent(answer, referent) for answer, referent, _ in cases] == [right for *_, right in cases]
 
 
+def read(path, labelled, name, languages=None):
+    config, format = TextToTextConfig("text_to_text", format=name, languages=languages), t5_format(name, languages)
+    table, columns = open_texts(path, format, config.default_columns(), labelled)
+    return read_format(table, format, columns, labelled)
+
+
 def test_files(tmp_path):
     (tmp_path / "cola.tsv").write_text("gj04\t1\t\tOur friends won't buy this.\ngj04\t0\t*\tThe \"book.\n")
-    cola = read_format(tmp_path / "cola.tsv", t5_format("cola"), ColumnsConfig(), labelled=True)
+    cola = read(tmp_path / "cola.tsv", True, "cola")
     assert (cola.texts[1], cola.labels, cola.lines) == (
         'cola sentence: The "book.',
         ["acceptable", "unacceptable"],
         [1, 2],
     )
     (tmp_path / "test.tsv").write_text("index\tsentence\n5\tBill whistled.\n")
-    test = read_format(tmp_path / "test.tsv", t5_format("cola"), ColumnsConfig(), labelled=False)
+    test = read(tmp_path / "test.tsv", False, "cola")
     assert (test.texts, test.ids, test.labels) == (["cola sentence: Bill whistled."], [{"id": "5"}], None)
     (tmp_path / "qqp.tsv").write_text(
         "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t2\t3\tHow?\tWhy?\t0\n4\t5\tbroken\n"
     )
-    qqp = read_format(tmp_path / "qqp.tsv", t5_format("qqp"), ColumnsConfig(), labelled=True)
+    qqp = read(tmp_path / "qqp.tsv", True, "qqp")
     assert (qqp.texts, qqp.skipped) == (["qqp question1: How? question2: Why?"], 1)
     (tmp_path / "mnli.tsv").write_text("sentence1\tsentence2\tgold_label\nCream\tProduct\tneutral\n")
-    mnli = read_format(tmp_path / "mnli.tsv", t5_format("mnli"), ColumnsConfig(), labelled=True)
+    mnli = read(tmp_path / "mnli.tsv", True, "mnli")
     assert (mnli.texts, mnli.labels) == (["mnli hypothesis: Product premise: Cream"], ["neutral"])
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (MULTIRC, MULTIRC)))
-    multirc = read_format(tmp_path / "a.jsonl", t5_format("multirc"), ColumnsConfig(), labelled=True)
+    multirc = read(tmp_path / "a.jsonl", True, "multirc")
     assert (multirc.lines, multirc.labels) == ([1, 1, 2, 2], ["True", "False"] * 2)
     (tmp_path / "ende.tsv").write_text("en\tde\nYes.\tJa.\n")
-    pairs = read_format(tmp_path / "ende.tsv", t5_format("translate", ("en", "de")), ColumnsConfig(), labelled=True)
+    pairs = read(tmp_path / "ende.tsv", True, "translate", ("en", "de"))
     assert (pairs.texts, pairs.labels) == (["translate English to German: Yes."], ["Ja."])
     (tmp_path / "lines.txt").write_text("Yes.\n\nNo.\n")
-    lines = read_format(tmp_path / "lines.txt", t5_format("translate", ("en", "de")), ColumnsConfig(), labelled=False)
-    assert lines.texts[1] == "translate English to German: No." and lines.lacking == [
+    lines = read(tmp_path / "lines.txt", False, "translate", ("en", "de"))
+    assert lines.texts[1] == "translate English to German: No." and lines.unusable_rows == [
         {"line": 2, "error": "the line is empty"}
     ]
 
@@ -187,4 +192,4 @@ def test_files(tmp_path):
 def test_messages(name, row, message, tmp_path):
     (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
     with pytest.raises(DataError, match=message.replace("(", r"\(")):
-        read_format(tmp_path / "a.jsonl", t5_format(name), ColumnsConfig(), labelled=True)
+        read(tmp_path / "a.jsonl", True, name)

@@ -92,8 +92,8 @@ def conll(scheme):
     return "".join(f"{word} {tag}\n" for word, tag in zip("Anna Lee Bert in Rome".split(), SAME[scheme]))
 
 
-def task_of(**settings):
-    return build_task({"kind": "tagging"} | settings, tiny.tokenizer())
+def task_of(columns=None, **settings):
+    return build_task({"kind": "tagging"} | settings, tiny.tokenizer(), columns)
 
 
 def test_files_of_several_schemes_become_that_of_the_training_file(tmp_path):
@@ -106,11 +106,11 @@ def test_files_of_several_schemes_become_that_of_the_training_file(tmp_path):
         assert task.read(tmp_path / scheme).labels[0] == SAME["IOB1"]
     task = task_of(scheme="BIOES")
     assert task.read(tmp_path / "IOB1").labels[0] == SAME["BIOES"]
-    assert len(task.labels) == 9 and (task.scheme, task.file_scheme, task.written_scheme) == ("BIOES", "IOB1", "IOB1")
-    assert task.examples([["Rome"]], [["I-LOC"]]).labels == [["S-LOC"]]
+    assert len(task.labels) == 9 and (task.scheme, task.file_scheme) == ("BIOES", "IOB1")
+    assert task.read({"words": [["Rome"]], "tags": [["I-LOC"]]}).labels == [["S-LOC"]]
     task.save(tmp_path)
     again = load_task(tmp_path, task.tokenizer)
-    assert (again.scheme, again.written_scheme) == ("BIOES", "IOB1")
+    assert (again.scheme, again.file_scheme) == ("BIOES", "IOB1")
 
 
 def test_labels_that_are_given_have_a_scheme_of_their_own(tmp_path):
@@ -124,9 +124,9 @@ def test_predictions_are_in_the_scheme_of_the_file(columns, scheme):
     task = task_of(scheme="BIOES", columns=columns)
     text, ends = "Anna Lee Bert in Rome", [4, 8, 13, 16, 21]
     words = Words([[1]] * 5, [0, *(end + 1 for end in ends[:-1])], ends)
-    task.examples([text.split()], [SAME[scheme]])
+    task.read({"words": [text.split()], "tags": [SAME[scheme]]})
     logits = np.eye(len(task.labels))[[task.labels.index(tag) for tag in SAME["BIOES"]]]
-    answer = task._answer(text, words, logits, SAME["BIOES"])
+    answer = task._answer(text, words, logits, SAME["BIOES"], task.file_scheme)
     assert [word["tag"] for word in answer["words"]] == SAME[scheme]
     assert [entity["text"] for entity in answer["entities"]] == ["Anna Lee", "Bert", "Rome"]
 
@@ -135,7 +135,7 @@ def test_predictions_are_in_the_scheme_of_the_file(columns, scheme):
     ("a B-PER\nb O\n\nc O\nd I-PER\n", {}, "a.conll, line 5: 'I-PER' follows 'O', but an entity begins with B- in IOB2"),
     ("a I-PER\nb B-LOC\n", {"tag_scheme": "IOB1"}, "line 2: 'B-LOC' does not follow an entity of its type"),
     ("a S-PER\nb E-PER\n", {}, "line 2: 'E-PER' follows 'S-PER', but it continues an entity in BIOES"),
-    ("a NN\nb VB\n", {"tag_scheme": "IOB1"}, "'NN' does not; remove task.columns.tag_scheme"),
+    ("a NN\nb VB\n", {"tag_scheme": "IOB1"}, "'NN' does not; remove data.columns.tag_scheme"),
 ])  # fmt: skip
 def test_broken_tags_are_refused(tmp_path, text, columns, message):
     path = tmp_path / "a.conll"
@@ -145,7 +145,7 @@ def test_broken_tags_are_refused(tmp_path, text, columns, message):
     assert message in str(error.value)
     if "NN" in text:
         return
-    assert "--set task.columns.tag_scheme=conlleval" in str(error.value)
+    assert "data.columns.tag_scheme=conlleval" in str(error.value)
     task = task_of(columns={"tag_scheme": "conlleval"})
     labels = task.read(path).labels
     assert [e for tags in labels for e in entities(tags)] and find_scheme(labels) == task.scheme
@@ -197,7 +197,7 @@ def test_entities_without_types_are_scored_as_those_of_one_type(tmp_path, scheme
     assert (task.scheme, task.metric) == (scheme, "f1")
     assert set(task.labels) == {"O", "B", "I"} | set({"BIOES": "ES", "BILOU": "LU"}.get(scheme, ""))
     words = Words([[1]] * 9, [2 * i for i in range(9)], [2 * i + 1 for i in range(9)])
-    answer = task._answer("a " * 8 + "a", words, np.zeros((9, len(task.labels))), plain[0][0])
+    answer = task._answer("a " * 8 + "a", words, np.zeros((9, len(task.labels))), plain[0][0], None)
     assert len(answer["entities"]) == len(entities(gold[0])) and {e["type"] for e in answer["entities"]} == {"_"}
 
 

@@ -11,7 +11,7 @@ import tiny
 
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.tasks import TaskConfig, build_task, load_task, metrics
+from bert_tf.tasks import build_task, load_task, metrics
 from bert_tf.tasks.texts.classification import sorted_labels
 from bert_tf.training.strategies import make_strategy
 
@@ -27,7 +27,7 @@ def task(tokenizer):
 
 @pytest.fixture(scope="module")
 def examples(task):
-    return task.examples(TEXTS, labels=LABELS)
+    return task.read({"text": TEXTS, "label": LABELS})
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_an_epoch_holds_every_example_once_and_resumes_anywhere(task, examples):
 
 def test_all_epochs_are_made_by_one_graph(tokenizer, monkeypatch):
     task = build_task({"kind": "classification", "sequence_length": 48}, tokenizer)
-    examples, traced = task.examples(TEXTS, labels=LABELS), []
+    examples, traced = task.read({"text": TEXTS, "label": LABELS}), []
     sequences = type(task.sequences(examples))
     monkeypatch.setattr(sequences, "features", lambda *a, original=sequences.features: traced.append(a) or original(*a))
     first, second = (batches(task.dataset(examples, 8, training=True, seed=3, epoch=epoch)) for epoch in (0, 1))
@@ -84,7 +84,7 @@ def test_features_follow_the_contract(task, examples, tokenizer):
     assert dataset.element_spec == expected
     for features in dataset:
         assert features["token_ids"].shape[1] in (16, 24, 32, 48)
-    (first,) = batches(task.dataset(task.examples(["good film"], labels=["1"]), 8))
+    (first,) = batches(task.dataset(task.read({"text": ["good film"], "label": ["1"]}), 8))
     pieces = [tokenizer.id_to_token(i) for i in first["token_ids"][0][:5]]
     assert pieces == ["[CLS]", "good", "film", "[SEP]", "[PAD]"]
     assert first["labels"] == [1]
@@ -100,7 +100,7 @@ def test_static_shapes_fill_up_with_rows_of_no_weight(task, examples):
 
 def test_tokens_per_batch(tokenizer):
     task = build_task({"sequence_length": 48, "tokens_per_batch": 96}, tokenizer)
-    examples = task.examples(TEXTS, labels=LABELS)
+    examples = task.read({"text": TEXTS, "label": LABELS})
     sizes = [features["token_ids"].shape for features in task.dataset(examples, 8, training=True)]
     assert max(rows * length for rows, length in sizes) <= 96
     assert sum(rows for rows, _ in sizes) == 53
@@ -136,7 +136,7 @@ def test_predictions_are_in_the_order_of_the_inputs(task, model):
 
 def test_the_loss_of_a_regression_is_a_weighted_sum(tokenizer):
     task = build_task({"kind": "regression", "sequence_length": 16}, tokenizer)
-    examples = task.examples(["good", "awful plot"], labels=["1", "4"])
+    examples = task.read({"text": ["good", "awful plot"], "label": ["1", "4"]})
     model = task.model(tiny.encoder())
     (features,) = task.dataset(examples, 2)
     features["label_weights"] *= tf.constant([1.0, 0.5])
@@ -162,7 +162,7 @@ def test_a_collapsed_run_is_flagged(task, examples, model):
 
 def test_a_collapsed_regression_is_flagged(tokenizer):
     task = build_task({"kind": "regression", "sequence_length": 48}, tokenizer)
-    examples = task.examples(TEXTS, labels=np.arange(53.0))
+    examples = task.read({"text": TEXTS, "label": np.arange(53.0)})
     model = task.model(tiny.encoder())
     assert task.evaluate(model, examples)["collapsed"] is False
     model.head.set_weights([np.zeros_like(v.numpy()) for v in model.head.weights])
@@ -181,16 +181,16 @@ def test_baselines(task, examples, tokenizer):
     assert scores["loss"] == pytest.approx(-(counts / 53) @ np.log(shares))
 
     tagging = build_task({"kind": "tagging", "sequence_length": 16}, tokenizer)
-    train = tagging.examples([["a", "b", "a", "a", "c"]], [["X", "Y", "X", "Z", "Y"]])
-    dev = tagging.examples([["a", "b", "c", "new"]], [["X", "Y", "X", "Y"]])
+    train = tagging.read({"words": [["a", "b", "a", "a", "c"]], "tags": [["X", "Y", "X", "Z", "Y"]]})
+    dev = tagging.read({"words": [["a", "b", "c", "new"]], "tags": [["X", "Y", "X", "Y"]]})
     scores = tagging.baselines(train, dev)
     assert tagging.metric == "accuracy"
     assert scores["majority class"]["accuracy"] == 0.5
     assert scores["most frequent tag of the word"]["accuracy"] == 0.5
 
     regression = build_task({"kind": "regression"}, tokenizer)
-    train = regression.examples(["a", "b"], labels=[1, 3])
-    scores = regression.baselines(train, regression.examples(["a", "b"], labels=[2, 5]))
+    train = regression.read({"text": ["a", "b"], "label": [1, 3]})
+    scores = regression.baselines(train, regression.read({"text": ["a", "b"], "label": [2, 5]}))
     assert scores["mean of the training labels"]["loss"] == pytest.approx(4.5)
 
 
@@ -198,29 +198,31 @@ PAIR = {"sentence1": "the cat", "start1": 4, "end1": 7, "sentence2": "a cat", "s
 QUERY = {"passage": "the cat", "query": "a @placeholder sat", "entities": ["cat"]}
 
 
-@pytest.mark.parametrize(("kind", "given"), [
-    ("classification", lambda odd: (["a", "b", "c"], None, ["x", odd, "y"])),
-    ("regression", lambda odd: (["a", "b"], None, [1.0, odd])),
-    ("multi_label", lambda odd: (["a", "b"], None, [["x"], odd])), ("multi_label", lambda odd: (["a"], None, [["x", odd]])),
-    ("multirc", lambda odd: (["a", "b"], ["a", "b"], ["1", odd])),
-    ("tagging", lambda odd: ([["a", "b"]], [["X", odd]])), ("tagging", lambda odd: ([["a"], ["b"]], [["X"], odd])),
-    ("tagging", lambda odd: ([["a", odd]], [["X", "Y"]])),
-    ("multiple_choice", lambda odd: ([("a", ["b", "c"])], [odd])), ("word_pair", lambda odd: ([PAIR], [odd])),
-    ("text_to_text", lambda odd: (["a"], [odd])), ("record", lambda odd: ([QUERY], [[odd]])),
-    ("record", lambda odd: ([QUERY], [odd])), ("question_answering", lambda odd: (["a"], ["the cat"], [odd])),
-    ("question_answering", lambda odd: (["a"], ["the cat"], [[(odd, 4)]])),
+@pytest.mark.parametrize(("kind", "row", "label"), [
+    ("classification", {"text": "a"}, lambda odd: {"label": odd}),
+    ("regression", {"text": "a"}, lambda odd: {"label": odd}),
+    ("multi_label", {"text": "a"}, lambda odd: {"label": ["x", odd]}),
+    ("multirc", {"text": "a", "text_pair": "b"}, lambda odd: {"label": odd}),
+    ("tagging", {"words": ["a", "b"]}, lambda odd: {"tags": ["X", odd]}),
+    ("tagging", {"words": ["a", "b"]}, lambda odd: {"tags": odd}),
+    ("tagging", {"tags": ["X", "Y"]}, lambda odd: {"words": ["a", odd]}),
+    ("multiple_choice", {"context": "a", "options": ["b", "c"]}, lambda odd: {"label": odd}),
+    ("word_pair", PAIR, lambda odd: {"label": odd}),
+    ("text_to_text", {"source": "a"}, lambda odd: {"target": odd}),
+    ("record", QUERY, lambda odd: {"answers": [odd]}), ("record", QUERY, lambda odd: {"answers": odd}),
+    ("question_answering", {"question": "a", "context": "the cat"}, lambda odd: {"answers": [(odd, 4)]}),
 ])  # fmt: skip
-def test_a_label_that_is_none_is_refused(tokenizer, kind, given):
+def test_a_label_that_is_none_is_refused(tokenizer, kind, row, label):
     # str(None) and str(b"x") would be classes of their own.
     for odd in (None, b"x", {"x": 1}):
-        with pytest.raises(DataError):
-            build_task({"kind": kind}, tokenizer).examples(*given(odd))
+        with pytest.raises(DataError, match="the given examples, example 0: "):
+            build_task({"kind": kind}, tokenizer).read([row | label(odd)])
 
 
 def test_labels_may_be_numbers_of_numpy(tokenizer):
-    labels = build_task({}, tokenizer).examples(["a", "b", "c"], labels=np.array([1, 0, 1])).labels
+    labels = build_task({}, tokenizer).read({"text": ["a", "b", "c"], "label": np.array([1, 0, 1])}).labels
     assert labels == ["1", "0", "1"]
-    tags = build_task({"kind": "tagging"}, tokenizer).examples([["a", "b"]], np.array([[3, 4]])).labels
+    tags = build_task({"kind": "tagging"}, tokenizer).read({"words": [["a", "b"]], "tags": np.array([[3, 4]])}).labels
     assert tags == [["3", "4"]]
 
 
@@ -242,9 +244,9 @@ def test_an_encoder_without_pooler_gets_one(task, examples):
 
 def test_two_replicas_train_as_one_with_an_odd_last_batch(tokenizer):
     # Without dropout, whose masks are every replica's own.
-    task = build_task({"kind": "tagging", "sequence_length": 48, "dropout": 0.0}, tokenizer)
+    task = build_task({"kind": "tagging", "sequence_length": 48, "head": {"dropout": 0.0}}, tokenizer)
     words = [text.split()[:20] for text in TEXTS]  # tags: how long the words are
-    examples = task.examples(words, [[str(len(word)) for word in sentence] for sentence in words])
+    examples = task.read({"words": words, "tags": [[str(len(word)) for word in sentence] for sentence in words]})
 
     def trained(strategy):
         with strategy.scope():
@@ -271,7 +273,7 @@ def test_mixed_precision_gives_float32_logits(task):
         keras.config.set_dtype_policy("float32")
     exact = task.model(tiny.encoder())
     exact.set_weights(model.get_weights())
-    (features,) = task.dataset(task.examples(["good film"], labels=["1"]), 1)
+    (features,) = task.dataset(task.read({"text": ["good film"], "label": ["1"]}), 1)
     logits = model.infer(features)["logits"]
     assert logits.dtype == tf.float32
     np.testing.assert_allclose(logits, exact.infer(features)["logits"], atol=0.05)
@@ -280,7 +282,7 @@ def test_mixed_precision_gives_float32_logits(task):
 def test_reading_fixes_the_labels_and_checks_the_next_file(tokenizer, tmp_path):
     (tmp_path / "train.tsv").write_text("text\tlabel\na\tentailment\nb\tneutral\n")
     (tmp_path / "dev.tsv").write_text("text\tlabel\na\tneutral\nb\tnuetral\n")
-    task = build_task(TaskConfig(), tokenizer)
+    task = build_task({}, tokenizer)
     task.read(tmp_path / "train.tsv")
     assert task.labels == ("entailment", "neutral") and task.pairs is False
     (tmp_path / "pair.tsv").write_text("sentence1\tsentence2\tlabel\na\tb\tneutral\n")
@@ -290,9 +292,11 @@ def test_reading_fixes_the_labels_and_checks_the_next_file(tokenizer, tmp_path):
     ):
         with pytest.raises(DataError, match=name + message):
             task.read(tmp_path / name)
-    pairs = build_task(TaskConfig(labels=("neutral", "entailment")), tokenizer)
+    pairs = build_task({"labels": ["neutral", "entailment"]}, tokenizer)
     assert pairs.read(tmp_path / "pair.tsv").text_pairs == ["b"] and pairs.pairs is True
-    with pytest.raises(DataError, match="train.tsv: no column has a usual name of a text_pair"):
+    with pytest.raises(
+        DataError, match="train.tsv: none of the columns 'text', 'label' has a usual name of a text_pair"
+    ):
         pairs.read(tmp_path / "train.tsv")
 
 
@@ -313,16 +317,21 @@ def test_labels_that_only_look_the_same_are_told_apart(tokenizer, tmp_path):
 @pytest.mark.parametrize("text", [["zzz film", "good"], [unicodedata.normalize("NFD", "é film"), "good"]])
 def test_unknown_tokens_are_counted_and_warned_of(tokenizer, caplog, text):
     task = build_task({}, tokenizer)
-    examples = task.examples(text, labels=["1", "0"])
+    examples = task.read({"text": text, "label": ["1", "0"]})
     assert task.unknown_tokens(examples) == (3, 1)
     (warning,) = caplog.messages
     assert "33.3 % of the tokens (1 of 3) are unknown" in warning
     assert ("decomposed characters" in warning) == (text[0][0] == "e")
     task.sequences(examples)
     assert len(caplog.messages) == 1
-    assert task.unknown_tokens(task.examples(["good film"])) == (2, 0) and len(caplog.messages) == 1
+    assert (
+        task.unknown_tokens(task.read({"text": ["good film"]}, labelled=False)) == (2, 0) and len(caplog.messages) == 1
+    )
     pairs = build_task({}, tokenizer)
-    assert pairs.unknown_tokens(pairs.examples(["zzz"] * 2, ["zzz good"] * 2)) == (6, 4)
+    assert pairs.unknown_tokens(pairs.read({"text": ["zzz"] * 2, "text_pair": ["zzz good"] * 2}, labelled=False)) == (
+        6,
+        4,
+    )
 
 
 def test_a_score_that_no_model_needs_is_said(task):
@@ -357,15 +366,15 @@ def test_reading_tags(tokenizer, tmp_path):
 def test_data_messages(tokenizer, tmp_path, task, model):
     for texts, labels, message in (
         (["a", "b"], [1, 1], "every example has the label '1', but there must be two labels at least"),
-        (["a", "b"], [1, float("nan")], "example 1: the label is 'nan', which pandas writes"),
-        (["a", float("nan")], [0, 1], "example 1: the text is nan; it must be a str"),
-        (["a", "b"], [1], "there are 2 texts and 1 labels"),
+        (["a", "b"], [1, float("nan")], "example 1: 'label' is nan; it must be a string or a number"),
+        (["a", float("nan")], [0, 1], "example 1: 'text' is nan; it must be a string or a number"),
+        (["a", "b"], [1], "the columns have different lengths .2 of 'text', 1 of 'label'."),
     ):
         with pytest.raises(DataError, match=message):
-            build_task({}, tokenizer).examples(texts, labels=labels)
+            build_task({}, tokenizer).read({"text": texts, "label": labels})
     for tag in ("O", "NN"):
         with pytest.raises(DataError, match=f"every word has the tag '{tag}', but there must be two tags at least"):
-            build_task({"kind": "tagging"}, tokenizer).examples([["a", "b"]], labels=[[tag, tag]])
+            build_task({"kind": "tagging"}, tokenizer).read({"words": [["a", "b"]], "tags": [[tag, tag]]})
     for settings, message in (
         ({"kind": "tagging", "metric": "f1", "labels": ["NN", "VB"]}, "needs tags that mark entities"),
         ({"sequence_length": 64}, "the label set is not known yet; read the training file first"),
@@ -374,12 +383,12 @@ def test_data_messages(tokenizer, tmp_path, task, model):
         with pytest.raises(ConfigError, match=message):
             build_task(settings, tokenizer).model(tiny.encoder())
     with pytest.raises(ConfigError, match="task.metric=f1 is for two labels, here are 3; set task.metric=f1_macro"):
-        build_task({"metric": "f1"}, tokenizer).examples(["a", "b", "c"], labels=[1, 2, 3])
-    for inputs, message in (([("a", "b")], "input 0 is"), (["a", 7], "input 1 is 7")):
-        with pytest.raises(DataError, match=f"this task was trained on single texts; {message}"):
+        build_task({"metric": "f1"}, tokenizer).read({"text": ["a", "b", "c"], "label": [1, 2, 3]})
+    for inputs, message in (([("a", "b")], "example 0: it is .'a', 'b'."), (["a", 7], "example 1: it is 7")):
+        with pytest.raises(DataError, match=f"{message}; the task takes a single text"):
             task.predict(model, inputs)
     with pytest.raises(DataError, match="evaluation needs labels"):
-        task.evaluate(model, task.examples(["a"]))
+        task.evaluate(model, task.read({"text": ["a"]}, labelled=False))
     for name, text, message in (
         ("a.txt", "text\n", "plain text has no labels, only predict takes it"),
         (
@@ -392,7 +401,7 @@ def test_data_messages(tokenizer, tmp_path, task, model):
         with pytest.raises(DataError, match=message):
             task.read(tmp_path / name)
     regression = build_task({"kind": "regression", "sequence_length": 16}, tokenizer)
-    one = regression.examples(["a"], labels=[1])
+    one = regression.read({"text": ["a"], "label": [1]})
     with pytest.raises(ConfigError, match="the task regression has no report by label"):
         regression.evaluate(regression.model(tiny.encoder()), one, report=True)
 

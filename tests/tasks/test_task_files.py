@@ -1,33 +1,40 @@
 """Data files: what is read from where, and what is said where they cannot be used."""
 
+import functools
 import json
 import re
 import unicodedata
 
 import pytest
 
-from bert_tf.config import build, load
+from bert_tf.config import load
 from bert_tf.errors import DataError
-from bert_tf.parsing import parse_yaml
-from bert_tf.tasks.config import ColumnsConfig, TaskConfig
-from bert_tf.tasks.tables.columns import read_columns, read_words
-from bert_tf.tasks.tables.files import file_format, read_table
-from bert_tf.tasks.tagging.conll import read_conll
-from bert_tf.tasks.tagging.files import read_tagged
-from bert_tf.tasks.texts.regression import parse_numbers
+from bert_tf.tasks import build_task
+from bert_tf.tasks.record import check_columns, check_task
+from bert_tf.tasks.rows.columns_config import TextColumns
+from bert_tf.tasks.rows.files import file_format, read_table
+from bert_tf.tasks.rows.opening import open_table
+from bert_tf.tasks.tagging.files import open_tagged, read_tagged
+from bert_tf.tasks.tagging.tagging_config import TaggingColumns
+from bert_tf.tasks.texts.text_task import label_reader, read_texts
 from bert_tf.training.finetune_config import FinetuneConfig
 
 
-def assert_keys_can_be_pasted(message):
-    for item in re.findall(r"(?:\w+\.)*\w+=(?:\[[^\]]*\]|[^\s;,)'`]+)", message):
-        key, value = item.split("=")
-        config = load(FinetuneConfig, "finetune/classification", [item])
-        assert f"{key.split('.')[-1]}={parse_yaml(value, item)!r}" in str(build(TaskConfig, config.task, "task"))
+def assert_keys_can_be_pasted(message, kind):
+    for item in re.findall(r"(?:\w+\.)+\w+=(?:\[[^\]]*\]|[^\s;,)'`]+)", message):
+        config = load(FinetuneConfig, f"finetune/{kind}", [item])
+        check_columns(check_task(config.task), config.data.columns)
 
 
-def read(path, labelled=True, pairs=None, **columns):
-    format = file_format(path, columns.get("format"))
-    return read_columns(path, format, ColumnsConfig(**columns), labelled, pairs)
+def read(data, labelled=True, pairs=None, known=(), **columns):
+    columns = TextColumns(**columns)
+    labels = functools.partial(label_reader, known=known) if labelled else None
+    return read_texts(open_table(data, columns), columns, labels, pairs)
+
+
+def read_words(data, labelled=True, known=(), **columns):
+    columns = TaggingColumns(**columns)
+    return read_tagged(open_tagged(data, columns, labelled, None), columns, labelled, known)
 
 
 BROKEN = "text\tlabel\na\t1\nbroken\nb\t0\nc\t\n"
@@ -80,34 +87,34 @@ def test_plain_lines_and_missing_labels_for_prediction(write):
     ("a.tsv", b"text\tlabel\nok\t1\ncaf\xe9\t0\n", {},
      "a.tsv, line 3: byte 0xe9 at position 3 of the line is not UTF-8; it looks like cp1252; convert it: iconv -f cp1252"),
     ("a.tsv", "text\tlabel\na\t1\nb\tc\t1\n", {},
-     "a.tsv, line 3: 3 fields where the header has 2; correct the row, set task.columns.quoted=true"),
+     "a.tsv, line 3: 3 fields where the header has 2; correct the row, set data.columns.quoted=true"),
     ("a.tsv", "a\t1\nb\n", {"text": 0, "label": 1}, "a.tsv, line 2: 1 field where the first row has 2"),
     ("a.tsv", "text\tlabel\na\t \n", {}, "a.tsv, line 2: the row has no label, which only predict allows"),
     ("a.tsv", "review_text\tlabel\na\t1\n", {"text": "reviewtext"},
-     "a.tsv: there is no column 'reviewtext' for task.columns.text; did you mean 'review_text'?"),
+     "a.tsv: there is no column 'reviewtext' for data.columns.text; did you mean 'review_text'?"),
     ("a.tsv", "x\ty\na\t1\n", {}, "none of the columns 'x', 'y' has a usual name of a text"),
-    ("a.tsv", "text\ty\na\t1\n", {}, "a.tsv: no column has a usual name of a label"),
-    ("a.tsv", "a\t1\n", {"text": 5, "label": 1}, "a.tsv: there is no column 5 for task.columns.text, there are 2"),
+    ("a.tsv", "text\ty\na\t1\n", {}, "a.tsv: none of the columns 'text', 'y' has a usual name of a label"),
+    ("a.tsv", "a\t1\n", {"text": 5, "label": 1}, "a.tsv: there is no column 5 for data.columns.text, there are 2"),
     ("a.tsv", "a\t1\n", {"text": 0},
-     "has no header; number the column of the label, e.g. --set task.columns.label=1"),
+     "has no header; number the column of the label, e.g. data.columns.label=1"),
     ("a.csv", 'text,label\na,1\n"b,0\n', {}, "a.csv, line 3: unexpected end of data; a quotation mark inside"),
     ("a.csv", 'text,label\n"a"b,1\n', {}, "a.csv, line 2: ',' expected after '\"'"),
     ("a.csv", "x;y\na;1\n", {"text": "x"},
-     "there is no column 'x' for task.columns.text; the columns are separated by semic"),
+     "there is no column 'x' for data.columns.text; the columns are separated by semic"),
     ("a.csv", 'x;y\n"a";1\n', {"text": "x"}, "a.csv, line 1: the columns are separated by semicolons; save the file"),
     ("a.jsonl", '{"text": "a", "label": 1}\n{"text"\n', {}, "a.jsonl, line 2 is not valid JSON: Expecting ':'"),
     ("a.jsonl", "[1]\n", {}, "a.jsonl, item 1 holds 1; it must be a JSON object"),
     ("a.jsonl", '{"text": "a", "label": 1}\n{"txt": "b", "label": 0}\n', {},
      "a.jsonl, line 2: there is no 'text' (text), its keys are txt, label"),
-    ("a.jsonl", '{"text": ["a"], "label": 1}\n', {}, "line 1: 'text' is a list, it must be a string or a number"),
-    ("a.jsonl", '{"text": "a", "label": 1}\n', {"text": 0}, "task.columns.text=0 numbers a column, but JSON has names"),
+    ("a.jsonl", '{"text": ["a"], "label": 1}\n', {}, "line 1: 'text' is ['a']; it must be a string or a number"),
+    ("a.jsonl", '{"text": "a", "label": 1}\n', {"text": 0}, "data.columns.text=0 numbers a column, but JSON has names"),
     ("a.dat", "some\nwords\n", {}, "neither the ending '.dat' nor what the file holds says what format it has"),
 ])  # fmt: skip
 def test_messages(write, name, content, columns, message):
     with pytest.raises(DataError) as error:
         read(write(name, content), **columns)
     assert message in str(error.value)
-    assert_keys_can_be_pasted(str(error.value))
+    assert_keys_can_be_pasted(str(error.value), "classification")
 
 
 def test_what_cannot_be_read():
@@ -121,39 +128,52 @@ def test_what_cannot_be_read():
             file_format(path)
 
 
-def test_numbers(write):
-    path = write("a.tsv", "text\tscore\na\t2.5\nb\t-1e1\n")
-    assert parse_numbers(read(path)).labels == [2.5, -10.0]
+def test_numbers(write, tokenizer):
+    task = build_task({"kind": "regression"}, tokenizer)
+    assert task.read(write("a.tsv", "text\tscore\na\t2.5\nb\t-1e1\n")).labels == [2.5, -10.0]
     path = write("a.jsonl", [{"text": "a", "score": number} for number in (7, 1e-7, 2.0, "+.5", "5.", " 3E2 ")])
-    assert parse_numbers(read(path)).labels == [7, 1e-7, 2, 0.5, 5, 300]
+    assert task.read(path).labels == [7, 1e-7, 2, 0.5, 5, 300]
     for bad in ("many", "inf", "1e39", "-1e31", "1_000", "１２", "0x1", "1e", "."):
         message = f"a.tsv, line 3: the label '{bad}' is not a finite number of at most 1e.30"
+        path = write("a.tsv", f"text\tscore\na\t2.5\nb\t{bad}\n")
         with pytest.raises(DataError, match=message):
-            parse_numbers(read(write("a.tsv", f"text\tscore\na\t2.5\nb\t{bad}\n")))
+            task.read(path)
+        assert task.read(path, columns={"skip_malformed": True}).labels == [2.5]
 
 
 @pytest.mark.parametrize(("content", "columns", "message"), [
     ("EU NNP B-ORG\nrejects O\n", {}, "line 2: 2 fields where line 1 has 3; every word must have the same"),
     ("EU\nrejects\n", {}, "line 1: one field, so no tag beside the word"),
-    ("EU B-ORG\n", {"tag_column": 3}, "line 1: no column 3 for the tags, the line has 2 fields"),
+    ("EU B-ORG\n", {"tags": 3}, "line 1: no column 3 for the tags, the line has 2 fields"),
     ("-DOCSTART- O\n", {}, "holds no sentence"),
     (b"EU B-ORG\nM\xfcller B-PER\n", {}, "line 2: byte 0xfc at position 1"),
 ])  # fmt: skip
 def test_conll_messages(write, content, columns, message):
     with pytest.raises(DataError) as error:
-        read_conll(write("a.conll", content), **columns)
+        read_words(write("a.conll", content), **columns)
     assert "a.conll" in str(error.value) and message in str(error.value)
-    assert_keys_can_be_pasted(str(error.value))
+    assert_keys_can_be_pasted(str(error.value), "tagging")
 
 
 def test_words_in_jsonl(write):
-    path = write("a.jsonl", '{"tokens": ["a", "b"], "ner_tags": ["O", "B-X"]}\n')
-    examples = read_words(path, "jsonl", ColumnsConfig())
+    examples = read_words(write("a.jsonl", '{"tokens": ["a", "b"], "ner_tags": ["O", "B-X"]}\n'))
     assert (examples.words, examples.labels) == ([["a", "b"]], [["O", "B-X"]])
     with pytest.raises(DataError, match="line 1: 2 tokens and 1 tags; every word must have one tag"):
-        read_words(write("b.jsonl", '{"tokens": ["a", "b"], "tags": ["O"]}\n'), "jsonl", ColumnsConfig())
-    with pytest.raises(DataError, match="line 1: 'words' must be a list of strings"):
-        read_words(write("c.jsonl", '{"words": "a b", "tags": ["O"]}\n'), "jsonl", ColumnsConfig())
+        read_words(write("b.jsonl", '{"tokens": ["a", "b"], "tags": ["O"]}\n'))
+    with pytest.raises(DataError, match="line 1: 'words' is 'a b'; it must be a list of strings"):
+        read_words(write("c.jsonl", '{"words": "a b", "tags": ["O"]}\n'))
+    with pytest.raises(DataError, match="line 1, word 2: the tag is 'nan', which pandas writes"):
+        read_words(write("d.jsonl", '{"words": ["a", "b"], "tags": ["O", "nan"]}\n'))
+
+
+def test_malformed_sentences_may_be_left_out(write):
+    rows = [{"words": ["a", "b"], "tags": ["O"]}, {"words": ["c"], "tags": ["X"]}, {"words": 3}]
+    examples = read_words(write("a.jsonl", rows), skip_malformed=True)
+    assert (examples.words, examples.lines, examples.skipped) == ([["c"]], [2], 2)
+    examples = read_words(write("a.conll", "a O\nb\n\nc X\n\nd nan\n"), skip_malformed=True)
+    assert (examples.words, examples.lines, examples.skipped) == ([["c"]], [4], 2)
+    with pytest.raises(DataError, match="line 6: the tag is 'nan'.*data.columns.skip_malformed=true"):
+        read_words(write("a.conll", "a O\n\nc X\n\n\nd nan\n"))
 
 
 def test_table_lines_of_the_blank_lines_are_counted(write):
@@ -195,10 +215,10 @@ JSONL = '{"text": "good film", "label": 1}\n{"text": "bad", "label": 0}\n'
 ])  # fmt: skip
 def test_files_that_are_not_what_their_ending_says(write, name, content, format):
     path = write(name, content)
-    message = f"holds .*; read it as that with --set task.columns.format={format}, or as"
+    message = f"holds .*; read it as that with data.columns.format={format}, or as"
     with pytest.raises(DataError, match=message) as error:
         file_format(path)
-    assert_keys_can_be_pasted(str(error.value))
+    assert_keys_can_be_pasted(str(error.value), "classification")
     assert read(path, format=format).texts == ["good film", "bad"]
     assert read(write("train", content)).texts == ["good film", "bad"], "without an ending it is recognized"
 
@@ -230,7 +250,7 @@ def test_missing_labels_of_pandas_are_refused(write, label):
     with pytest.raises(DataError, match=message):
         read(path)
     assert read(path, skip_malformed=True).labels == ["1", "0"]
-    assert read_columns(path, "csv", ColumnsConfig(), labels=("0", "1", label)).labels == ["1", label, "0"]
+    assert read(path, known=("0", "1", label)).labels == ["1", label, "0"]
 
 
 def test_empty_texts_are_refused_or_counted(write):
@@ -256,7 +276,7 @@ def test_empty_texts_are_refused_or_counted(write):
 ])  # fmt: skip
 def test_every_line_is_answered_once_and_in_order(write, name, content, expected):
     examples = read(write(name, content), labelled=False)
-    answers = examples.one_a_line([{"label": text} for text in examples.texts])
+    answers = examples.answers_by_row([{"label": text} for text in examples.texts])
     unit = "item" if name == "a.json" else "line"
     assert [(a[unit], a.get("text"), *([a["id"]] if "id" in a else [])) for a in answers] == expected
     for answer in answers:
@@ -264,12 +284,11 @@ def test_every_line_is_answered_once_and_in_order(write, name, content, expected
         assert ("empty" in answer.get("error", "")) == ("text" not in answer)
 
 
-def test_malformed_rows_are_answered_on_request(write):
-    path = write("a.tsv", "text\tlabel\na\t1\nbroken\nb\t0\n")
-    with pytest.raises(DataError, match="line 3: 1 field where"):
-        read(path, labelled=False)
-    examples = read(path, labelled=False, skip_malformed=True)
-    assert [sorted(a) for a in examples.one_a_line([{}, {}])] == [["line", "text"], ["error", "line"], ["line", "text"]]
+def test_malformed_rows_are_answered_by_their_error(write):
+    examples = read(write("a.tsv", "text\tlabel\na\t1\nbroken\nb\t0\n"), labelled=False)
+    answers = examples.answers_by_row([{}, {}])
+    assert [sorted(a) for a in answers] == [["line", "text"], ["error", "line"], ["line", "text"]]
+    assert (examples.skipped, answers[1]["error"][:13]) == (1, "1 field where")
 
 
 @pytest.mark.parametrize(("rows", "message"), [
@@ -289,14 +308,14 @@ def test_keys_of_later_rows_are_seen(write, rows, message):
 
 def test_keys_of_words_and_ids_may_be_in_later_rows(write):
     rows = [{"words": ["a"]}, {"id": 7, "words": ["b"], "tags": ["X"]}]
-    examples = read_tagged(write("a.jsonl", rows), ColumnsConfig(), labelled=False)
+    examples = read_words(write("a.jsonl", rows), labelled=False)
     assert (examples.words, examples.ids) == ([["a"], ["b"]], [{}, {"id": 7}])
-    with pytest.raises(DataError, match="line 1: 'tags' must be a list of strings"):
-        read_tagged(write("a.jsonl", rows), ColumnsConfig(), labelled=True)
+    with pytest.raises(DataError, match="line 1: 'tags' is None; it must be a list of strings"):
+        read_words(write("a.jsonl", rows))
 
 
 @pytest.mark.parametrize(("header", "columns", "message"), [
-    ("premise,text,label", {"text": "text"}, "'text' and 'premise' have usual names of a text; .* --set task.columns.text=text"),
+    ("premise,text,label", {"text": "text"}, "'text' and 'premise' have usual names of a text; .* data.columns.text=text"),
     ("text,label,score", {"label": "score"}, "'label' and 'score' have usual names of a label"),
     ("text,sentence2,hypothesis,label", {"text_pair": "sentence2"}, "'sentence2' and 'hypothesis' have usual names of a text_pair"),
     ("text,label,text", {"text": 0, "header": True}, "the columns 0 and 2 are both named 'text'; give the number"),
@@ -309,3 +328,61 @@ def test_one_of_two_candidates_is_named_not_guessed(write, header, columns, mess
         read(path)
     examples = read(path, **columns)
     assert len(examples) == 2 and columns.items() - {("header", True)} <= examples.columns.items()
+
+
+ROWS = [{"text": "good", "label": "pos"}, {"text": "bad", "label": "neg"}]
+
+
+class Split:
+    """As a split of the package datasets."""
+
+    class ClassLabel:
+        names = ("neg", "pos")
+
+    column_names, features = ["text", "label"], {"text": None, "label": ClassLabel()}
+
+    def __iter__(self):
+        return iter([{"text": "good", "label": 1}, {"text": "bad", "label": 0}])
+
+
+class Frame:
+    """As a DataFrame of pandas."""
+
+    columns = ["text", "label"]
+
+    def to_dict(self, orient):
+        assert orient == "records"
+        return ROWS
+
+
+@pytest.mark.parametrize("data", [
+    ROWS, (row for row in ROWS), {"text": ["good", "bad"], "label": ["pos", "neg"]}, Split(), Frame(),
+], ids=["list", "generator", "columns", "split", "frame"])  # fmt: skip
+def test_python_objects_are_read_as_files_are(data):
+    examples = read(data)
+    assert (examples.texts, examples.labels, examples.lines, examples.ids) == (
+        ["good", "bad"],
+        ["pos", "neg"],
+        None,
+        None,
+    )
+    assert examples.where(1) == "the given examples, example 1"
+
+
+@pytest.mark.parametrize(("data", "message"), [
+    ([ROWS[0], {"text": "bad"}], "the given examples, example 1: there is no 'label' .label., its keys are text"),
+    ([ROWS[0], {"text": "", "label": "a"}], "example 1: the text is empty; remove the row, or leave out such rows"),
+    ({"text": ["a"], "label": []}, "different lengths"),
+    ([3], "example 0: it is 3; it must be a dict of columns"), (3, "the examples are 3; give a file, a list of dicts"),
+    ([{"txt": "a"}], "none of the columns 'txt' has a usual name of a"),
+])  # fmt: skip
+def test_wrong_python_objects(data, message):
+    with pytest.raises(DataError, match=message):
+        read(data)
+    if "leave out" in message:
+        assert read(data, skip_malformed=True).texts == ["good"]
+
+
+def test_a_byte_order_mark_is_no_byte_of_the_line(write):
+    with pytest.raises(DataError, match="a.tsv, line 2: byte 0xff at position 1 of the line"):
+        read(write("a.tsv", b"\xef\xbb\xbftext\tlabel\na\xff\t1\n"))

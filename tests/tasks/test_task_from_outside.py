@@ -6,20 +6,22 @@ import pytest
 import tiny
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.tasks import TASKS, TaskConfig, TaskRecord, build_task, load_task, register_task
+from bert_tf.tasks import TASKS, ClassificationConfig, TaskRecord, build_task, load_task, register_task
 from bert_tf.tasks.texts.classification import ClassificationTask
 
 
 @dataclasses.dataclass(frozen=True)
-class LabelSetsConfig(TaskConfig):
+class LabelSetsConfig(ClassificationConfig):
     threshold: float = 0.5
+
+    min_labels = 1
 
 
 class LabelSetsTask(ClassificationTask):
     pass
 
 
-RECORD = TaskRecord("label_sets", LabelSetsTask, None, metrics=("exact",), min_labels=1, config=LabelSetsConfig)
+RECORD = TaskRecord("label_sets", LabelSetsTask, None, metrics=("exact",), config=LabelSetsConfig)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -40,7 +42,7 @@ def test_its_settings_are_its_own(tmp_path):
             build_task(config, tiny.tokenizer())
         assert message in str(error.value)
     with pytest.raises(ConfigError, match="there is another task of the name 'label_sets'"):
-        register_task(dataclasses.replace(RECORD, min_labels=2))
+        register_task(dataclasses.replace(RECORD, aliases=("sets",)))
     (tmp_path / "task.json").write_text('{"config": {"kind": "label_set"}}')
     with pytest.raises(DataError, match="'task.kind' is 'label_set'; did you mean 'label_sets'"):
         load_task(tmp_path)

@@ -54,10 +54,10 @@ def test_hugging_faces_heads():
 def test_the_mean_of_all_tokens_for_any_family():
     for name, kind in (("bert_base", "classification"), ("gpt2_small", "choices")):
         assert task_head(preset(name), kind, "mean") == TaskHead("mean", dropout=0.1)
-    with pytest.raises(ConfigError, match="task.head=mean is for tasks on texts, and tagging predicts each word"):
+    with pytest.raises(ConfigError, match="task.head.name=mean is for tasks on texts, and tagging predicts each word"):
         task_head(preset("bert_base"), "tagging", "mean")
-    with pytest.raises(ConfigError, match="task.head=mean reads all tokens alike, and task.lm_weight does not"):
-        check_task({"kind": "classification", "head": "mean", "lm_weight": 0.5})
+    with pytest.raises(ConfigError, match="decoder.lm_weight=0.5 has no effect with head.name=mean"):
+        check_task({"kind": "classification", "head": {"name": "mean"}, "decoder": {"lm_weight": 0.5}})
     model, tokenizer = Classifier(tiny.encoder(), 3, head=TaskHead("mean")), tiny.tokenizer()
     features = tokenizer.pack(tokenizer.tokenize(["a b c", "a"]), sequence_length=8)
     hidden, mask = model.backbone(features)["sequence_output"].numpy(), features["padding_mask"].numpy()[..., None]
@@ -107,15 +107,15 @@ def test_modernbert_starts_from_its_pretrained_layers(tmp_path):
 
 def test_a_head_of_other_layers_is_not_published(tmp_path):
     encoder, tokenizer = encoder_and_tokenizer(FIXTURES / "distilbert", pooler=True, fresh=("pooler",))
-    settings = {"kind": "classification", "labels": ["a", "b"], "sequence_length": 16, "head": "bert"}
+    settings = {"kind": "classification", "labels": ["a", "b"], "sequence_length": 16, "head": {"name": "bert"}}
     task = build_task(settings, tokenizer)
-    with pytest.raises(ConfigError, match="has other layers in its head .* fine-tune with task.head=hugging_face"):
+    with pytest.raises(ConfigError, match="has other layers in its head .* fine-tune with task.head.name=hugging_face"):
         publish(task, task.model(encoder), tmp_path)
 
 
 def test_the_scale_of_a_regression_is_written_into_its_output_layer(tmp_path):
     task = build_task({"kind": "regression", "sequence_length": 16}, tiny.tokenizer())
-    task.examples(["good", "bad", "film"], labels=[1.0, 4.0, 10.0])
+    task.read({"text": ["good", "bad", "film"], "label": [1.0, 4.0, 10.0]})
     model = task.model(tiny.encoder())
     _, arrays = publish(task, model, tmp_path)
     features = task.tokenizer.pack(task.tokenizer.tokenize(["the film"]), sequence_length=8)

@@ -38,8 +38,8 @@ def test_pairs(tmp_path):
     places = [[rng.choice(["london", "paris"]) for _ in range(200)] for _ in range(2)]
     firsts, seconds = ([" ".join([*filler(rng, 0, 3), place]) for place in some] for some in places)
     task = build_task({"sequence_length": 32}, tiny.tokenizer())
-    examples = task.examples(firsts[:150], seconds[:150], places[0][:150])
-    dev = task.examples(firsts[150:], seconds[150:], places[0][150:])
+    examples = task.read({"text": firsts[:150], "text_pair": seconds[:150], "label": places[0][:150]})
+    dev = task.read({"text": firsts[150:], "text_pair": seconds[150:], "label": places[0][150:]})
     model = train(task, examples, epochs=8)
     scores = task.evaluate(model, dev)
     assert scores["accuracy"] > 0.98 and scores["matthews"] > 0.95 and not scores["collapsed"]
@@ -72,7 +72,10 @@ def test_tagging(tmp_path):
         sentences.append(words)
         tags.append(marks)
     task = build_task({"kind": "tagging", "sequence_length": 32}, tiny.tokenizer())
-    examples, dev = task.examples(sentences[:100], tags[:100]), task.examples(sentences[100:], tags[100:])
+    examples, dev = (
+        task.read({"words": sentences[:100], "tags": tags[:100]}),
+        task.read({"words": sentences[100:], "tags": tags[100:]}),
+    )
     assert (task.metric, task.scheme) == ("f1", "IOB2")
     assert task.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
     model = train(task, examples, epochs=8)

@@ -9,7 +9,7 @@ from bert_tf.tasks import build_task, metrics
 
 def scores(labels, predictions, names=("no", "yes")):
     task = build_task({"labels": names}, tiny.tokenizer())
-    examples = task.examples(["good"] * len(labels), labels=[names[i] for i in labels])
+    examples = task.read({"text": ["good"] * len(labels), "label": [names[i] for i in labels]})
     return task.scores(examples, [{"logits": row} for row in np.eye(len(names))[predictions]])
 
 

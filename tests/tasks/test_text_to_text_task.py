@@ -73,7 +73,7 @@ def made(request):
     name, make = MODELS[request.param]
     tokenizer = request.getfixturevalue(name)
     task = build_task(SETTINGS | {"generation": BEAMS if request.param == "t5" else GREEDY}, tokenizer)
-    examples = task.examples(SOURCES, TARGETS)
+    examples = task.read({"source": SOURCES, "target": TARGETS})
     return task, examples, task.model(make(tokenizer)), request.param
 
 
@@ -126,7 +126,7 @@ def test_the_contract_of_tasks(tokenizer, tmp_path):
 @pytest.mark.slow
 def test_a_decoder_learns_to_translate_words(gpt_tokenizer):
     task = build_task(SETTINGS | {"text_metrics": ["bleu"]}, gpt_tokenizer)
-    examples = task.examples(list(WORDS) * 8, list(WORDS.values()) * 8)
+    examples = task.read({"source": list(WORDS) * 8, "target": list(WORDS.values()) * 8})
     model = task.model(gpt(gpt_tokenizer))
     model.compile(AdamW(1e-2, weight_decay=0.0))
     for epoch in range(12):
@@ -153,7 +153,7 @@ def check_served(task, model, sources):
     np.testing.assert_allclose(answer["scores"][:, 0], [one["score"] for one in predicted], rtol=1e-4)
     targets = ["gruen"] * len(sources)
     score = traced["score"](text=tf.constant(sources), continuation=tf.constant(targets))
-    loss = task.evaluate(model, task.examples(sources, targets))["loss"]
+    loss = task.evaluate(model, task.read({"source": sources, "target": targets}))["loss"]
     count = len(task.tokenizer.encode("gruen")) + 1
     assert score["tokens"].numpy().tolist() == [count] * len(sources)
     assert float(np.mean(score["log_likelihood"])) / count == pytest.approx(-loss, rel=1e-4)
@@ -182,7 +182,7 @@ def test_labels_and_a_format(tokenizer, tmp_path):
     assert (again.labels, again.config, again.backbone_structure) == (task.labels, task.config, "encoder_decoder")
     plain = build_task(SETTINGS | {"labels": ["rot", "blau"]}, tokenizer)
     with pytest.raises(DataError, match="example 1: the label 'gruen' is not in the label set"):
-        plain.examples(["red", "green"], ["rot", "gruen"])
+        plain.read({"source": ["red", "green"], "target": ["rot", "gruen"]})
 
 
 def test_wsc_trains_on_right_referents_alone(tokenizer, tmp_path):
@@ -250,10 +250,9 @@ def test_from_a_pretrained_run_to_predictions(run, tmp_path, monkeypatch, capsys
     ({"format": "rte", "prefix": "x "}, "task.format=rte has its own prefix and labels; remove task.prefix"),
     ({"metric": "bleu", "labels": ["a", "b"]},
      "task.metric=bleu is not measured here; choose one of token_accuracy, exact_match, accuracy, f1,"),
-    ({"dropout": 0.3}, "task.dropout does not apply to task.kind=text_to_text; remove it"),
-    ({"columns": {"text_pair": "b"}}, "task.columns.text_pair is for the formats of GLUE"),
+    ({"head": {"dropout": 0.3}}, "unknown key 'task.head'"),
     ({"generation": {"beams": 2}}, "'beams' applies only to method=beam_search"),
-    ({"layout": "none"}, "has no token at the end of a text"),
+    ({"decoder": {"layout": "none"}}, "has no token at the end of a text"),
 ])  # fmt: skip
 def test_settings(settings, message, gpt_tokenizer):
     with pytest.raises(ConfigError, match=message):
@@ -268,7 +267,5 @@ def test_messages(gpt_tokenizer, tokenizer):
     task = build_task(SETTINGS, tiny.tokenizer())
     with pytest.raises(ConfigError, match="needs a model that writes: .* and BertEncoder is an encoder"):
         task.model(tiny.encoder())
-    with pytest.raises(DataError, match="input 0 must be a text, got"):
-        task.from_list([("a", "b")])
-    with pytest.raises(DataError, match="there are 2 sources and 1 targets; there must be as many"):
-        task.examples(["a", "b"], ["a"])
+    with pytest.raises(DataError, match="example 0: it is .'a', 'b'.; it must be a text"):
+        task.read([("a", "b")], labelled=False)

@@ -23,7 +23,8 @@ def wsc(**target):
 
 
 def marked(row):
-    first, second, marks, _ = read_row(row, "row", labelled=False)
+    (example,) = read_row(row, labelled=False)
+    first, second, marks = example.text, example.text_pair, example.details
     return [(first, second)[mark.text][mark.start : mark.end] for mark in marks]
 
 
@@ -70,15 +71,15 @@ def test_damaged_rows_are_named(row, message, task, tmp_path):
 
 def test_settings_and_inputs(task):
     with pytest.raises(DataError, match="this task was trained on pairs of texts, as WiC"):
-        task.from_list([WIC]) and task.from_list([json.dumps(WSC)])
-    with pytest.raises(DataError, match="input 0 must be a dict with the keys of WiC or WSC, got 3"):
-        task.from_list([3])
+        task.read([WIC], labelled=False) and task.read([json.dumps(WSC)], labelled=False)
+    with pytest.raises(DataError, match="example 0: it is 3; it must be a dict with the keys of WiC or WSC"):
+        task.read([3], labelled=False)
 
 
 def columns(tokenizer, row, length):
     """The tokens that the spans of a row hold."""
     task = build_task({"kind": "word_pair", "sequence_length": length}, tokenizer)
-    features = next(iter(task.dataset(task.examples([row]), 1)))
+    features = next(iter(task.dataset(task.read([row], labelled=False), 1)))
     ids, spans = features["token_ids"].numpy()[0], features["spans"].numpy()[0]
     return [[tokenizer.vocabulary[i] for i in ids[start:end]] for start, end in spans]
 

@@ -39,9 +39,9 @@ FILES = {
         {"sentence1": "paul met anna", "start1": 5, "end1": 8, "sentence2": "anna met", "start2": 5, "end2": 8, "label": True},
     ],
 }  # fmt: skip
-FEATURES = {"features": "scalar_mix", "lstm_layers": 1, "lstm_units": 4, "mix_at": "both", "mix_l2": 0.1}
+FROZEN = {"name": "scalar_mix", "lstm_layers": 1, "lstm_units": 4, "mix_at": "both", "mix_l2": 0.1}
 #: What stands between the model and the head of some; the plain heads of these kinds have their tests of exports.
-BETWEEN = {"multiple_choice": FEATURES, "regression": {"bilstm_layers": 1}}
+BETWEEN = {"multiple_choice": {"frozen_layers": FROZEN}, "regression": {"head": {"name": "bilstm", "dropout": 0.0}}}
 SIZES = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "max_positions": 32}
 # Wider than the published initializer_range of 0.02: answers must differ by more than rounding.
 SETTINGS = SIZES | {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.2}

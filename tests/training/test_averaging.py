@@ -54,7 +54,7 @@ def run(tmp_path):
 
 def test_the_mean_is_that_of_numpy(run, tmp_path, capsys):
     path, saved = run
-    assert main(["average", str(path), "--last", "3", "--output", str(tmp_path / "mean")]) == 0
+    assert main(["convert", str(path), str(tmp_path / "mean"), "--average", "3"]) == 0
     assert capsys.readouterr().out.endswith("mean: the mean of the checkpoints of steps 20, 30, 40\n")
     found = load_file(RunDirectory.open(tmp_path / "mean").checkpoints.latest()[0] / MODEL)
     assert found.keys() == saved[0].keys()

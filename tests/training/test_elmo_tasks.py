@@ -16,7 +16,7 @@ FIXTURE = Path(__file__).parents[1] / "fixtures" / "elmo"
 
 def experiment(folder, name, task, train, rate):
     return config.build(FinetuneConfig, {
-        "init_from": str(FIXTURE), "task": {"sequence_length": 12, "dropout": 0.0} | task,
+        "init_from": str(FIXTURE), "task": {"sequence_length": 12, "head": {"dropout": 0.0}} | task,
         "data": {"train": str(folder / name), "dev": str(folder / name)}, "optimizer": {"learning_rate": rate},
         "train": {"batch_size": 8, "strategy": "one"} | train,
     })  # fmt: skip
@@ -46,8 +46,8 @@ def test_classification_trains_the_mix_alone_and_serves_text(tmp_path):
 @pytest.mark.slow
 def test_tagging_by_a_bilstm_on_mixes(tmp_path):
     (tmp_path / "a.conll").write_text("Anna B-PER\nmet O\nU.S. B-LOC\n\nPaul B-PER\nslept O\n\n" * 48)
-    task = {"kind": "tagging", "features": "scalar_mix", "mix_at": "both", "mix_l2": 0.01}
-    task |= {"lstm_units": 8, "lstm_layers": 1}
+    frozen = {"name": "scalar_mix", "mix_at": "both", "mix_l2": 0.01, "lstm_units": 8, "lstm_layers": 1}
+    task = {"kind": "tagging", "frozen_layers": frozen}
     summary = finetune(experiment(tmp_path, "a.conll", task, {"epochs": 2}, 0.1), tmp_path / "task")
     assert summary["dev"]["mean"]["f1"] == 1.0
     task, model = task_and_model(tmp_path / "task")

@@ -146,7 +146,10 @@ def test_text_to_text_continues_bitwise(folder, tmp_path):
     assert [m["epoch"] for m in RunDirectory(tmp_path / "run").metrics()] == [0]
     finetune(chosen, tmp_path / "run")
     check_same(RunDirectory(tmp_path / "run"), RunDirectory(tmp_path / "straight"))
-    assert type(bert_tf.load(tmp_path / "run").model.backbone) is T5
+    opened = bert_tf.load(tmp_path / "run")
+    assert type(opened.model.backbone) is T5
+    assert opened.generator.config.max_new_tokens == 2, "what the run was trained with"
+    assert len(opened.generator(["the film"])[0][0].token_ids) <= 2
 
 
 def test_gradient_checkpointing_is_asked_for(folder, tmp_path, monkeypatch):

@@ -41,7 +41,7 @@ def test_the_whole_road(tmp_path):
     rows = [f"the {word} film\t{label}" for word, label in (("good", 1), ("bad", 0))] * 8
     (tmp_path / "a.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n")
     finetune(config.build(FinetuneConfig, {
-        "init_from": str(run.path), "task": {"sequence_length": 8, "linear_gain": True, "dropout": 0.0},
+        "init_from": str(run.path), "task": {"sequence_length": 8, "decoder": {"linear_gain": True}, "head": {"dropout": 0.0}},
         "data": {"train": str(tmp_path / "a.tsv"), "dev": str(tmp_path / "a.tsv")},
         "optimizer": {"learning_rate": 0.02}, "train": {"epochs": 40, "batch_size": 8, "strategy": "one"},
     }), tmp_path / "task")  # fmt: skip

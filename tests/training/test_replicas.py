@@ -94,7 +94,7 @@ def fine_tuning(folder, place):
     settings = {
         "init_from": str(folder / "untrained"),
         "data": {split: str(folder / f"{split}.tsv") for split in ("train", "dev", "test")},
-        "task": {"sequence_length": 16, "dropout": 0.0},
+        "task": {"sequence_length": 16, "head": {"dropout": 0.0}},
         "optimizer": {"learning_rate": 0.01},
         # 12 rows in batches of 7: both are odd.
         "train": {"epochs": 2, "batch_size": 7, "dropout": 0.0, "strategy": PLACES[place]},

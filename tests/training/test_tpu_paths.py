@@ -35,7 +35,7 @@ def traced(monkeypatch):
 
 def test_fine_tuning_is_that_of_one_device(folder, tmp_path, traced):  # noqa: F811
     settings = (
-        "optimizer.learning_rate=0.01 train.epochs=2 train.batch_size=8 train.dropout=0.0 task.dropout=0.0".split()
+        "optimizer.learning_rate=0.01 train.epochs=2 train.batch_size=8 train.dropout=0.0 task.head.dropout=0.0".split()
     )
     settings.append("optimizer.epsilon=1e-3")
     for name in ("one", "tpu"):  # 12 examples: the second batch is a short one

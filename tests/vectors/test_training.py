@@ -1,6 +1,8 @@
 """From a corpus to a run: vocabulary, resuming, several processes, the run in other commands."""
 
 import dataclasses
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -193,9 +195,12 @@ def test_commands(corpus, trained, tmp_path, capsys):
     assert main(["vectors", str(corpus), "--output", run, "--workers", "1", "--similarity", str(judged), *flags]) == 0
     printed = capsys.readouterr().out
     assert "25 vectors of 4 numbers" in printed and "of 3 pairs; 1 have a word without a vector" in printed
-    assert main(["neighbours", run, "ba", "--count", "3"]) == 0
-    assert len(capsys.readouterr().out.split()) == 1 + 2 * 3
-    assert main(["neighbours", run, "baa"]) == 1
+    nearest = ["probe", "neighbours", run, "--output", f"{run}.html", "--set", "count=3"]
+    assert main([*nearest, "ba"]) == 0
+    assert "ba" in capsys.readouterr().out
+    (cosines,) = json.loads(Path(f"{run}.json").read_text())["model"]["cosines"].values()
+    assert len(cosines) == 3 and cosines == sorted(cosines, key=lambda pair: -pair[1])
+    assert main([*nearest, "baa"]) == 1
     assert "'baa' has no vector; did you mean 'ba'?" in capsys.readouterr().err
 
 

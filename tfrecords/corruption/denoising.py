@@ -12,8 +12,6 @@ from tfrecords.corruption.drawing import select_tokens
 from tfrecords.corruption.random_numbers import Stream, random_below, random_bits
 from tfrecords.gathering import gather_at, look_up, running_sum, sum_at
 
-_TEXT_SEGMENTS, _NOISE_SEGMENTS = 0x51ED270B, 0x2545F491
-
 
 class DenoisingCorruption(Corruption):
     """Batch to inputs and targets of an encoder-decoder: a pure function of (batch, seed).
@@ -166,15 +164,12 @@ class DenoisingCorruption(Corruption):
 
         def ends(total, stream):
             """Where each of `spans` parts of `total` ends, all partitions equally likely: int32 [B, K]."""
-            stream = tf.constant(stream, tf.uint32)
             cuts = tf.range(length)[None]
             possible = (cuts > 0) & (cuts < total[:, None])
-            drawn = select_tokens(
-                possible, tf.maximum(spans - 1, 0), width, (tf.bitwise.bitwise_xor(keys[0], stream), keys[1])
-            )
-            return tf.where(tf.range(width)[None] == spans[:, None] - 1, total[:, None], drawn[0])
+            drawn, _ = select_tokens(possible, tf.maximum(spans - 1, 0), width, keys, stream=stream)
+            return tf.where(tf.range(width)[None] == spans[:, None] - 1, total[:, None], drawn)
 
-        text_ends, noise_ends = ends(count - noise, _TEXT_SEGMENTS), ends(noise, _NOISE_SEGMENTS)
+        text_ends, noise_ends = ends(count - noise, Stream.TEXT_PARTS), ends(noise, Stream.NOISE_PARTS)
         real = tf.cast(tf.range(width)[None] < spans[:, None], tf.float32)
         before = tf.pad(noise_ends, [[0, 0], [1, 0]])[:, :-1]
         change = sum_at((text_ends + before) * tf.cast(real, tf.int32), real, length + 1)

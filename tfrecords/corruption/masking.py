@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from bert_tf.errors import ConfigError
 from tfrecords.corruption.corruption import Corruption, Prediction, RowExplanation
-from tfrecords.corruption.drawing import select_tokens, select_units, select_weighted
+from tfrecords.corruption.drawing import select_tokens, select_units
 from tfrecords.corruption.masking_config import MaskingConfig
 from tfrecords.corruption.masking_units import span_borders, unit_starts, word_starts
 from tfrecords.corruption.random_numbers import Stream, random_below, random_bits
@@ -131,11 +131,9 @@ class MaskedLMCorruption(Corruption):
 
         # 3. Which: int32 [B, P], ascending, and bool [B, P], False at filler.
         width = self.config.predictions(length)
-        if self._inverse_weights is not None:
-            inverse = look_up(self._inverse_weights, token_ids)
-            positions, valid = select_weighted(candidates, budget, width, inverse, keys)
-        elif self.config.strategy == "token":
-            positions, valid = select_tokens(candidates, budget, width, keys)
+        if self.config.strategy == "token":
+            inverse = None if self._inverse_weights is None else look_up(self._inverse_weights, token_ids)
+            positions, valid = select_tokens(candidates, budget, width, keys, inverse)
         else:
             positions, valid = select_units(candidates, starts, budget, width, keys, cut=self.config.strategy == "span")
 

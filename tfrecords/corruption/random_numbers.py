@@ -28,7 +28,6 @@ class Stream(enum.IntEnum):
     SELECTION = 0
     ACTION = 1
     REPLACEMENT = 2
-    COMPLETION = 3
     LENGTH = 4
     SIDE = 5
     ROUNDING = 6
@@ -39,6 +38,8 @@ class Stream(enum.IntEnum):
     NOISE = 32
     SHUFFLE = 33
     CUT = 34
+    TEXT_PARTS = 35
+    NOISE_PARTS = 36
     GENERATOR = 64
     OUTSIDE = 1 << 12
 

@@ -252,9 +252,13 @@ def assign(variable: Any, blocks: Iterable[Any]) -> None:
     for block in blocks:
         if tuple(block.shape) == tuple(variable.shape):
             variable.assign(block)
-        else:
-            target[begin : begin + len(block)].assign(tf.cast(block, target.dtype))
-            begin += len(block)
+        else:  # `target[begin:end].assign` would read all of the variable first
+            end = begin + len(block)
+            value = tf.cast(block, target.dtype)
+            tf.raw_ops.ResourceStridedSliceAssign(ref=target.handle, begin=[begin], end=[end], strides=[1], value=value)
+            begin = end
+    if begin:  # or else every read of the variable would copy it, from its first change in part on
+        tf.raw_ops.DisableCopyOnRead(resource=target.handle)
 
 
 def largest(x: Any) -> Any:

@@ -58,7 +58,7 @@ class LstmLM(Decoder):
             raise ConfigError("an LSTM has no attention; leave out output_attention_scores")
         if options.get("output_hidden_states") and config.embedding_size > config.hidden_size:
             raise ConfigError(
-                f"task.features and the probes read hidden states, and the embeddings, embedding_size={config.embedding_size}, "
+                f"task.frozen_layers and the probes read hidden states, and the embeddings, embedding_size={config.embedding_size}, "
                 f"do not fit into states of hidden_size={config.hidden_size}; use a model whose embeddings are not wider"
             )
         super().__init__(config, **options)

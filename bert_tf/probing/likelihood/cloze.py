@@ -5,7 +5,6 @@ options, which also compares models with different vocabularies.
 """
 
 import dataclasses
-import itertools
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,8 @@ from bert_tf.errors import DataError
 from bert_tf.parsing import brief
 from bert_tf.probing.likelihood.engine import LikelihoodProbe, Question, fill
 from bert_tf.probing.rows import json_files
-from bert_tf.prompting.rows import read_rows
+from bert_tf.tasks.rows.opening import read_dicts
+from bert_tf.tasks.rows.values import BadRow
 
 BLANK = "___"
 _FOLDER = Path(__file__).parent.parent / "sets"
@@ -79,21 +79,8 @@ class Cloze(LikelihoodProbe):
             DataError: a text without exactly one blank, an empty answer, or fewer than two options; with the number of
                 the row.
         """
-        path, found = CLOZE_SETS.get(questions, questions), []
-        for number, row in enumerate(read_rows(path, ("kind", "text", "answers", "options"))[:most], 1):
-            where, blanks = f"{path}, question {number}", row["text"].count(BLANK)
-            if blanks != 1:
-                raise DataError(f"{where}: {brief(row['text'])} has {blanks} blanks {BLANK}; it must have one")
-            answers, options = (
-                [x.strip() for x in row[name].split("|") if x.strip()] for name in ("answers", "options")
-            )
-            if not answers:
-                raise DataError(f"{where}: there is no answer; give at least one")
-            options = list(dict.fromkeys((answers[0], *options)))
-            if len(options) < 2 or set(options[1:]) & set(answers):
-                raise DataError(f"{where}: there must be options beside the answer, and no other one may be right")
-            found.append(cloze_question(row["kind"], row["text"], answers, options))
-        return found
+        path = CLOZE_SETS.get(questions, questions)
+        return read_dicts(path, ("kind", "text", "answers", "options"), _question)[:most]
 
     def warn(self, scorer, questions):
         words = sorted({text[slice(*span)] for q in questions for text, span in zip(q.texts, q.spans)})
@@ -168,10 +155,9 @@ class Lama(Cloze):
         """
         templates, questions = {}, {}
         for _, rows in json_files(self.relations, ("relation", "template")) if self.relations else ():
-            templates = {row["relation"]: row["template"] for row, _ in rows}
-        for name, rows in json_files(path, ("obj_label",)):
-            found = filter(None, (_fact(row, templates, name, where) for row, where in rows))
-            questions |= {fact: cloze_question(*fact) for fact in itertools.islice(found, most)}
+            templates = {row["relation"]: row["template"] for row in rows}
+        for _, facts in json_files(path, ("obj_label",), lambda row, name: _fact(row, templates, name)):
+            questions |= {fact: cloze_question(*fact) for fact in list(filter(None, facts))[:most]}
         if not questions:
             raise DataError(f"{path} holds no questions; give a .jsonl file of LAMA, or a folder of them")
         return list(questions.values())
@@ -183,23 +169,37 @@ def _prefers_first(scores):
     return values[0] > max(values[1:]) if values else float("nan")
 
 
-def _fact(row, templates, name, where):
+def _question(row):
+    """The `Question` of a row of cloze questions."""
+    blanks = row["text"].count(BLANK)
+    if blanks != 1:
+        raise BadRow(f"{brief(row['text'])} has {blanks} blanks {BLANK}; it must have one")
+    answers, options = ([x.strip() for x in row[name].split("|") if x.strip()] for name in ("answers", "options"))
+    if not answers:
+        raise BadRow("there is no answer; give at least one")
+    options = list(dict.fromkeys((answers[0], *options)))
+    if len(options) < 2 or set(options[1:]) & set(answers):
+        raise BadRow("there must be options beside the answer, and no other one may be right")
+    return cloze_question(row["kind"], row["text"], answers, options)
+
+
+def _fact(row, templates, name):
     """(kind, text, answers) of a row of LAMA; None where it is left out."""
     kind = str(row.get("predicate_id") or row.get("pred") or name)
     judgments = row.get("judgments") or ()
     if not all(isinstance(judgment, dict) for judgment in judgments):
-        raise DataError(f"{where}: 'judgments' must be a list of objects, each with a 'judgment'")
+        raise BadRow("'judgments' must be a list of objects, each with a 'judgment'")
     judged = [judgment.get("judgment") for judgment in judgments]
     if judged.count("no") > judged.count("yes"):
         return None
     if kind in templates:
         if not isinstance(row.get("sub_label"), str):
-            raise DataError(f"{where}: there is no text 'sub_label', which the template of {kind} needs")
+            raise BadRow(f"there is no text 'sub_label', which the template of {kind} needs")
         text = templates[kind].replace(SUBJECT, row["sub_label"]).replace(OBJECT, BLANK)
     else:
         sentences = row.get("masked_sentences")
         if not isinstance(sentences, list) or not sentences or not isinstance(sentences[0], str):
-            raise DataError(f"{where}: 'masked_sentences' must be a list of texts")
+            raise BadRow("'masked_sentences' must be a list of texts")
         # Of several masks the first one is the blank, and the others are left out.
         text = sentences[0].replace(MASK, BLANK, 1).replace(MASK, "")
     if text.count(BLANK) != 1 or len(text.split()) > MOST_WORDS:

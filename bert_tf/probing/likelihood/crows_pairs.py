@@ -6,9 +6,9 @@ measure what they say (Blodgett et al. 2021): use the number to compare models, 
 
 import difflib
 
-from bert_tf.errors import DataError
 from bert_tf.probing.likelihood.engine import LikelihoodProbe, Question
-from bert_tf.prompting.rows import read_rows
+from bert_tf.tasks.rows.opening import read_dicts
+from bert_tf.tasks.rows.values import BadRow
 
 MORE, LESS, DIRECTION, KIND = "sent_more", "sent_less", "stereo_antistereo", "bias_type"
 
@@ -42,15 +42,7 @@ class CrowsPairs(LikelihoodProbe):
         Raises:
             DataError: an unreadable file, or one without its columns.
         """
-        directions, pairs = {"stereo": "stereotype", "antistereo": "anti_stereotype"}, []
-        for number, row in enumerate(read_rows(path, (MORE, LESS, DIRECTION, KIND))[:most], 1):
-            if row[DIRECTION] not in directions:
-                raise DataError(
-                    f"{path}, pair {number}: {DIRECTION} is '{row[DIRECTION]}'; it must be stereo or antistereo"
-                )
-            facts = {"direction": directions[row[DIRECTION]]}
-            pairs.append(Question(("all", row[KIND]), (row[MORE], row[LESS]), facts=facts))
-        return pairs
+        return read_dicts(path, (MORE, LESS, DIRECTION, KIND), _pair)[:most]
 
     def answer(self, question, scores):
         texts = [text for _, text in scores]
@@ -66,3 +58,11 @@ class CrowsPairs(LikelihoodProbe):
 
     def combine(self, answers):
         return super().combine(answers) | {"ties": sum(answer["ties"] for answer in answers)}
+
+
+def _pair(row):
+    directions = {"stereo": "stereotype", "antistereo": "anti_stereotype"}
+    if row[DIRECTION] not in directions:
+        raise BadRow(f"{DIRECTION} is '{row[DIRECTION]}'; it must be stereo or antistereo")
+    facts = {"direction": directions[row[DIRECTION]]}
+    return Question(("all", row[KIND]), (row[MORE], row[LESS]), facts=facts)

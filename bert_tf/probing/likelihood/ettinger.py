@@ -11,7 +11,7 @@ import numpy as np
 
 from bert_tf.errors import DataError
 from bert_tf.probing.likelihood.engine import LikelihoodProbe, Question
-from bert_tf.prompting.rows import read_rows
+from bert_tf.tasks.rows.opening import read_dicts
 
 #: What the probability of the right word must be larger by in the stricter test.
 THRESHOLD = 0.01
@@ -58,7 +58,7 @@ class Ettinger(LikelihoodProbe):
         """
         questions = []
         for file in (path, *others):
-            rows, name = read_rows(file), Path(file).stem
+            rows, name = read_dicts(file), Path(file).stem
             columns, ask = next((form for form in _FORMATS if form[0] <= rows[0].keys()), (None, None))
             if ask is None:
                 raise DataError(

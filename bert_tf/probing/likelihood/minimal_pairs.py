@@ -3,13 +3,12 @@
 BLiMP (Warstadt et al. 2020) and files like it; for models that see both sides as Salazar et al. 2020 (section 3).
 """
 
-import itertools
 from pathlib import Path
 
 from bert_tf.errors import DataError
 from bert_tf.probing.likelihood.engine import LikelihoodProbe, Question
 from bert_tf.probing.rows import json_files
-from bert_tf.prompting.rows import read_rows
+from bert_tf.tasks.rows.opening import read_dicts
 
 GOOD, BAD, KIND = "sentence_good", "sentence_bad", "linguistics_term"
 
@@ -42,13 +41,11 @@ class MinimalPairs(LikelihoodProbe):
         """
         path, pairs = Path(path), []
         if path.is_dir() or path.suffix in (".jsonl", ".zip"):
-            files = ((name, (row for row, _ in rows)) for name, rows in json_files(path, (GOOD, BAD)))
+            files = json_files(path, (GOOD, BAD))
         else:
-            files = [(path.stem, read_rows(path, (GOOD, BAD)))]
+            files = [(path.stem, read_dicts(path, (GOOD, BAD)))]
         for name, rows in files:
-            pairs += [
-                Question(("all", row.get(KIND) or name), (row[GOOD], row[BAD])) for row in itertools.islice(rows, most)
-            ]
+            pairs += [Question(("all", row.get(KIND) or name), (row[GOOD], row[BAD])) for row in rows[:most]]
         if not pairs:
             raise DataError(
                 f"{path} holds no minimal pairs; give BLiMP's zip or folder, or a file with {GOOD} and {BAD}"

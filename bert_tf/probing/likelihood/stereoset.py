@@ -12,7 +12,7 @@ import numpy as np
 from bert_tf.errors import DataError
 from bert_tf.parsing import parse_json
 from bert_tf.probing.likelihood.engine import LikelihoodProbe, Question, fill
-from bert_tf.tasks.tables.files import read_text
+from bert_tf.tasks.rows.files import read_text
 
 BLANK = "BLANK"
 LABELS = ("stereotype", "anti-stereotype", "unrelated")

@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score
 
 from bert_tf.errors import DataError
 from bert_tf.probing.likelihood.engine import LikelihoodProbe, Question
-from bert_tf.tasks.tables.files import numbered_lines, read_text
+from bert_tf.tasks.rows.files import numbered_lines, read_text
 
 FEMALE, MALE = ("she", "her", "hers"), ("he", "him", "his")
 _PRONOUN = re.compile(rf"\[({'|'.join(FEMALE + MALE)})\]", re.IGNORECASE)

@@ -44,6 +44,7 @@ class BenchmarkTask:
         metrics: what tables show.
         submitted: the `Submitted` files that its model answers.
         settings: what is fixed under `task` of its fine-tuning: the preset, or the kind and the like.
+        columns: `data.columns` of its files.
         train, dev: the labelled files; dev chooses the best epoch.
         other_dev: a second labelled file, or None.
     """
@@ -56,6 +57,7 @@ class BenchmarkTask:
     train: str
     dev: str
     other_dev: str | None = None
+    columns: Mapping = dataclasses.field(default_factory=dict)
 
 
 def read_published(name):

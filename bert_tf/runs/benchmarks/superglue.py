@@ -10,7 +10,7 @@ import json
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
 from bert_tf.runs.benchmarks.benchmark import Benchmark, BenchmarkTask, Submitted, read_published
-from bert_tf.tasks.tables.files import read_table
+from bert_tf.tasks.rows.files import read_table
 
 _ENTAILMENT = ["entailment", "not_entailment"]
 
@@ -51,26 +51,23 @@ def measure_gender_parity(path, answers):
     return {"gender_parity": sum(same) / len(same), "accuracy": sum(right) / len(right)} if rows else {}
 
 
-def _task(name, title, metrics, settings, further=()):
+def _task(name, title, metrics, settings, further=(), columns=None):
     submitted = (Submitted(title, ("test.jsonl",)), *further)
-    return BenchmarkTask(name, title, metrics, submitted, settings, "train.jsonl", "val.jsonl")
+    return BenchmarkTask(name, title, metrics, submitted, settings, "train.jsonl", "val.jsonl", columns=columns or {})
 
 
 _DIAGNOSTICS = (
     Submitted("AX-b", ("../AX-b/AX-b.jsonl", "AX-b.jsonl"), ("matthews",), measure_broad_coverage),
     Submitted("AX-g", ("../AX-g/AX-g.jsonl", "AX-g.jsonl"), ("gender_parity", "accuracy"), measure_gender_parity),
 )
-_BOOLQ = {
-    "kind": "classification",
-    "labels": ["false", "true"],
-    "columns": {"text": "passage", "text_pair": "question"},  # the order of jiant 1.2.1
-}
+_BOOLQ = {"kind": "classification", "labels": ["false", "true"]}
+_BOOLQ_COLUMNS = {"text": "passage", "text_pair": "question"}  # the order of jiant 1.2.1
 _CB = {"kind": "classification", "labels": ["entailment", "contradiction", "neutral"], "metric": "f1_macro"}
 _COPA = {"kind": "multiple_choice", "format": "copa"}
-_WORD_PAIR = {"kind": "word_pair", "labels": ["false", "true"]}
+_WORD_PAIR = {"kind": "word_pair"}
 #: In the order of the tables of the papers.
 _TASKS = (
-    _task("boolq", "BoolQ", ("accuracy",), _BOOLQ),
+    _task("boolq", "BoolQ", ("accuracy",), _BOOLQ, columns=_BOOLQ_COLUMNS),
     _task("cb", "CB", ("f1_macro", "accuracy"), _CB),
     _task("copa", "COPA", ("accuracy",), _COPA),
     _task("multirc", "MultiRC", ("f1a", "exact_match"), {"kind": "multirc"}),
@@ -80,6 +77,11 @@ _TASKS = (
     _task("wic", "WiC", ("accuracy",), _WORD_PAIR | {"pooling": "mean"}),
     _task("wsc", "WSC", ("accuracy",), _WORD_PAIR | {"pooling": "attention"}),
 )
+
+
+#: What the submission says of a row without a text.
+_FIRST_LABELS = {task.name: task.settings["labels"][0] for task in _TASKS if "labels" in task.settings}
+_FIRST_LABELS |= {"wic": "false", "wsc": "false"}
 
 
 def _rows(path, answers):
@@ -112,7 +114,7 @@ def submission_lines(name, path, answers):
     Raises:
         DataError: a row without "idx"; with file and line.
     """
-    of_line, first = _by_line(answers), SUPERGLUE.tasks[name].settings.get("labels", [0])[0]
+    of_line, first = _by_line(answers), _FIRST_LABELS.get(name, 0)
     for line, row in _lines(path):
         where, given = f"{path}, line {line}", iter(of_line[line])
         if name == "record":

@@ -6,16 +6,8 @@ No TensorFlow is imported. `reading.py` reads the files.
 import dataclasses
 from collections.abc import Callable
 
-from bert_tf.tasks.choices.question import (
-    LETTERS,
-    MalformedRow,
-    Question,
-    label_of,
-    list_of,
-    numbers,
-    options_of,
-    text_of,
-)
+from bert_tf.tasks.choices.question import LETTERS, Question, label_of, numbers, options_of
+from bert_tf.tasks.rows.values import BadRow, list_of, text_of
 
 #: What jiant asks where COPA's files say "cause" or "effect".
 COPA_QUESTIONS = {"cause": "What was the cause of this?", "effect": "What happened as a result?"}
@@ -27,10 +19,11 @@ class ChoiceFormat:
 
     Attributes:
         name: the value of `task.format`.
-        read: function(row as a dict) -> list of `Question`; raises `MalformedRow`.
+        read: function(row) -> list of `Question`; raises `BadRow`.
         keys: the columns or keys by which a file is recognized: all of them must be there.
         recognizes: function(first row as a dict) -> bool; None: by `keys`.
         question_joins, blank: the defaults of the settings of the same names.
+        reads_dicts: whether `read` takes a row as a dict by the names of the columns; else as the table has it.
     """
 
     name: str
@@ -39,6 +32,7 @@ class ChoiceFormat:
     recognizes: Callable | None = None
     question_joins: str = "option"
     blank: str = ""
+    reads_dicts: bool = True
 
 
 def _numbered(row, prefix, first=0):
@@ -64,7 +58,7 @@ def _copa(row):
     options = _numbered(row, "choice", 1)
     asked = text_of(row, "question").strip()
     if asked not in COPA_QUESTIONS:
-        raise MalformedRow(f"'question' is '{asked}'; it must be cause or effect")
+        raise BadRow(f"'question' is '{asked}'; it must be cause or effect")
     # Parquet files of the datasets package name the classes.
     names = ("choice1", "choice2") if str(row.get("label")).startswith("choice") else numbers(len(options))
     label, question = label_of(row.get("label"), names), COPA_QUESTIONS[asked]
@@ -77,23 +71,23 @@ def _arc(row):
     if isinstance(asked, dict):
         choices = list_of(asked, "choices")
         if not all(isinstance(choice, dict) for choice in choices):
-            raise MalformedRow("'choices' must be a list of objects with 'text' and 'label'")
+            raise BadRow("'choices' must be a list of objects with 'text' and 'label'")
         stem = text_of(asked, "stem")
         texts, letters = ([choice.get(key) for choice in choices] for key in ("text", "label"))
     else:
         stem, choices = text_of(row, "question"), row.get("choices")
         if not isinstance(choices, dict):
-            raise MalformedRow("'choices' must be an object with the lists 'text' and 'label'")
+            raise BadRow("'choices' must be an object with the lists 'text' and 'label'")
         texts, letters = list_of(choices, "text"), list_of(choices, "label")
     options, letters = options_of(texts), tuple(str(letter) for letter in letters)
     if len(letters) != len(options):
-        raise MalformedRow(f"there are {len(options)} options and {len(letters)} letters; there must be as many")
+        raise BadRow(f"there are {len(options)} options and {len(letters)} letters; there must be as many")
     label = label_of(row.get("answerKey"), letters)
     return [Question("", stem, options, label, letters, identifier=_identifier(row, "id"))]
 
 
 def arc_row(fields):
-    """The question of a row of ARC as CSV without a header: the question, its options, the letter of the right one.
+    """The only question of a row of ARC as CSV without a header: the question, its options, the letter of the right one.
 
     Options may be lettered or numbered from 1. A row of `predict` may lack the letter.
     """
@@ -102,7 +96,7 @@ def arc_row(fields):
     options = options_of(fields[1:-1] if lettered or not answer else fields[1:])
     names = numbers(len(options), 1) if answer.isdecimal() else LETTERS[: len(options)]
     label = label_of(answer, names) if lettered else None
-    return Question("", fields[0], options, label, names)
+    return [Question("", fields[0], options, label, names)]
 
 
 def _race(row):
@@ -112,7 +106,7 @@ def _race(row):
         asked, options = list_of(row, "questions"), list_of(row, "options")
         answers = row.get("answers") or [None] * len(asked)
         if not len(asked) == len(options) == len(answers):
-            raise MalformedRow(
+            raise BadRow(
                 f"there are {len(asked)} questions, {len(options)} lists of options and {len(answers)} answers; there "
                 "must be as many"
             )
@@ -123,7 +117,7 @@ def _race(row):
     questions = []
     for number, (question, texts, answer) in enumerate(zip(asked, options, answers)):
         if not isinstance(question, str) or not isinstance(texts, list):
-            raise MalformedRow(f"question {number} must be a text with a list of options; correct it")
+            raise BadRow(f"question {number} must be a text with a list of options; correct it")
         found = options_of(texts)
         letters = LETTERS[: len(found)]
         identifier = f"{name}-{number}" if "questions" in row else name
@@ -154,7 +148,7 @@ _FORMATS = [
     ChoiceFormat("rocstories", _rocstories, ("InputSentence1", "RandomFifthSentenceQuiz1")),
     ChoiceFormat("columns", None),
 ]
-#: Name -> `ChoiceFormat`. "columns" is any other table; see `tables.py`.
+#: Name -> `ChoiceFormat`. "columns" is any other table; see `reading.py`.
 FORMATS = {format.name: format for format in _FORMATS}
 
 

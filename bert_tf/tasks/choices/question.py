@@ -4,13 +4,10 @@ import dataclasses
 import string
 
 from bert_tf.parsing import brief
+from bert_tf.tasks.rows.values import BadRow
 
 #: How the options of a file without letters of its own are lettered.
 LETTERS = tuple(string.ascii_uppercase)
-
-
-class MalformedRow(Exception):
-    """A row that cannot be used; the message says why, and what to do."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,47 +41,23 @@ class Question:
         return " ".join(text for text in (self.context, self.question) if text)
 
 
-def text_of(row, key):
-    """The str in a row (dict) under `key`; "" for null.
-
-    Raises:
-        MalformedRow: no such key, or a value that is neither text nor a number.
-    """
-    value = _value(row, key)
-    if isinstance(value, bool) or not isinstance(value, (str, int, float, type(None))):
-        raise MalformedRow(f"'{key}' is {brief(value)}; it must be a text")
-    return "" if value is None else str(value)
-
-
-def list_of(row, key):
-    """The list in a row (dict) under `key`.
-
-    Raises:
-        MalformedRow: no such key, or another value.
-    """
-    value = _value(row, key)
-    if not isinstance(value, list):
-        raise MalformedRow(f"'{key}' is {brief(value)}; it must be a list")
-    return value
-
-
 def options_of(texts):
     """The options of a row as a tuple of str; empty ones at the end, as rows with fewer options have them, are left out.
 
     Raises:
-        MalformedRow: an option that is no text or empty, or fewer than two.
+        BadRow: an option that is no text or empty, or fewer than two.
     """
     for number, text in enumerate(texts, start=1):
         if isinstance(text, bool) or not isinstance(text, (str, int, float, type(None))):
-            raise MalformedRow(f"option {number} is {brief(text)}; it must be a text")
+            raise BadRow(f"option {number} is {brief(text)}; it must be a text")
     options = ["" if text is None else str(text) for text in texts]
     while options and not options[-1].strip():
         options.pop()
     for number, option in enumerate(options, start=1):
         if not option.strip():
-            raise MalformedRow(f"option {number} is empty; write it, or remove it if there are fewer options")
+            raise BadRow(f"option {number} is empty; write it, or remove it if there are fewer options")
     if len(options) < 2:
-        raise MalformedRow(f"there are {len(options)} options; there must be two at least")
+        raise BadRow(f"there are {len(options)} options; there must be two at least")
     return tuple(options)
 
 
@@ -96,22 +69,16 @@ def label_of(value, names):
         names: str of each option, such as its letter.
 
     Raises:
-        MalformedRow: a label that names none of the options.
+        BadRow: a label that names none of the options.
     """
     label = "" if value is None else str(value).strip()
     if label in ("", "-1"):
         return None
     if label not in names:
-        raise MalformedRow(f"the label {brief(label)} is none of {', '.join(map(brief, names))}; correct it")
+        raise BadRow(f"the label {brief(label)} is none of {', '.join(map(brief, names))}; correct it")
     return list(names).index(label)
 
 
 def numbers(count, first=0):
     """("0", "1", ...), the names of `count` options that a file numbers."""
     return tuple(str(number) for number in range(first, first + count))
-
-
-def _value(row, key):
-    if key not in row:
-        raise MalformedRow(f"there is no '{key}', the row has {', '.join(map(str, row))}; correct the row")
-    return row[key]

@@ -1,213 +1,122 @@
-"""Files of multiple choice: tables, JSON, and RACE's folders, as `Examples` with a `Question` each.
+"""Data of multiple choice: tables, JSON, RACE's folders and Python objects, as `Examples` with a `Question` each.
 
 No TensorFlow is imported.
 """
 
+import contextlib
 import dataclasses
 import re
 from pathlib import Path
 
 from bert_tf.errors import DataError
-from bert_tf.parsing import brief, parse_json
-from bert_tf.tasks.choices.formats import FORMATS, arc_row, recognized
-from bert_tf.tasks.choices.question import MalformedRow, Question, options_of, text_of
-from bert_tf.tasks.choices.tables import table_format
-from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.tables.files import file_format, read_table, read_text
+from bert_tf.parsing import parse_json
+from bert_tf.tasks.choices.formats import FORMATS, ChoiceFormat, arc_row, recognized
+from bert_tf.tasks.choices.question import LETTERS, Question, label_of, numbers, options_of
+from bert_tf.tasks.examples import Example, read_examples
+from bert_tf.tasks.rows.files import read_table, read_text
+from bert_tf.tasks.rows.opening import open_table
+from bert_tf.tasks.rows.table import Table
+from bert_tf.tasks.rows.values import BadRow, list_of, text_of
+
+_OPTION = re.compile(r"(option|choice|ending|answer|candidate)[ _-]?(\d+|[a-z])", re.IGNORECASE)
 
 
-@dataclasses.dataclass
-class _Rows:
-    """The rows of a file: (number, dict, None for an empty line, or `MalformedRow`)."""
+@dataclasses.dataclass(frozen=True)
+class ChoiceTable(Table):
+    """A table of questions.
 
-    rows: list
-    unit: str = "line"
+    Attributes:
+        data_set: the `ChoiceFormat` of its rows.
+    """
 
-    def merged(self):
-        """The first value under each key: a row of JSON may lack what others have."""
-        rows = [row for _, row in self.rows if isinstance(row, dict)]
-        return {key: value for row in reversed(rows) for key, value in row.items()}
+    data_set: ChoiceFormat | None = None
 
 
-def read_questions(path, config, labelled):
-    """Reads a file, or a folder of RACE.
+def open_questions(data, config, columns, row_of=None):
+    """The `ChoiceTable` of a file, of a folder of RACE or of Python objects.
 
     Args:
-        path: str.
+        data, row_of: of `open_table`.
         config: `MultipleChoiceConfig`.
-        labelled: whether each question must have a label; without, rows that cannot be used are answered by an error.
-
-    Returns:
-        A pair: `Examples`, with a `Question` for each in `details`, the texts for people in `texts` and the numbers of
-        the right options in `labels`; the `ChoiceFormat`.
+        columns: `ChoiceColumns`.
 
     Raises:
-        DataError: a file that cannot be used, or a malformed row; with file and line.
+        DataError: data that cannot be used.
     """
-    if Path(path).is_dir():
-        format, rows = FORMATS["race"], _race_folder(path, config)
-    else:
-        format, rows = _read_file(path, config)
-    questions, lines, lacking, skipped = [], [], [], []
-    for line, row in rows.rows:
-        if row is None:
-            lacking.append({rows.unit: line, "error": "the line is empty"})
-            continue
-        try:
-            found = _questions_of(row, format, labelled)
-        except MalformedRow as error:
-            if labelled and not config.columns.skip_malformed:
-                raise DataError(
-                    f"{path}, {rows.unit} {line}: {error}, or leave out such rows with --set "
-                    "task.columns.skip_malformed=true"
-                ) from None
-            skipped.append((line, error))
-            lacking.append({rows.unit: line, "error": str(error)})
-            continue
-        questions += found
-        lines += [line] * len(found)
-    if skipped and not questions and labelled:
+    if isinstance(data, (str, Path)) and Path(data).is_dir():
+        return _of_data_set(_race_folder(data, config), FORMATS["race"])
+    table = open_table(data, dataclasses.replace(columns, header=False), row_of, columns.format or _json_in_text(data))
+    if table.format in ("conll", "lines"):
         raise DataError(
-            f"{path}: all {len(skipped)} rows are malformed, {rows.unit} {skipped[0][0]} because: {skipped[0][1]}; "
-            "check task.format and task.columns.header"
+            f"{table.path} has no columns, and multiple_choice reads questions with options; if it is a table, name its format, "
+            "e.g. data.columns.format=csv"
         )
-    examples = examples_of(questions, labelled)
-    return dataclasses.replace(
-        examples, path=str(path), lines=lines, unit=rows.unit, lacking=lacking, skipped=len(skipped) if labelled else 0
-    ), format
+    # The keys of Python objects say themselves what they are.
+    name, guess = config.format if table.is_file else None, columns.options is None
+    if table.width is not None and (name == "arc" or (name is None and guess and _is_arc(table.first(), columns))):
+        arc = dataclasses.replace(FORMATS["arc"], read=arc_row, reads_dicts=False)
+        return _of_data_set(dataclasses.replace(table, width=None), arc)
+    table = table.with_header(columns)
+    # A row of JSON may lack what others have: the first value under each key.
+    merged = {}
+    for _, row in table.rows if name is None and guess else ():
+        if row is not None and (table.width is None or len(row) == table.width):
+            merged = table.as_dict(row) | merged
+    format = FORMATS[name] if name else recognized(merged)
+    is_table = format is None or format.name == "columns"
+    return _of_data_set(table, _format_of_table(table, columns) if is_table else format)
 
 
-def examples_of(questions, labelled):
-    """`Examples` of a list of `Question`."""
-    return Examples(
-        texts=[question.text for question in questions],
-        labels=[question.label for question in questions] if labelled else None,
-        ids=[{} if q.identifier in (None, "") else {"id": q.identifier} for q in questions],
-        details=questions,
-    )
+def _of_data_set(table, format):
+    return ChoiceTable(**vars(table), data_set=format)
 
 
-def question_of(given, where):
-    """A `Question` without a label of what `predict` takes.
+def read_questions(table, columns, labelled):
+    """`Examples` with a `Question` for each in `details`, the texts for people in `texts`, and the numbers of the right options
+    in `labels`.
 
     Args:
-        given: a dict, or a JSON object as str, with "options" and "context" or "question"; or a pair (context,
-            options).
-        where: the place, for messages.
+        table: of `open_questions`.
+        columns: `ChoiceColumns`.
+        labelled: whether each question must have a label.
 
     Raises:
-        DataError: anything else.
+        DataError: a bad row; with file and line.
     """
-    if isinstance(given, str):
-        given = parse_json(given, f"{where}, which must be a JSON object with 'options' and 'context' or 'question',")
-    if isinstance(given, (tuple, list)) and len(given) == 2:
-        given = {"context": given[0], "options": given[1]}
-    if not isinstance(given, dict):
-        raise DataError(f"{where} must be a dict with 'options' and 'context' or 'question', got {brief(given)}")
-    for key in given:
-        if key not in ("context", "question", "options"):
-            raise DataError(f"{where} has the key {brief(key)}; known: context, question, options")
-    options = given.get("options")
-    if not isinstance(options, (list, tuple)):
-        raise DataError(f"{where}: 'options' must be a list of texts, got {brief(options)}")
-    try:
-        texts = [text_of(given, key) if key in given else "" for key in ("context", "question")]
-        return _checked(Question(*texts, options_of(options)), labelled=False)
-    except MalformedRow as error:
-        raise DataError(f"{where}: {error}") from None
+
+    def read(row):
+        questions = table.data_set.read(table.as_dict(row) if table.data_set.reads_dicts else row)
+        if not questions:
+            raise BadRow("the row has no question; add one, or remove the row")
+        return [_example(question, labelled) for question in questions]
+
+    return read_examples(table, read, columns, labelled)
 
 
-def _questions_of(row, format, labelled):
-    if isinstance(row, MalformedRow):
-        raise row
-    questions = [row] if isinstance(row, Question) else format.read(row)
-    if not questions:
-        raise MalformedRow("the row has no question; add one, or remove the row")
-    return [_checked(question, labelled) for question in questions]
-
-
-def _checked(question, labelled):
+def _example(question, labelled):
     if not question.text.strip():
-        raise MalformedRow("the context and the question are empty; remove the row")
+        raise BadRow("the context and the question are empty; remove the row")
     if labelled and question.label is None:
-        raise MalformedRow("there is no label, which only predict allows; add it")
-    return question
+        raise BadRow("there is no label, which only predict allows; add it")
+    identifier = {} if question.identifier in (None, "") else {"id": question.identifier}
+    return Example(question.text, label=question.label, id=identifier, details=question)
 
 
-def _read_file(path, config):
-    """(`ChoiceFormat`, `_Rows`) of one file."""
-    kind = config.columns.format or _kind_of(path)
-    if kind in ("csv", "tsv"):
-        return _read_table(path, kind, config)
-    if kind not in ("jsonl", "parquet"):
-        raise DataError(
-            f"{path} has no columns, and multiple_choice reads questions with options; if it is a table, name its format, "
-            "e.g. --set task.columns.format=csv"
-        )
-    table = read_table(path, kind)
-    rows = _Rows(table.rows, table.unit)
-    return _format_of(rows, config, path), rows
+# -- data sets ---------------------------------------------------------------------------------------
 
 
-def _kind_of(path):
-    """The format of a file. RACE's articles are JSON in .txt files."""
-    if Path(path).suffix.lower() in (".json", ".jsonl", ".txt") and read_text(path).lstrip()[0] in "{[":
-        return "jsonl"
-    return file_format(path)
-
-
-def _format_of(rows, config, path):
-    format = FORMATS[config.format] if config.format else None
-    if format is None and config.option_columns is None:
-        format = recognized(rows.merged())
-    if format is None or format.name == "columns":
-        dicts = [row for _, row in rows.rows if isinstance(row, dict)]
-        if not dicts:
-            line, error = next((item for item in rows.rows if item[1] is not None), (1, "there is no question"))
-            raise DataError(f"{path}, {rows.unit} {line}: {error}")
-        return table_format(dicts, config, path)
-    return format
-
-
-def _read_table(path, kind, config):
-    table, columns = read_table(path, kind, config.columns.quoted), config.columns
-    first = table.first()
-    if config.format == "arc" or (config.format is None and config.option_columns is None and _is_arc(first, columns)):
-        return FORMATS["arc"], _Rows([(line, row and _row_of_arc(row)) for line, row in table.rows])
-    given = (columns.text, columns.text_pair, columns.label, *(config.option_columns or ()))
-    header = columns.header if columns.header is not None else not any(isinstance(name, int) for name in given)
-    names = [name.strip() for name in first] if header else list(range(len(first)))
-    rows = list(table.rows)
-    if header:
-        rows.remove(next(item for item in rows if item[1] is not None))
-    rows = _Rows([(line, row and _row_of_table(row, names, header)) for line, row in rows])
-    if not rows.rows:
-        raise DataError(f"{path} holds a header and no example; it must hold one at least")
-    return _format_of(rows, config, path), rows
-
-
-def _row_of_table(row, names, header):
-    if len(row) != len(names):
-        return MalformedRow(
-            f"{len(row)} fields where {'the header' if header else 'the first row'} has {len(names)}; correct the row, set "
-            "task.columns.quoted=true if fields are quoted (else false)"
-        )
-    return dict(zip(names, row))
+def _json_in_text(path):
+    """The format of RACE's articles, which are JSON in .txt files; None for other files."""
+    is_text = isinstance(path, (str, Path)) and Path(path).suffix.lower() == ".txt"
+    return "jsonl" if is_text and read_text(path).lstrip()[0] in "{[" else None
 
 
 def _is_arc(fields, columns):
     """Whether the first row of a table is a question with options and the letter of the right one: ARC has no header."""
     fields = [field.strip() for field in fields]
-    names_options = {"A", "B"} <= set(fields)  # a header, as `tables.py` reads it
+    names_options = {"A", "B"} <= set(fields)  # a header
     ends_with_answer = re.fullmatch(r"[A-H1-8]", fields[-1]) is not None
     return columns.header is None and len(fields) >= 4 and ends_with_answer and not names_options
-
-
-def _row_of_arc(fields):
-    try:
-        return arc_row(fields)
-    except MalformedRow as error:
-        return error
 
 
 def _race_folder(path, config):
@@ -224,4 +133,114 @@ def _race_folder(path, config):
                 level = file.parent.name if file.parent.name in ("middle", "high") else ""
                 name = file.name if file.name.startswith(level) else level + file.name
                 rows.append((f"{file.relative_to(path)}, line {line}", row if row.get("id") else row | {"id": name}))
-    return _Rows(rows, "file")
+    return Table(str(path), rows, "jsonl", "file")
+
+
+# -- any table ---------------------------------------------------------------------------------------
+
+
+def _format_of_table(table, columns):
+    """The `ChoiceFormat` of a table of questions.
+
+    Raises:
+        DataError: no column of options, or neither a context nor a question.
+    """
+    options = _option_columns(table, columns)
+    context, question = (table.find(columns, role, required=False) for role in ("context", "question"))
+    if context is None and question is None:
+        table.find(columns, "context")
+    usual = [name for name in columns.usual["label"] if name not in options]
+    label, identifier = table.find_given(columns.label, usual, "label", required=False), table.id_key()
+
+    def value(row, key):
+        return row.get(key) if table.width is None else table.cell(row, key, "option")
+
+    def texts(row):
+        if len(options) == 1:
+            return options_of(_list(value(row, options[0]), options[0]))
+        return options_of([value(row, key) for key in options])
+
+    name_options = _naming([row for _, row in table.rows if row], label, texts, value, columns.first_label)
+
+    def read(row):
+        choices = texts(row)
+        about = [text_of({key: value(row, key)}, key) if key is not None else "" for key in (context, question)]
+        names = name_options(choices)
+        number = None if label is None else _number(_plain(value(row, label)), names)
+        letters = names if name_options is _letters and (table.is_file or label is not None) else None
+        return [Question(*about, choices, number, letters, identifier=table.id_of(row, identifier).get("id"))]
+
+    return ChoiceFormat("columns", read, reads_dicts=False)
+
+
+def _letters(options):
+    return LETTERS[: len(options)]
+
+
+def _texts(options):
+    return [option.strip() for option in options]
+
+
+def _naming(rows, label, texts, value, first):
+    """How the labels of a table name the options: by letter, number or text, whichever fits most of its rows."""
+
+    def _numbers(options):
+        return numbers(len(options), first)
+
+    ways = (_letters, _numbers, _texts)
+    fits = dict.fromkeys(ways, 0)
+    for row in rows if label is not None else ():
+        for way in ways:
+            with contextlib.suppress(BadRow, IndexError):  # reported where the row is read
+                fits[way] += label_of(_plain(value(row, label)), way(texts(row))) is not None
+    return max(ways, key=lambda way: fits[way])
+
+
+def _number(label, names):
+    try:
+        return label_of(label, names)
+    except BadRow as error:
+        if names[0] != "0" or not label.isdecimal():
+            raise
+        raise BadRow(f"{error}, or set data.columns.first_label=1 if the options are numbered from 1") from None
+
+
+def _plain(value):
+    """A label as str; numbers of tables may be written as 2.0."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return "" if value is None else str(value)
+
+
+def _list(value, key):
+    """The list in a column; CSV holds it as JSON."""
+    if isinstance(value, str):
+        try:
+            value = parse_json(value, f"'{key}'")
+        except DataError as error:
+            raise BadRow(str(error)) from None
+    return list_of({key: value}, key)
+
+
+def _option_columns(table, columns):
+    if columns.options is not None:
+        return [table.find_given(key, (), "options") for key in columns.options]
+    one = table.find_given(None, columns.usual["options"], "options", required=False)
+    if one is not None:
+        return [one]
+    by_prefix, names = {}, table.names or []
+    for name in names:
+        match = _OPTION.fullmatch(str(name))
+        if match:
+            by_prefix.setdefault(match[1].lower(), []).append(name)
+    several = max(by_prefix.values(), key=len, default=[])
+    lettered = [letter for letter in LETTERS if letter in names]
+    if len(several) < 2 and lettered[:2] == ["A", "B"]:
+        several = lettered
+    if len(several) < 2:
+        raise DataError(
+            f"{table.path}: no columns have usual names of options (option0, choice1, ending0, answer0, A, ..., or "
+            f"{', '.join(columns.usual['options'])} for a list); name them among {', '.join(map(repr, names[:20]))}, e.g. "
+            "data.columns.options=[wrong,right], or the data set with task.format=NAME"
+        )
+    return several

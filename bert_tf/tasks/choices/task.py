@@ -4,14 +4,15 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import ConfigError
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.choices.choice_sequences import encode_questions
 from bert_tf.tasks.choices.model import MultipleChoice
 from bert_tf.tasks.choices.option_rows import OptionRows
-from bert_tf.tasks.choices.reading import examples_of, question_of, read_questions
+from bert_tf.tasks.choices.reading import open_questions, read_questions
 from bert_tf.tasks.heads import INPUTS
+from bert_tf.tasks.rows.values import json_row
 from bert_tf.tasks.task import SavedTask, Task
 from bert_tf.tasks.texts.text_task import with_separators
 
@@ -40,7 +41,7 @@ class MultipleChoiceTask(Task):
     Example:
         task = MultipleChoiceTask({"kind": "multiple_choice", "sequence_length": 32}, tokenizer)
         films = [("the film is a", ["good one", "paris"]), ("the one in", ["bad", "paris", "film"])]
-        train = task.examples(films, labels=[0, 1])
+        train = task.read([dict(zip(("context", "options", "label"), (*film, n))) for n, film in enumerate(films)])
         model = task.model(encoder)
         task.evaluate(model, train)["accuracy"]
         task.predict(model, films)[0]["answer"]
@@ -50,15 +51,15 @@ class MultipleChoiceTask(Task):
     head_kind = "choices"
     inferred = (*INPUTS, "option_mask")
 
-    def __init__(self, config, tokenizer):
-        super().__init__(config, tokenizer)
+    def __init__(self, config, tokenizer, columns=None):
+        super().__init__(config, tokenizer, columns)
         self.question_joins, self.blank = self.config.question_joins, self.config.blank
         if self.question_joins is None and self.tokenizer.layout_name == "gpt1":
             self.question_joins = "context"
         self.rows.check(self.tokenizer.layout, self.config.sequence_length)
 
     def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.layout)
+        return with_separators(tokenizer, self.config.decoder.layout)
 
     @property
     def rows(self):
@@ -70,38 +71,19 @@ class MultipleChoiceTask(Task):
 
     # -- data ------------------------------------------------------------------------------------
 
-    def read_file(self, path, labelled):
-        examples, format = read_questions(path, self.config, labelled)
-        self.question_joins = self.question_joins or format.question_joins
-        self.blank = format.blank if self.blank is None else self.blank
-        return examples
+    def row_of(self, item):
+        if isinstance(item, (tuple, list)) and len(item) == 2:
+            return {"context": item[0], "options": item[1]}
+        return json_row(item, "'options' and 'context' or 'question'")
 
-    def from_list(self, inputs):
-        return examples_of([question_of(given, f"input {index}") for index, given in enumerate(inputs)], labelled=False)
+    def open(self, data, columns, labelled):
+        return open_questions(data, self.config, columns, self.row_of), columns
 
-    def examples(self, questions, labels=None):
-        """Examples from a list as `predict` takes it.
-
-        Args:
-            questions: a list of dicts or of pairs (context, options).
-            labels: list of int, the numbers of the right options from 0, or None.
-
-        Raises:
-            DataError: names the example.
-        """
-        found = [question_of(given, f"example {index}") for index, given in enumerate(questions)]
-        if labels is None:
-            return examples_of(found, labelled=False)
-        for index, (question, label) in enumerate(zip(found, labels, strict=True)):
-            if (
-                isinstance(label, bool)
-                or not isinstance(label, (int, np.integer))
-                or not 0 <= label < len(question.options)
-            ):
-                raise DataError(f"example {index}: the label is {label!r}; it must be 0 to {len(question.options) - 1}")
-        examples = examples_of([dataclasses.replace(q, label=int(n)) for q, n in zip(found, labels)], labelled=True)
-        self.learn(examples)
-        return examples
+    def read_table(self, table, columns, labelled):
+        if labelled or table.is_file:
+            self.question_joins = self.question_joins or table.data_set.question_joins
+            self.blank = table.data_set.blank if self.blank is None else self.blank
+        return read_questions(table, columns, labelled)
 
     def learn(self, examples):
         """Nothing is left open: the options are those of each question."""
@@ -117,8 +99,8 @@ class MultipleChoiceTask(Task):
         return encode_questions(self.tokenizer, examples.details, labels, self.rows, self.config.sequence_length)
 
     def make_model(self, encoder):
-        options = {"head": self.head_of(encoder.config), "lm_weight": self.config.lm_weight}
-        return MultipleChoice(encoder, self.config.dropout, name="multiple_choice", **options)
+        options = {"head": self.head_of(encoder.config), "lm_weight": self.config.decoder.lm_weight}
+        return MultipleChoice(encoder, self.config.head.dropout, name="multiple_choice", **options)
 
     # -- results ---------------------------------------------------------------------------------
 

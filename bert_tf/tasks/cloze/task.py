@@ -8,12 +8,13 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.errors import DataError
-from bert_tf.parsing import brief
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
-from bert_tf.tasks.cloze.files import PLACEHOLDER, examples_of, read_record, row_of, scores_of
+from bert_tf.tasks.cloze.files import PLACEHOLDER, read_row, scores_of
+from bert_tf.tasks.examples import read_examples
 from bert_tf.tasks.heads import Classifier
+from bert_tf.tasks.rows.opening import open_objects
+from bert_tf.tasks.rows.values import json_row
 from bert_tf.tasks.sequences import Sequences, gather, tokenize
 from bert_tf.tasks.task import Task
 from bert_tf.tasks.texts.text_task import with_separators
@@ -52,40 +53,29 @@ class ReCoRDTask(Task):
     Example:
         task = ReCoRDTask({"kind": "record", "sequence_length": 32}, tokenizer)
         query = {"passage": "a film in paris", "query": "the one is in @placeholder", "entities": ["paris", "film"]}
-        train = task.examples([query], [["paris"]])
+        train = task.read([query | {"answers": ["paris"]}])
         model = task.model(encoder)
         task.evaluate(model, train)["f1"]
         task.predict(model, [query])[0]["answer"]
     """
 
-    def __init__(self, config, tokenizer):
-        super().__init__(config, tokenizer)
+    def __init__(self, config, tokenizer, columns=None):
+        super().__init__(config, tokenizer, columns)
         self.pairs = True
 
     def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.layout)
+        return with_separators(tokenizer, self.config.decoder.layout)
 
     # -- data ------------------------------------------------------------------------------------
 
-    def read_file(self, path, labelled):
-        return read_record(path, self.config.columns, labelled)
+    def row_of(self, item):
+        return json_row(item, "'passage', 'query' and 'entities'")
 
-    def from_list(self, inputs):
-        return examples_of([row_of(given, f"input {number}") for number, given in enumerate(inputs)], labelled=False)
+    def open(self, data, columns, labelled):
+        return open_objects(data, columns, "record reads ReCoRD's .jsonl files", self.row_of), columns
 
-    def examples(self, queries, answers=None):
-        """Examples from a list of dicts as `predict` takes them, and of lists of accepted answers, or None."""
-        examples = self.from_list(queries)
-        if answers is None:
-            return examples
-        if len(answers) != len(examples):
-            raise DataError(
-                f"there are {len(examples)} queries and {len(answers)} lists of answers; there must be as many"
-            )
-        for index, texts in enumerate(answers):
-            if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
-                raise DataError(f"{examples.where(index)}: the answers are {brief(texts)}; they must be a list of str")
-        return dataclasses.replace(examples, labels=[list(texts) for texts in answers])
+    def read_table(self, table, columns, labelled):
+        return read_examples(table, lambda row: read_row(row, labelled), columns, labelled)
 
     def learn(self, examples):
         """Nothing is left open: each passage has its entities."""
@@ -106,7 +96,7 @@ class ReCoRDTask(Task):
         return ReCoRDSequences(first, second, lengths, labels, passages=passages, owners=owners)
 
     def make_model(self, encoder):
-        return Classifier(encoder, 2, self.config.dropout, head=self.head_of(encoder.config), name="record")
+        return Classifier(encoder, 2, self.config.head.dropout, head=self.head_of(encoder.config), name="record")
 
     # -- results ---------------------------------------------------------------------------------
 

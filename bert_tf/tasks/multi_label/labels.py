@@ -1,31 +1,32 @@
 """The labels of a row, of which several can be right: from one column, or from one column for each label."""
 
 from bert_tf.config import nearest
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import DataError
 from bert_tf.parsing import brief
-from bert_tf.tasks.config import LABEL_NAMES
-from bert_tf.tasks.tables.columns import Malformed, as_string
-from bert_tf.tasks.tables.labels import no_label
+from bert_tf.tasks.rows.labels import no_label
+from bert_tf.tasks.rows.values import BadRow, as_list, as_string
 
 _TRUTH = {"1": True, "true": True, "t": True, "yes": True, "0": False, "false": False, "f": False, "no": False}
 
 
-def label_reader(config):
-    """What reads the labels of a file: a function for `read_columns`, see there.
+def label_reader(table, columns, known=()):
+    """What reads the labels of a row.
 
     Args:
-        config: `MultiLabelConfig`.
+        table: a `Table`.
+        columns: `MultiLabelColumns`.
+        known: the label set, as far as it is known.
+
+    Returns:
+        (the column or columns, function(row) -> tuple of str, which raises `BadRow`).
 
     Raises:
-        ConfigError: settings that contradict each other.
+        DataError: there is no such column.
     """
-    if config.label_columns is None:
-        return lambda find: _from_one_column(find, config)
-    if config.labels is not None and set(config.labels) != set(config.label_columns):
-        raise ConfigError("task.labels and task.label_columns name different labels; remove task.labels")
-    if config.columns.label is not None:
-        raise ConfigError("task.columns.label and task.label_columns both say where the labels are; remove one")
-    return lambda find: _from_columns(find, config.label_columns)
+    if isinstance(columns.label, tuple):
+        return list(columns.label), _from_columns(table, columns.label)
+    column = table.find(columns, "label")
+    return column, _from_one_column(table, column, columns.separator, known)
 
 
 def split_labels(text, separator):
@@ -33,42 +34,41 @@ def split_labels(text, separator):
     return tuple(dict.fromkeys(part.strip() for part in text.split(separator) if part.strip()))
 
 
-def _from_one_column(find, config):
-    column = find(config.columns.label, LABEL_NAMES, "label")
-
+def _from_one_column(table, column, separator, known):
     def read(row):
-        value = find.cell(row, column, "label")
-        if isinstance(value, list):
-            labels = tuple(dict.fromkeys(as_string(label) for label in value))
+        value = table.cell(row, column, "label")
+        several = sorted(value) if isinstance(value, set) else as_list(value)
+        if several is not None:
+            labels = tuple(dict.fromkeys(map(as_string, several)))
             if None in labels:
-                raise Malformed(f"'{column}' holds {brief(value)}; it must hold texts; correct the row")
+                raise BadRow(f"'{column}' holds {brief(value)}; it must hold texts; correct the row")
         elif value is None:
             labels = ()
         else:
-            labels = split_labels(find.value(row, column, "label"), config.separator)
-        problem = next(filter(None, (no_label(label, config.labels or ()) for label in labels)), None)
+            labels = split_labels(table.text(row, column, "label"), separator)
+        problem = next(filter(None, (no_label(label, known) for label in labels)), None)
         if problem:
-            raise Malformed(problem)
+            raise BadRow(problem)
         return labels
 
-    return {"labels": column}, read
+    return read
 
 
-def _from_columns(find, names):
+def _from_columns(table, names):
     for name in names:
-        if name not in (find.names or ()):
-            hint = nearest(name, find.names) if find.names else "; the file is read without a header"
-            raise DataError(f"{find.path}: there is no column '{name}' of task.label_columns{hint}")
+        if name not in (table.names or ()):
+            hint = nearest(name, table.names) if table.names else "; the file is read without a header"
+            raise DataError(f"{table.path}: there is no column '{name}' of data.columns.label{hint}")
 
     def read(row):
         chosen = []
         for name in names:
-            value = find.value(row, name, "label")
+            value = table.text(row, name, "label").strip()
             if value.lower() not in _TRUTH:
-                raise Malformed(
+                raise BadRow(
                     f"'{name}' is '{brief(value)[1:-1]}'; it must say whether the label is right: 1 or 0, true or false"
                 )
             chosen += [name] * _TRUTH[value.lower()]
         return tuple(chosen)
 
-    return {"labels": list(names)}, read
+    return read

@@ -5,14 +5,12 @@ import functools
 import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.parsing import brief
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.metric_table import MULTI_LABEL, measure
 from bert_tf.tasks.multi_label.labels import label_reader
 from bert_tf.tasks.multi_label.model import MultiLabelClassifier
-from bert_tf.tasks.tables.columns import as_string
-from bert_tf.tasks.tables.labels import check_distinct, no_label, not_in_label_set
+from bert_tf.tasks.rows.labels import check_distinct, not_in_label_set
 from bert_tf.tasks.texts.classification import sorted_labels
 from bert_tf.tasks.texts.text_task import TextTask
 
@@ -30,34 +28,28 @@ class MultiLabelTask(TextTask):
 
     Example:
         task = MultiLabelTask({"kind": "multi_label", "labels": ["joy", "love"], "sequence_length": 32}, tokenizer)
-        texts = task.examples(["a good film", "a film"], labels=[["love", "joy"], []])
+        texts = task.read({"text": ["a good film", "a film"], "label": [["love", "joy"], []]})
         model = task.model(encoder)
         task.evaluate(model, texts)["f1_micro"]
     """
 
-    def __init__(self, config, tokenizer):
-        super().__init__(config, tokenizer)
-        self.read_labels = label_reader(self.config)
-        if self.labels is None and self.config.label_columns:
-            self.labels = self.config.label_columns
+    def __init__(self, config, tokenizer, columns=None):
+        super().__init__(config, tokenizer, columns)
+        named = self.columns.label if isinstance(self.columns.label, tuple) else None
+        if named and self.labels is not None and set(self.labels) != set(named):
+            raise ConfigError("task.labels and data.columns.label name different labels; remove task.labels")
+        self.labels = self.labels or named
 
-    def given_label(self, label):
-        if not isinstance(label, (list, tuple, set, np.ndarray)):
-            example = brief(label)[1:-1] if isinstance(label, str) else "joy"
-            raise DataError(f"the labels of an example are {brief(label)}; they must be a list, such as ['{example}']")
-        labels = tuple(dict.fromkeys(map(as_string, label)))
-        return None if None in labels else labels
-
-    def label_problem(self, label):
-        return next(filter(None, (no_label(one, self.labels or ()) for one in label)), None)
+    def label_reader(self, table, columns):
+        return label_reader(table, columns, self.labels or ())
 
     def learn(self, examples):
         if self.labels is None:
             labels = sorted_labels(label for chosen in examples.labels for label in chosen)
             if not labels:
                 raise DataError(
-                    f"{examples.path}: no example has a label; name the column of the labels with --set "
-                    "task.columns.label=NAME, or the columns of the labels with --set task.label_columns=[joy,love]"
+                    f"{examples.path}: no example has a label; name the column of the labels with "
+                    "data.columns.label=NAME, or the columns of the labels with data.columns.label=[joy,love]"
                 )
             check_distinct(labels, examples.path)
             self.labels = labels
@@ -79,7 +71,7 @@ class MultiLabelTask(TextTask):
         if self.labels is None:
             raise ConfigError("the label set is not known yet; read the training file first, or set task.labels")
         options = self.model_options(encoder)
-        return MultiLabelClassifier(encoder, len(self.labels), self.config.dropout, name="multi_label", **options)
+        return MultiLabelClassifier(encoder, len(self.labels), self.config.head.dropout, name="multi_label", **options)
 
     def scores(self, examples, outputs):
         logits = np.stack([output["logits"] for output in outputs])

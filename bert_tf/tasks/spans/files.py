@@ -1,206 +1,167 @@
-"""Reads the files of question answering: SQuAD 1.1 and 2.0, KorQuAD, MRQA, and tables of questions and contexts."""
+"""Reads questions: SQuAD 1.1 and 2.0, KorQuAD, MRQA, tables of questions and contexts, and Python objects."""
 
 import dataclasses
-import functools
 
 from bert_tf.errors import DataError
-from bert_tf.parsing import brief, parse_json
+from bert_tf.parsing import brief
+from bert_tf.tasks.examples import Example, read_examples
+from bert_tf.tasks.rows.opening import open_table
+from bert_tf.tasks.rows.table import Table
+from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.spans.questions import Questions, check_answers, check_text
-from bert_tf.tasks.tables.columns import UsualNames, read_columns
-from bert_tf.tasks.tables.files import file_format, numbered_lines, read_table, read_text
-
-USUAL = UsualNames(
-    text=("question", "query", "text"), text_pair=("context", "passage", "paragraph", "document", "text_pair"), label=()
-)
 
 
-def read_questions(path, columns, labelled=True):
-    """`Questions` of a file.
+def open_questions(data, columns, labelled, row_of=None):
+    """The table of questions, a row for each.
 
     A JSON object with "data" is read as SQuAD (Rajpurkar et al. 2016 and 2018; KorQuAD 1.0 has the same form), JSON
     lines that begin with a "header" as MRQA (Fisch et al. 2019). All else is a table with the columns question and
-    context, and for labels JSON or Parquet with "answers": [{"text", "answer_start"}], or {"text": [...],
-        "answer_start": [...]}.
+    context, and for labels JSON or Parquet with answers.
 
     Args:
-        path: the file.
-        columns: `ColumnsConfig`, for tables. With `skip_malformed` wrong questions are left out and counted.
+        data, columns, row_of: of `open_table`.
         labelled: whether the answers are read.
 
     Raises:
-        DataError: with file and question id.
+        DataError: a file in another format.
     """
-    format = file_format(path, columns.format)
-    if format == "jsonl":
-        text = read_text(path)
-        if text.lstrip().startswith("{"):
-            beginning = text.lstrip().split("\n", 1)[0]
-            if '"header"' in beginning[:1000] and "header" in parse_json(beginning, f"{path}, line 1"):
-                return _collect(path, _mrqa(path, text), columns, labelled)
-            articles = _squad_articles(path, text)
-            if articles is not None:
-                return _collect(path, _squad(path, articles), columns, labelled)
-    return _read_table(path, format, columns, labelled)
+    table = open_table(data, columns, row_of)
+    if table.format in ("jsonl", "parquet", None):
+        first = table.first() if table.rows else {}
+        if "data" in first and table.is_file:
+            return _of_questions(table, _squad(table, _list(first, "data", table.path)))
+        if "header" in first and table.is_file:
+            return _of_questions(table, _mrqa(table))
+    elif labelled or table.format not in ("tsv", "csv"):
+        raise DataError(
+            f"{table.path}: question answering reads SQuAD and MRQA files, JSON and Parquet with question, context and answers, and, "
+            "for predict alone, TSV and CSV with question and context; if this is one of them, set data.columns.format"
+        )
+    return table
 
 
-def _squad_articles(path, text):
-    """The list under "data"; None where the file holds JSON lines."""
-    try:
-        whole = parse_json(text, path)
-    except DataError as error:
-        try:
-            parse_json(text.lstrip().split("\n", 1)[0], path)
-        except DataError:
-            raise error from None
-        return None
-    return _list(whole, "data", path) if "data" in whole else None
+def _of_questions(table, rows):
+    return Table(table.path, list(enumerate(rows, 1)), "jsonl", "item", ["id", "question", "context", "answers"])
 
 
-def _squad(path, articles):
-    """Yields (id, question, context, function that gives the `Answers`, where)."""
+def _squad(table, articles):
     for number, article in enumerate(articles):
-        for paragraph in _list(article, "paragraphs", f"{path}, article {number}"):
+        where = f"{table.path}, article {number}"
+        for paragraph in _list(article, "paragraphs", where):
             context = paragraph.get("context") if isinstance(paragraph, dict) else None
-            for question in _list(paragraph, "qas", f"{path}, article {number}"):
-                name = question.get("id") if isinstance(question, dict) else None
-                where = f"{path}, question '{name}'"
-                if name is None:
-                    raise DataError(f"{path}, article {number}: a question is {brief(question)}; it must have an id")
-                given, impossible = question.get("answers") or [], question.get("is_impossible", False)
-                answers = functools.partial(_answers, given, context, impossible, where)
-                yield name, question.get("question"), context, answers, where
+            for question in _list(paragraph, "qas", where):
+                if not isinstance(question, dict) or question.get("id") is None:
+                    raise DataError(f"{where}: a question is {brief(question)}; it must have an id")
+                yield {
+                    "id": question["id"],
+                    "question": question.get("question"),
+                    "context": context,
+                    "answers": question.get("answers"),
+                    "is_impossible": question.get("is_impossible", False),
+                }
 
 
-def _answers(answers, context, impossible, where):
-    """The `Answers` of [{"text", "answer_start"}] or {"text": [...], "answer_start": [...]}."""
+def _mrqa(table):
+    for line, row in table.rows[1:]:
+        where = table.where(line)
+        for question in _list(row, "qas", where) if row is not None else ():
+            name = question.get("qid", question.get("id")) if isinstance(question, dict) else None
+            if name is None:
+                raise DataError(f"{where}: a question is {brief(question)}; it must have a qid")
+            yield {
+                "id": name,
+                "question": question.get("question"),
+                "context": row.get("context"),
+                "answers": question.get("answers"),
+                "detected_answers": question.get("detected_answers") or [],
+            }
+
+
+def read_questions(table, columns, labelled):
+    """`Questions` of a table of `open_questions`.
+
+    Args:
+        table: a `Table`.
+        columns: `QuestionColumns`. With `skip_malformed` wrong questions are left out and counted.
+        labelled: whether the answers are read.
+
+    Raises:
+        DataError: a missing column, or a bad question; with file and question id.
+    """
+    has_ids, identifier = table.unit == "item", table.id_key()
+    question_key, context_key = table.find(columns, "question"), table.find(columns, "context")
+    answers_key = table.find(columns, "answers") if labelled else None
+    shared, known = {}, set()
+
+    def read(row):
+        name = table.id_of(row, identifier)
+        if labelled and name:
+            if name["id"] in known:
+                raise BadRow("there are two questions with this id; each must have its own")
+            known.add(name["id"])
+        question, context = table.cell(row, question_key, "question"), table.cell(row, context_key, "context")
+        for text, role in ((question, "question"), (context, "context")):
+            if (
+                labelled or table.is_file or not isinstance(text, str) or text.strip()
+            ):  # from Python `predict` answers any
+                check_text(text, role)
+        shared.setdefault(context, context)
+        answers = _answers(row, table.cell(row, answers_key, "answers"), context) if labelled else None
+        return [Example(question, shared[context], label=answers, id=name)]
+
+    def where(number, row):
+        return f"{table.path}, question '{row['id']}'" if has_ids else table.where(number)
+
+    chosen = {"question": question_key, "context": context_key}
+    return read_examples(table, read, columns, labelled, chosen, identifier, where, Questions)
+
+
+def _answers(row, given, context):
+    """The `Answers` of a row; `given` is what the column of the answers holds."""
+    if "detected_answers" in row:
+        return _mrqa_answers(row["detected_answers"], given or [], context)
+    answers = [] if given is None else given
     if isinstance(answers, dict):
-        columns = [_list(answers, key, where) for key in ("text", "answer_start")]
+        columns = [_list(answers, key) for key in ("text", "answer_start")]
         answers = [{"text": text, "answer_start": start} for text, start in zip(*columns)]
+    if isinstance(answers, (list, tuple)):
+        answers = [
+            dict(zip(("text", "answer_start"), one)) if isinstance(one, (list, tuple)) else one for one in answers
+        ]
     if not isinstance(answers, list) or not all(
         isinstance(a, dict) and {"text", "answer_start"} <= a.keys() for a in answers
     ):
-        raise DataError(f'{where}: the answers are {brief(answers)}; each must have "text" and "answer_start"')
-    found = []
+        raise BadRow(f'the answers are {brief(answers)}; each must have "text" and "answer_start"')
+    spans = []
     for answer in answers:
         text, start = answer["text"], answer["answer_start"]
         end = start + len(text) if isinstance(text, str) and isinstance(start, int) else None
         if end and isinstance(context, str) and context[start:end].lower() != text.lower():
-            raise DataError(
-                f"{where}: the answer {brief(text)} is not at its answer_start={start}, where the context has "
+            raise BadRow(
+                f"the answer {brief(text)} is not at its answer_start={start}, where the context has "
                 f"{brief(context[start:end])}; answer_start counts characters (code points) from 0"
             )
-        found.append((text, start, end))
-    return check_answers(found, context, impossible, where)
+        spans.append((text, start, end))
+    return check_answers(spans, context, row.get("is_impossible", not answers))
 
 
-def _mrqa(path, text):
-    """Yields what `_squad` yields. The character spans of MRQA are inclusive."""
-    for number, line in numbered_lines(text):
-        if number == 1 or not line.strip():
-            continue
-        row = parse_json(line, f"{path}, line {number}")
-        for question in _list(row, "qas", f"{path}, line {number}"):
-            name = question.get("qid", question.get("id"))
-            where = f"{path}, question '{name}'"
-            if name is None:
-                raise DataError(f"{path}, line {number}: a question is {brief(question)}; it must have a qid")
-            answers = functools.partial(_mrqa_answers, question, row.get("context"), where)
-            yield name, question.get("question"), row.get("context"), answers, where
-
-
-def _mrqa_answers(question, context, where):
+def _mrqa_answers(detected, texts, context):
     """The `Answers` of a question: MRQA scores with "answers", and trains with the places of its "detected_answers"."""
-    found = []
-    for answer in question.get("detected_answers") or []:
-        for span in _list(answer, "char_spans", where):
+    spans = []
+    for answer in detected:
+        for span in _list(answer, "char_spans"):
             if not (isinstance(span, list) and len(span) == 2 and all(isinstance(x, int) for x in span)):
-                raise DataError(f"{where}: a character span is {brief(span)}; it must be [first, last]")
-            found.append((answer.get("text"), span[0], span[1] + 1))
-    found, texts = check_answers(found, context, False, where), question.get("answers") or []
+                raise BadRow(f"a character span is {brief(span)}; it must be [first, last]")
+            spans.append((answer.get("text"), span[0], span[1] + 1))  # the spans of MRQA are inclusive
+    answers = check_answers(spans, context, False)
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise DataError(f"{where}: the answers are {brief(texts)}; they must be a list of texts")
-    return dataclasses.replace(found, texts=tuple(texts)) if texts else found
+        raise BadRow(f"the answers are {brief(texts)}; they must be a list of texts")
+    return dataclasses.replace(answers, texts=tuple(texts)) if texts else answers
 
 
-def _read_table(path, format, columns, labelled):
-    if format not in ("jsonl", "parquet") + (() if labelled else ("tsv", "csv")):
-        raise DataError(
-            f"{path}: question answering reads SQuAD and MRQA files, JSON and Parquet with question, context and answers, and, "
-            "for predict alone, TSV and CSV with question and context; if this is one of them, set task.columns.format"
-        )
-    table = read_columns(path, format, columns, labelled=False, pairs=True, usual=USUAL)
-    if not labelled:
-        fields = {f.name: getattr(table, f.name) for f in dataclasses.fields(table)}
-        shared = {}
-        contexts = [shared.setdefault(context, context) for context in table.text_pairs]
-        return Questions(**fields | {"text_pairs": contexts})
-    wrong = [row for row in table.lacking if row["error"] != "the line is empty"]
-    if wrong and not columns.skip_malformed:
-        raise DataError(
-            f"{path}, {table.unit} {wrong[0][table.unit]}: {wrong[0]['error']}; correct the row, or leave out such rows with "
-            "--set task.columns.skip_malformed=true"
-        )
-    rows = dict(read_table(path, format).rows)
-    key = columns.label if isinstance(columns.label, str) else "answers"
-
-    def questions():
-        for index, line in enumerate(table.lines):
-            row, where = rows[line], table.where(index)
-            if key not in row:
-                raise DataError(f"{where}: there is no '{key}', its keys are {', '.join(row)}; correct the row")
-            given = row[key] or []
-            impossible = row.get(
-                "is_impossible", not (given["text"] if isinstance(given, dict) and "text" in given else given)
-            )
-            context = table.text_pairs[index]
-            answers = functools.partial(_answers, given, context, impossible, where)
-            yield table.ids[index].get("id", line), table.texts[index], context, answers, where
-
-    return _collect(path, questions(), columns, labelled=True)
-
-
-def _collect(path, questions, columns, labelled):
-    texts, contexts, labels, ids, lines, lacking = [], [], [], [], [], []
-    shared, known = {}, set()
-    for number, (name, question, context, read_answers, where) in enumerate(questions, start=1):
-        try:
-            if name in known:
-                raise DataError(f"{where}: there are two questions with this id; each must have its own")
-            known.add(name)
-            check_text(question, "question", where)
-            if not isinstance(context, str) or context not in shared:
-                shared[check_text(context, "context", where)] = context
-            answers = read_answers() if labelled else None
-        except DataError as error:
-            if not columns.skip_malformed:
-                raise DataError(
-                    f"{error}; or leave out such questions with --set task.columns.skip_malformed=true"
-                ) from None
-            lacking.append({"item": number, "id": name, "error": str(error)})
-            continue
-        texts.append(question)
-        contexts.append(shared[context])
-        labels.append(answers)
-        ids.append({"id": name})
-        lines.append(number)
-    if not texts:
-        raise DataError(f"{path}: there is no question; there must be at least one")
-    return Questions(
-        texts=texts,
-        text_pairs=contexts,
-        labels=labels if labelled else None,
-        path=str(path),
-        lines=lines,
-        unit="item",
-        ids=ids,
-        lacking=lacking,
-        skipped=len(lacking),
-        columns={"text": "question", "text_pair": "context"},
-    )
-
-
-def _list(value, key, where):
+def _list(value, key, where=None):
     items = value.get(key) if isinstance(value, dict) else None
     if not isinstance(items, list):
-        raise DataError(f'{where}: "{key}" is {brief(items)}; it must be a list')
+        message = f'"{key}" is {brief(items)}; it must be a list'
+        raise DataError(f"{where}: {message}") if where else BadRow(message)
     return items

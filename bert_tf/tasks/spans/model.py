@@ -74,7 +74,7 @@ class SpanModel(InferringModel):
         of_head = HEADS[head]
         if dropout and not of_head.has_dropout:
             raise ConfigError(
-                f"task.dropout={dropout} is for other heads, and that of {head} has none; remove task.dropout"
+                f"task.head.dropout={dropout} is for other heads, and that of {head} has none; remove task.head.dropout"
             )
         if dropout is None:
             dropout = getattr(config, "dropout", 0.0) if of_head.null_alone else 0.0

@@ -3,9 +3,9 @@
 import dataclasses
 
 from bert_tf.encodings import is_unicode
-from bert_tf.errors import DataError
 from bert_tf.parsing import brief
 from bert_tf.tasks.examples import Examples
+from bert_tf.tasks.rows.values import BadRow
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,53 +44,52 @@ class Questions(Examples):
         name = self.ids[index].get("id") if self.ids else None
         return super().where(index) if name is None else f"{self.path}, question '{name}'"
 
-    def one_a_line(self, answers):
-        """The answers with line, id and question, and `lacking` between them. Contexts are left out: many share one."""
-        numbered = list(self.lacking)
+    def answers_by_row(self, answers):
+        """The answers with line, id and question, and `unusable_rows` between them. Contexts are left out: many share one."""
+        numbered = list(self.unusable_rows)
         for index, answer in enumerate(answers):
             about = {self.unit: self.lines[index]} | (self.ids[index] if self.ids else {})
             numbered.append(about | {"text": self.texts[index]} | answer)
         return sorted(numbered, key=lambda answer: answer[self.unit])
 
 
-def check_answers(spans, context, impossible, where):
+def check_answers(spans, context, impossible):
     """`Answers` of one question.
 
     Args:
         spans: list of (text, start, end).
         context: str.
         impossible: whether the file says that there is no answer.
-        where: the begin of messages.
 
     Raises:
-        DataError: no answer of a possible question, an answer of an impossible one, or one that is not at its place.
+        BadRow: no answer of a possible question, an answer of an impossible one, or one that is not at its place.
     """
     if impossible:
         return Answers(impossible=True)
     if not spans:
-        raise DataError(f'{where}: there is no answer; a question without one needs "is_impossible": true')
+        raise BadRow('there is no answer; a question without one needs "is_impossible": true')
     for text, start, end in spans:
         if not isinstance(text, str) or isinstance(start, bool) or not isinstance(start, int):
-            raise DataError(
-                f"{where}: an answer is {brief(text)} at {brief(start)}; it must be a text and the number of its first "
+            raise BadRow(
+                f"an answer is {brief(text)} at {brief(start)}; it must be a text and the number of its first "
                 "character in the context"
             )
         if not (0 <= start < end <= len(context)):
-            raise DataError(
-                f"{where}: the answer {brief(text)} is said to be at characters {start} to {end}, but the context has "
+            raise BadRow(
+                f"the answer {brief(text)} is said to be at characters {start} to {end}, but the context has "
                 f"{len(context)} characters; correct it"
             )
     return Answers(*(tuple(part) for part in zip(*spans)))
 
 
-def check_text(value, name, where):
+def check_text(value, name):
     """A question or context, which must be a str that holds more than white space.
 
     Raises:
-        DataError: another value.
+        BadRow: another value.
     """
     if not isinstance(value, str) or not value.strip():
-        raise DataError(f"{where}: the {name} is {brief(value)}; it must be a text")
+        raise BadRow(f"the {name} is {brief(value)}; it must be a text")
     if not is_unicode(value):
-        raise DataError(f"{where}: the {name} {brief(value)} is no Unicode text (a lone surrogate); correct it")
+        raise BadRow(f"the {name} {brief(value)} is no Unicode text (a lone surrogate); correct it")
     return value

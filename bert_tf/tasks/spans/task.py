@@ -10,12 +10,12 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.families import describe
 from bert_tf.parsing import brief
 from bert_tf.reporting import findings
+from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.spans import scorer
 from bert_tf.tasks.spans.decoding import CERTAIN, find_answers
-from bert_tf.tasks.spans.files import read_questions
+from bert_tf.tasks.spans.files import open_questions, read_questions
 from bert_tf.tasks.spans.heads import HEADS, published_head
 from bert_tf.tasks.spans.model import SpanModel
-from bert_tf.tasks.spans.questions import Questions, check_answers, check_text
 from bert_tf.tasks.spans.window_sequences import encode_questions
 from bert_tf.tasks.spans.windows import null_at_end
 from bert_tf.tasks.task import SavedTask, Task
@@ -53,7 +53,8 @@ class QuestionAnsweringTask(Task):
 
     Example:
         task = QuestionAnsweringTask({"kind": "question_answering", "sequence_length": 32, "max_query_length": 8}, tokenizer)
-        train = task.examples(["the one in paris?"], ["the film is in paris."], answers=[[("film", 4)]])
+        question = {"question": "the one in paris?", "context": "the film is in paris.", "answers": [("film", 4)]}
+        train = task.read([question])
         model = task.model(encoder)
         task.evaluate(model, train)["f1"]
         task.predict(model, [("the one?", "a good film.")])[0]["answer"]
@@ -63,10 +64,11 @@ class QuestionAnsweringTask(Task):
     pooler = False
     inferred = (*Task.inferred, "context_mask", "start_mask", "start_positions", "end_positions", "answerable")
 
-    def __init__(self, config, tokenizer):
-        super().__init__(config, tokenizer)
+    def __init__(self, config, tokenizer, columns=None):
+        super().__init__(config, tokenizer, columns)
         self.pairs, self.impossible = True, self.config.impossible_questions
-        self.head, self.threshold = self.config.head, self.config.null_threshold
+        head = self.config.head.name
+        self.head, self.threshold = None if head == "published" else head, self.config.null_threshold
 
     @property
     def head_kind(self):
@@ -81,10 +83,18 @@ class QuestionAnsweringTask(Task):
         return self.metric.removeprefix("best_")
 
     def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.layout)
+        return with_separators(tokenizer, self.config.decoder.layout)
 
-    def read_file(self, path, labelled):
-        return read_questions(path, self.config.columns, labelled)
+    def open(self, data, columns, labelled):
+        return open_questions(data, columns, labelled, self.row_of), columns
+
+    def row_of(self, item):
+        if isinstance(item, (tuple, list)) and len(item) == 2 and all(isinstance(text, str) for text in item):
+            return dict(zip(("question", "context"), item))
+        raise BadRow(f"it is {brief(item)}; it must be a pair (question, context)")
+
+    def read_table(self, table, columns, labelled):
+        return read_questions(table, columns, labelled)
 
     def learn(self, examples):
         impossible = [index for index, answers in enumerate(examples.labels) if answers.impossible]
@@ -96,47 +106,6 @@ class QuestionAnsweringTask(Task):
                 "impossible questions, as its training file had none; train with task.impossible_questions=true, or remove "
                 "these questions"
             )
-
-    def from_list(self, inputs):
-        for index, given in enumerate(inputs):
-            if not (
-                isinstance(given, (tuple, list)) and len(given) == 2 and all(isinstance(text, str) for text in given)
-            ):
-                raise DataError(f"input {index} must be a pair (question, context), got {brief(given)}")
-        return Questions(texts=[question for question, _ in inputs], text_pairs=[context for _, context in inputs])
-
-    def examples(self, questions, contexts, answers=None):
-        """Examples from Python lists, checked as those of a file are.
-
-        Args:
-            questions, contexts: lists of str.
-            answers: None, or for each question a list of (text, start), start in characters of the context; an empty
-                list for an impossible question.
-        """
-        given = [questions, contexts] + ([] if answers is None else [answers])
-        if len({len(part) for part in given}) != 1:
-            raise DataError(
-                f"there are {' and '.join(str(len(part)) for part in given)} questions, contexts and answers"
-            )
-        examples = Questions(texts=list(questions), text_pairs=list(contexts))
-        for index in range(len(examples)):
-            check_text(questions[index], "question", examples.where(index))
-            check_text(contexts[index], "context", examples.where(index))
-        if answers is None:
-            return examples
-        for index, spans in enumerate(answers):
-            pairs = isinstance(spans, (list, tuple)) and all(isinstance(one, (list, tuple)) for one in spans)
-            if not pairs or not all(len(one) == 2 and isinstance(one[0], str) for one in spans):
-                raise DataError(
-                    f"{examples.where(index)}: the answers are {brief(spans)}; they must be a list of (text, start)"
-                )
-        labels = [
-            check_answers([(t, s, s + len(t)) for t, s in spans], contexts[index], not spans, examples.where(index))
-            for index, spans in enumerate(answers)
-        ]
-        examples = dataclasses.replace(examples, labels=labels)
-        self.learn(examples)
-        return examples
 
     def encode(self, examples):
         config = self.config
@@ -152,10 +121,6 @@ class QuestionAnsweringTask(Task):
             )
         if self.head is None:
             self.head = published_head(describe(encoder.config)["family"], self.impossible)
-        if self.config.beam is not None and not self.null_alone:
-            raise ConfigError(
-                f"task.beam={self.config.beam} is for the heads electra and xlnet, and this model has {self.head}'s"
-            )
         if self.threshold is None:
             self.threshold = HEADS[self.head].default_threshold
         config = self.config
@@ -163,9 +128,9 @@ class QuestionAnsweringTask(Task):
             encoder,
             self.head,
             n_best=config.n_best,
-            beam=config.beam,
+            beam=getattr(config.head, "beam", None),
             max_answer_length=config.max_answer_length,
-            dropout=config.dropout,
+            dropout=getattr(config.head, "dropout", None),
             at_end=null_at_end(self.tokenizer),
             features=config.frozen_features,
         )

@@ -1,55 +1,145 @@
 """Files of tagged words, and the scheme of their entity tags."""
 
 import dataclasses
+import os
 
 from absl import logging
 
 from bert_tf.errors import DataError
+from bert_tf.hub import local_file
 from bert_tf.parsing import brief
-from bert_tf.tasks.config import WORDS_NAMES
-from bert_tf.tasks.tables.columns import read_columns, read_words
-from bert_tf.tasks.tables.files import file_format, read_table
-from bert_tf.tasks.tables.labels import no_label
-from bert_tf.tasks.tagging.conll import read_conll
+from bert_tf.tasks.examples import Example, read_examples
+from bert_tf.tasks.rows.conll import ConllTable, read_conll
+from bert_tf.tasks.rows.files import file_format, numbered_lines, read_text
+from bert_tf.tasks.rows.labels import no_label
+from bert_tf.tasks.rows.opening import open_table
+from bert_tf.tasks.rows.values import BadRow, strings
 from bert_tf.tasks.tagging.entities import find_odd, marks_entities
 from bert_tf.tasks.tagging.schemes import find_break, find_scheme, prefixes_of, rewrite
+from bert_tf.tasks.texts.text_task import read_texts
 
 
-def read_tagged(path, columns, labelled):
-    """Reads sentences of tagged words, or for `predict` texts too.
+def open_tagged(data, columns, labelled, row_of):
+    """The table of tagged words, or for `predict` of texts too.
 
     Args:
-        path: a CoNLL or CoNLL-U file, JSON or Parquet of words and tags; unlabelled also a table or lines of texts.
-        columns: `ColumnsConfig`.
+        data: a CoNLL or CoNLL-U file, JSON or Parquet of words and tags; unlabelled also a table or lines of texts; or
+            Python objects.
+        columns: `TaggingColumns`.
         labelled: whether every word must have a tag.
-
-    Returns:
-        `Examples` with `words`, or with `texts`.
+        row_of: of `open_table`.
 
     Raises:
-        DataError: with file, line and what to do.
+        DataError: a file in another format.
     """
+    if not isinstance(data, (str, os.PathLike)):
+        return open_table(data, columns, row_of)
+    path = str(local_file(data))
     format = file_format(path, columns.format, tagged=True)
-    if format in ("jsonl", "parquet"):
-        names = read_table(path, format).names()
-        if labelled or columns.text in names or any(name in names for name in WORDS_NAMES):
-            return read_words(path, format, columns, labelled)
     if format == "conll" or (format == "lines" and labelled):
-        return read_conll(path, columns.text, columns.label, labelled)
-    if labelled:
+        return read_conll(path)
+    if labelled and format not in ("jsonl", "parquet"):
         raise DataError(
             f"{path}: tagging reads CoNLL files, or JSON with the keys words and tags; if this is one, set "
-            "task.columns.format=conll or task.columns.format=jsonl"
+            "data.columns.format=conll or data.columns.format=jsonl"
         )
-    return read_columns(path, format, columns, labelled=False, pairs=False)
+    return open_table(path, columns, format=format)
 
 
-def check_tags(examples, known=None):
-    """Raises DataError for a tag that is missing, is what pandas writes for one, or is no Unicode text; names the word."""
-    problems = {tag: no_label(tag, known or (), "tag") for tags in examples.labels for tag in tags}
-    if any(problems.values()):
-        index, position = _find(examples, lambda tag: problems[tag])
-        raise DataError(f"{examples.where_word(index, position)}: {problems[examples.labels[index][position]]}")
+def read_tagged(table, columns, labelled, known=()):
+    """`Examples` of a table of `open_tagged`, with `words`, or with `texts`.
+
+    Args:
+        table, columns, labelled: of `open_tagged`.
+        known: the label set, as far as it is known.
+
+    Raises:
+        DataError: a missing column, or a bad row; with file, line and what to do.
+    """
+    if isinstance(table, ConllTable):
+        return _read_sentences(table, columns, labelled, known)
+    key = table.find(columns, "words", labelled)
+    if key is None:
+        return read_texts(table, columns)
+    tags_key = table.find(columns, "tags") if labelled else None
+    identifier = table.id_key()
+
+    def read(row):
+        words, tags = strings(row.get(key), key), None
+        if labelled:
+            tags = _tags(strings(row.get(tags_key), tags_key), known)
+            if len(tags) != len(words):
+                raise BadRow(
+                    f"{len(words)} {key} and {len(tags)} {tags_key}; every word must have one tag, correct the row"
+                )
+        elif not words and table.is_file:
+            raise BadRow("there is no word")
+        return [Example(words=words, label=tags, id=table.id_of(row, identifier))]
+
+    chosen = {"words": key} | ({"tags": tags_key} if labelled else {})
+    return read_examples(table, read, columns, labelled, chosen, identifier)
+
+
+def _read_sentences(table, columns, labelled, known):
+    words = table.column(columns.words, "words", 0, 1)
+    tags = table.column(columns.tags, "tags", -1, 3) if labelled else None
+    if labelled and tags % table.fields == words % table.fields:
+        raise DataError(
+            f"{table.where(table.rows[0][0])}: one field, so no tag beside the word; only predict takes files without tags"
+        )
+
+    def read(sentence):
+        if sentence.problem:
+            raise sentence.problem
+        label = _tags([fields[tags] for fields in sentence.words], known, sentence.lines) if labelled else None
+        document = sentence.document if table.marks_documents else None
+        texts = [fields[words].strip(" ") for fields in sentence.words]
+        return [Example(words=texts, label=label, document=document, word_lines=sentence.lines)]
+
+    chosen = {"words": words} | ({"tags": tags} if labelled else {})
+    return read_examples(table, read, columns, labelled, chosen)
+
+
+def _tags(tags, known, lines=None):
+    """The tags of a sentence without white space around them; `lines` are those of its words, for messages."""
+    tags = [tag.strip() for tag in tags]
+    for position, tag in enumerate(tags):
+        problem = no_label(tag, known, "tag")
+        if problem:
+            raise BadRow(problem, lines and lines[position], position + 1)
+    return tags
+
+
+def write_conll(examples, tags, tag_column=None):
+    """The text of a CoNLL file with these tags.
+
+    Examples of a CoNLL file give that file again. In CoNLL-U the tags replace those of the tag column; in other files
+    they are one more column at the end, O for -DOCSTART- lines, as conlleval reads them. Other examples give a line for
+    each word with its tag, and an empty line after each sentence.
+
+    Args:
+        examples: `Examples` with `words`.
+        tags: for each example a list of tags, one for each word.
+        tag_column: of `TaggingColumns`.
+    """
+    if examples.word_lines is None:
+        pairs = (zip(words, of_words, strict=True) for words, of_words in zip(examples.words, tags, strict=True))
+        return "".join("".join(f"{word}\t{tag}\n" for word, tag in sentence) + "\n" for sentence in pairs)
+    of_line = {}
+    for lines, of_words in zip(examples.word_lines, tags, strict=True):
+        of_line |= zip(lines, of_words, strict=True)
+    table, result = read_conll(examples.path), []
+    column = table.column(tag_column, "tags", -1, 3) if table.is_conllu else None
+    for number, line in numbered_lines(read_text(examples.path)):
+        tag = of_line.get(number)
+        if tag is not None and table.is_conllu:
+            fields = line.split("\t")
+            fields[column] = tag
+            line = "\t".join(fields)
+        elif tag is not None or line.startswith("-DOCSTART-"):
+            line = line.rstrip() + ("\t" if "\t" in line else " ") + (tag or "O")
+        result.append(line + "\n")
+    return "".join(result)
 
 
 def _find(examples, wanted):
@@ -62,7 +152,7 @@ def scheme_of_file(examples, given=None, known=None):
 
     Args:
         examples: `Examples` with `words` and `labels`.
-        given: `columns.tag_scheme`; None: recognized. "conlleval" allows entity tags in any order.
+        given: `TaggingColumns.tag_scheme`; None: recognized. "conlleval" allows entity tags in any order.
         known: the label set, which may hold tags of any form. None: tags that are no entity tags among those that are
             are taken for mistakes.
 
@@ -87,8 +177,8 @@ def scheme_of_file(examples, given=None, known=None):
     if not marks_entities(tags):
         if given and tags - {"O"}:
             raise DataError(
-                f"{examples.path}: task.columns.tag_scheme={given} is for tags that mark entities (O, B-..., I-...), and "
-                f"'{min(tag for tag in tags if not marks_entities([tag, 'B-X']))}' does not; remove task.columns.tag_scheme"
+                f"{examples.path}: data.columns.tag_scheme={given} is for tags that mark entities (O, B-..., I-...), and "
+                f"'{min(tag for tag in tags if not marks_entities([tag, 'B-X']))}' does not; remove data.columns.tag_scheme"
             )
         return None
     if given == "conlleval":
@@ -107,7 +197,7 @@ def _check(examples, scheme, given):
             instead = "" if given or scheme in ("BIOES", "BILOU") else ", and other tags of the file are no IOB1"
             raise DataError(
                 f"{examples.where_word(index, position)}: {why}{instead}; correct the tag, or read the entities that "
-                "conlleval finds with --set task.columns.tag_scheme=conlleval"
+                "conlleval finds with data.columns.tag_scheme=conlleval"
             )
 
 

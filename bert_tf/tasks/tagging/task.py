@@ -12,12 +12,18 @@ from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.heads import Classifier
-from bert_tf.tasks.tables.columns import as_string
-from bert_tf.tasks.tables.files import FORMATS
-from bert_tf.tasks.tables.labels import check_distinct, class_weights, not_in_label_set
-from bert_tf.tasks.tagging.conll import write_conll
+from bert_tf.tasks.rows.files import FORMATS
+from bert_tf.tasks.rows.labels import check_distinct, class_weights, not_in_label_set
+from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.tagging.entities import complete, entities, entity_scores, marks_entities, scores_by_type
-from bert_tf.tasks.tagging.files import check_tags, in_scheme, read_tagged, scheme_of_file, without_documents
+from bert_tf.tasks.tagging.files import (
+    in_scheme,
+    open_tagged,
+    read_tagged,
+    scheme_of_file,
+    without_documents,
+    write_conll,
+)
 from bert_tf.tasks.tagging.schemes import prefixes_of, rewrite
 from bert_tf.tasks.tagging.sequences import cut_sequences, words_of_sentences, words_of_texts
 from bert_tf.tasks.task import SavedTask, Task
@@ -47,7 +53,7 @@ class TaggingTask(Task):
 
     Entity tags are checked by the rules of their scheme when a labelled file is read, and rewritten where the model
     learns another one (`TaggingConfig.scheme`, `bert_tf.tasks.tagging.schemes`). `predict` writes in the training
-    file's scheme, or in that of `columns.tag_scheme`.
+    file's scheme, or in that of `TaggingColumns.tag_scheme`.
 
     Attributes:
         scheme: of the entity tags that the model learns; None for other tags.
@@ -55,7 +61,7 @@ class TaggingTask(Task):
 
     Example:
         task = TaggingTask({"kind": "tagging", "sequence_length": 32}, tokenizer)
-        train = task.examples([["Anna", "met", "Paul"]], [["B-PER", "O", "B-PER"]])
+        train = task.read([{"words": ["Anna", "met", "Paul"], "tags": ["B-PER", "O", "B-PER"]}])
         model = task.model(encoder)
         task.evaluate(model, train)["f1"]
         task.predict(model, ["Anna met Paul."])[0]["words"][0]["tag"]
@@ -64,8 +70,8 @@ class TaggingTask(Task):
     saved = SavedTagging
     head_kind = "tagging"
 
-    def __init__(self, config, tokenizer):
-        super().__init__(config, tokenizer)
+    def __init__(self, config, tokenizer, columns=None):
+        super().__init__(config, tokenizer, columns)
         self.scheme = self.file_scheme = self.class_weights = None  # known from the training file
         if self.labels is not None:
             self._check_metric()
@@ -79,28 +85,32 @@ class TaggingTask(Task):
     def metric(self):
         return self.config.metric or ("f1" if self.marks_entities else "accuracy")
 
-    @property
-    def written_scheme(self):
-        """The scheme in which `predict` writes entity tags; None for other tags."""
-        given = self.config.columns.tag_scheme
-        return self.file_scheme or self.scheme if given in (None, "conlleval") else given
-
     def _check_metric(self):
         if self.metric != "accuracy" and not self.marks_entities:
             raise ConfigError(
                 f"task.metric={self.metric} needs tags that mark entities (O, B-..., I-...); set task.metric=accuracy"
             )
 
-    def read_file(self, path, labelled):
-        examples = read_tagged(path, self.config.columns, labelled)
-        if self.config.context == "document" and examples.documents is None:
-            without_documents(path, labelled)
+    def open(self, data, columns, labelled):
+        return open_tagged(data, columns, labelled, self.row_of), columns
+
+    def row_of(self, item):
+        if isinstance(item, str):
+            return {"text": item}
+        if not isinstance(item, (list, tuple)) or not all(isinstance(word, str) for word in item):
+            raise BadRow(f"it is {brief(item)}; it must be a text, or a list of words, each a str")
+        return {"words": list(item)}
+
+    def read_table(self, table, columns, labelled):
+        examples = read_tagged(table, columns, labelled, self.labels or ())
+        if self.config.context == "document" and table.is_file and examples.documents is None:
+            without_documents(table.path, labelled)
         return self._in_scheme(examples) if labelled else examples
 
     def _in_scheme(self, examples):
         """The examples with entity tags in the task's scheme, which the first of them determine."""
-        check_tags(examples, self.labels)
-        found = scheme_of_file(examples, self.config.columns.tag_scheme, self.labels)
+        given = examples.columns_config.tag_scheme
+        found = scheme_of_file(examples, given, self.labels)
         if found is None:
             if self.config.scheme and any(tag != "O" for tags in examples.labels for tag in tags):
                 raise ConfigError(
@@ -117,7 +127,7 @@ class TaggingTask(Task):
             plain = "IOB1" if found == "IOB1" else "IOB2"
             self.scheme = self.config.scheme or shown or (plain if self.marks_entities else found)
             self.file_scheme = found
-        if found == self.scheme and self.config.columns.tag_scheme != "conlleval":
+        if found == self.scheme and given != "conlleval":
             return examples
         return in_scheme(examples, self.scheme)
 
@@ -136,7 +146,7 @@ class TaggingTask(Task):
             if len(seen) < 2 and not marks_entities(seen):
                 raise DataError(
                     f"{examples.path}: every word has the tag '{seen.pop()}', but there must be two tags at least; give the "
-                    "column of the tags, e.g. --set task.columns.label=3, or all tags, e.g. --set task.labels=[O,B-PER,I-PER]"
+                    "column of the tags, e.g. data.columns.tags=3, or all tags, e.g. task.labels=[O,B-PER,I-PER]"
                 )
             check_distinct(sorted(seen), examples.path)
             self.labels = complete(seen) if marks_entities(seen) else tuple(sorted(seen))
@@ -144,45 +154,7 @@ class TaggingTask(Task):
         self._check_known(examples, set(self.labels).__contains__)
         if self.class_weights is None:
             counts = np.bincount(_concatenated(self._numbers(examples)), minlength=len(self.labels))
-            self.class_weights = class_weights(self.config.class_weights, self.labels, counts)
-
-    def examples(self, words, labels=None):
-        """Examples from lists of lists of str, of the same lengths; checked as those of a file are."""
-        examples = self.from_list(list(words)) if len(words) else Examples(words=[])
-        if examples.words is None:
-            raise DataError(f"example 0 is {brief(examples.texts[0])}; each must be a list of words")
-        if labels is None:
-            return examples
-        if len(labels) != len(words):
-            raise DataError(
-                f"there are {len(words)} lists of words and {len(labels)} lists of tags; there must be as many"
-            )
-        for index, (sentence, tags) in enumerate(zip(words, labels)):
-            if not isinstance(tags, (list, tuple, np.ndarray)):
-                raise DataError(
-                    f"{examples.where(index)}: the tags are {brief(tags)}; they must be a list, one of each word"
-                )
-            if len(sentence) != len(tags):
-                raise DataError(f"{examples.where(index)}: {len(sentence)} words and {len(tags)} tags")
-        given, labels = labels, [[as_string(tag) for tag in tags] for tags in labels]
-        examples = dataclasses.replace(examples, labels=labels)
-        for index, tags in enumerate(labels):
-            if None in tags:
-                position = tags.index(None)
-                tag = brief(given[index][position])
-                raise DataError(f"{examples.where_word(index, position)}: the tag is {tag}; a tag is a str or a number")
-        examples = self._in_scheme(examples)
-        self.learn(examples)
-        return examples
-
-    def from_list(self, inputs):
-        split = bool(inputs) and not isinstance(inputs[0], str)
-        for index, given in enumerate(inputs):
-            words = given if split and isinstance(given, (list, tuple)) else [given]
-            if (split and words is not given) or not all(isinstance(word, str) for word in words):
-                wanted = "a list of words, each a str" if split else "a text"
-                raise DataError(f"input {index} must be {wanted}, got {brief(given)}")
-        return Examples(words=[list(words) for words in inputs]) if split else Examples(texts=inputs)
+            self.class_weights = class_weights(self.config.loss.class_weights, self.labels, counts)
 
     def encode(self, examples):
         if examples.words is None:
@@ -208,9 +180,13 @@ class TaggingTask(Task):
         if self.labels is None:
             raise ConfigError("the tags are not known yet; read the training file first, or set task.labels")
         config, units = self.config, len(self.labels)
-        options = {"class_weights": self.class_weights, "label_smoothing": config.label_smoothing, "name": "tagging"}
-        options |= {"head": self.head_of(encoder.config), "lm_weight": config.lm_weight}
-        return Classifier(encoder, units, config.dropout, **options)
+        options = {
+            "class_weights": self.class_weights,
+            "label_smoothing": config.loss.label_smoothing,
+            "name": "tagging",
+        }
+        options |= {"head": self.head_of(encoder.config), "lm_weight": config.decoder.lm_weight}
+        return Classifier(encoder, units, config.head.dropout, **options)
 
     def _logits(self, examples, outputs):
         """For each example a float array [words, C]."""
@@ -280,12 +256,14 @@ class TaggingTask(Task):
     def answers(self, examples, outputs):
         texts = examples.texts or [" ".join(words) for words in examples.words]
         words, logits = self.sequences(examples).words, self._logits(examples, outputs)
-        return [self._answer(*example) for example in zip(texts, words, logits, self._tags(logits))]
+        given = getattr(examples.columns_config, "tag_scheme", None)
+        scheme = self.file_scheme or self.scheme if given in (None, "conlleval") else given
+        return [self._answer(*example, scheme) for example in zip(texts, words, logits, self._tags(logits))]
 
-    def _answer(self, text, words, logits, tags):
+    def _answer(self, text, words, logits, tags, scheme):
         probabilities = np.exp(np.max(metrics.log_softmax(logits), axis=-1))
-        if self.marks_entities and self.written_scheme not in (None, self.scheme):
-            tags = rewrite(tags, self.written_scheme)
+        if self.marks_entities and scheme not in (None, self.scheme):
+            tags = rewrite(tags, scheme)
         answer = {
             "text": text,
             "words": [
@@ -300,14 +278,14 @@ class TaggingTask(Task):
             ]
         return answer
 
-    def as_file(self, examples, answers, path):
+    def predictions_file(self, examples, answers, path):
         if FORMATS.get(Path(path).suffix.lower()) != "conll":
             return None
         answers = [answer["words"] for answer in answers if "words" in answer]
         if examples.words is None:
             examples = Examples(words=[[word["word"] for word in words] for words in answers])
         tags = [[word["tag"] for word in words] for words in answers]
-        return write_conll(examples, tags, self.config.columns.label)
+        return write_conll(examples, tags, getattr(examples.columns_config, "tags", None))
 
     def baselines(self, train, examples):
         """Metrics of two sets of predictions without a model.

@@ -1,130 +1,123 @@
-"""Files of text to text: two columns of any table, or a data set's own files in one of T5's formats."""
+"""Data of text to text: a source and a target column of any table, or a data set's own files in one of T5's formats."""
 
-import dataclasses
+import functools
 
 from bert_tf.errors import DataError
-from bert_tf.tasks.config import LABEL_NAMES, TEXT_NAMES
-from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.glue import columns_of, test_columns
-from bert_tf.tasks.tables.columns import UsualNames, read_columns, split_header
-from bert_tf.tasks.tables.files import file_format, read_table
+from bert_tf.tasks.examples import Example, read_examples
+from bert_tf.tasks.glue import open_glue
+from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.text_to_text.t5_formats import TextPair, glue_row
-
-#: The usual names of the columns.
-NAMES = UsualNames(
-    text=("source", "input", "inputs", "article", "document", *TEXT_NAMES),
-    text_pair=(),
-    label=("target", "targets", "output", "summary", "highlights", *LABEL_NAMES),
-)
+from bert_tf.tasks.texts.text_task import check_filled, read_label
 
 
-def read_sources(path, columns, labelled, labels=None):
-    """`Examples` of a table with a source and a target column; without `labelled` of sources alone, or of plain lines.
+def open_texts(data, format, columns, labelled, row_of=None):
+    """The table of sources and targets, and the columns with which it is read.
+
+    Args:
+        data, columns, row_of: of `open_table`.
+        format: a `T5Format`; None for any table.
+        labelled: whether every example must have a target.
 
     Raises:
-        DataError: see `read_columns`; a file without columns.
+        DataError: a file without columns.
     """
-    return read_columns(path, _table_format(path, columns, labelled), columns, labelled, None, labels or (), NAMES)
+    table, columns = open_glue(format and format.glue, data, columns, labelled, row_of)
+    if table.format == "conll" or (table.format == "lines" and labelled):
+        raise DataError(
+            f"{table.path} has no columns, and text_to_text reads a source and a target column; if it is a table, name its "
+            "format, e.g. data.columns.format=tsv"
+        )
+    return table, columns
 
 
-def read_format(path, format, columns, labelled):
+def read_sources(table, columns, labelled, known=()):
+    """`Examples` of a source and a target column; without `labelled` of sources alone, or of plain lines.
+
+    Args:
+        table, columns, labelled: of `open_texts`.
+        known: the label set, where the targets are labels.
+
+    Raises:
+        DataError: a missing column, or a bad row; with file and line.
+    """
+    source = 0 if table.format == "lines" else table.find(columns, "source")
+    target = table.find(columns, "target") if labelled else None
+    identifier = None if labelled else table.id_key()
+
+    def read(row):
+        text = table.text(row, source, "source")
+        label = read_label(table, row, target, known) if labelled else None
+        check_filled(text, "text", table, labelled)
+        return [Example(text, label=label, id=table.id_of(row, identifier))]
+
+    chosen = {"source": source} | ({"target": target} if labelled else {})
+    return read_examples(table, read, columns, labelled, chosen, identifier)
+
+
+def read_format(table, format, columns, labelled):
     """`Examples` of a data set's own file, with a `TextPair` for each in `details`.
 
     Args:
-        path: the file.
+        table, columns, labelled: of `open_texts`.
         format: a `T5Format`.
-        columns: `ColumnsConfig`; GLUE's own columns are used where it has none.
-        labelled: whether every example must have a target.
 
     Raises:
         DataError: a row that lacks a key or a target; with file and line.
     """
-    kind = _table_format(path, columns, labelled)
-    if kind == "lines":
-        return _converted(format, path, "line", _keyed_lines(format, path))
-    if format.glue is None or kind in ("jsonl", "parquet"):
-        table = read_table(path, kind, columns.quoted)
-        names, rows = split_header(table, columns, None)
-        if not table.keyed:
-            rows = [(line, row and dict(zip(names or (), row))) for line, row in rows]
-        return _converted(format, path, table.unit, rows, labelled)
-    columns = columns_of(format.glue, columns)
-    other = None if labelled else test_columns(format.glue, columns)
-    if other and other.text in read_table(path, kind).first():
-        columns = other
-    read = read_columns(path, kind, columns, labelled)
-    pairs, labels = read.text_pairs or [None] * len(read), read.labels or [None] * len(read)
-    rows = [
-        (line, {**glue_row(format.glue, *texts), **identifier})
-        for line, identifier, *texts in zip(read.lines, read.ids, read.texts, pairs, labels)
-    ]
-    examples = _converted(format, path, read.unit, rows, labelled)
-    return dataclasses.replace(examples, lacking=read.lacking, skipped=read.skipped, columns=read.columns)
+    if table.format == "lines":
+        as_row = functools.partial(_row_of_line, format)
+    elif format.glue and table.width is not None:
+        as_row = _glue_reader(table, format, columns, labelled)
+    else:
+        as_row = table.as_dict
+
+    def read(row):
+        row = as_row(row)
+        pairs = [row] if isinstance(row, TextPair) else _convert(format, row)
+        if labelled and any(pair.target is None for pair in pairs):
+            raise BadRow("the row has no label, which only predict allows; add it")
+        return [Example(p.source, label=str(p.target), id=_id(p), details=p) for p in pairs]
+
+    return read_examples(table, read, columns, labelled)
 
 
-def format_examples(format, inputs):
-    """`Examples` without labels of a list of texts, rows and, for GLUE's formats, pairs, as `predict` takes it."""
-
-    def row(given):
-        if isinstance(given, str):
-            return {format.field: given} if format.field else given
-        return given if isinstance(given, dict) else glue_row(format.glue, *given)
-
-    rows = [(index, row(given)) for index, given in enumerate(inputs)]
-    return dataclasses.replace(_converted(format, "the given inputs", "input", rows), lines=None, ids=None)
+def _id(pair):
+    return {} if pair.identifier is None else {"id": pair.identifier}
 
 
-def _table_format(path, columns, labelled):
-    kind = file_format(path, columns.format)
-    if kind == "conll" or (kind == "lines" and labelled):
-        raise DataError(
-            f"{path} has no columns, and text_to_text reads a source and a target column; if it is a table, name its "
-            "format, e.g. --set task.columns.format=tsv"
-        )
-    return kind
+def source_row(format, text):
+    """The row of a text: of the format's only field, or a whole source."""
+    return {format.field: text} if format.field else TextPair(text, None)
 
 
-def _keyed_lines(format, path):
-    """Lines of plain text as rows of the format's only field, or as whole sources."""
-    for line, row in read_table(path, "lines").rows:
-        yield line, row and ({format.field: row[0]} if format.field else row[0])
+def _row_of_line(format, row):
+    return source_row(format, row[0])
 
 
-def _converted(format, path, unit, rows, labelled=False):
-    """`Examples` of rows: pairs (number, dict, or str for a whole source, or None for an empty line)."""
-    pairs, lines, lacking = [], [], []
-    for line, row in rows:
-        where = f"{path}, {unit} {line}"
-        if row is None:
-            lacking.append({unit: line, "error": "the line is empty"})
-            continue
-        found = [TextPair(row, None)] if isinstance(row, str) else _convert(format, row, where)
-        if labelled and any(pair.target is None for pair in found):
-            raise DataError(f"{where}: the row has no label, which only predict allows; add it")
-        pairs += found
-        lines += [line] * len(found)
-    return Examples(
-        texts=[pair.source for pair in pairs],
-        labels=[str(pair.target) for pair in pairs] if labelled else None,
-        ids=[{} if pair.identifier is None else {"id": pair.identifier} for pair in pairs],
-        path=str(path),
-        lines=lines,
-        unit=unit,
-        lacking=lacking,
-        details=pairs,
-    )
+def _glue_reader(table, format, columns, labelled):
+    """What makes a row of GLUE's TSV files a dict with the keys that the format reads: function(row) -> dict."""
+    text, pair = table.find(columns, "text"), table.find(columns, "text_pair", required=False)
+    label = table.find(columns, "label") if labelled else None
+    identifier = None if labelled else table.id_key()
+
+    def as_row(row):
+        texts = [table.text(row, key, "text") for key in (text, pair) if key is not None]
+        if not all(one.strip() for one in texts):
+            raise BadRow("a text is empty; remove the row")
+        row_of_label = {"label": read_label(table, row, label, format.labels or ())} if labelled else {}
+        return glue_row(format.glue, *texts) | row_of_label | table.id_of(row, identifier)
+
+    return as_row
 
 
-def _convert(format, row, where):
+def _convert(format, row):
     try:
         return format.convert(row)
     except KeyError as error:
-        raise DataError(
-            f"{where}: there is no key {error}, which task.format={format.name} reads; its keys are {', '.join(row)}"
+        raise BadRow(
+            f"there is no key {error}, which task.format={format.name} reads; its keys are {', '.join(row)}"
         ) from None
     except ValueError as error:
-        raise DataError(f"{where}: {error}; correct the row") from None
+        raise BadRow(f"{error}; correct the row") from None
     except (TypeError, AttributeError, IndexError) as error:
-        raise DataError(
-            f"{where}: the row is not as the files of task.format={format.name} have it ({error})"
-        ) from None
+        raise BadRow(f"the row is not as the files of task.format={format.name} have it ({error})") from None

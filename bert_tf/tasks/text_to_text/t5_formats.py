@@ -282,8 +282,8 @@ _GLUE_KEYS = {
 }  # fmt: skip
 
 
-def glue_row(name, text, text_pair=None, label=None):
-    """The row, as `convert` takes it, of the columns that `GLUE_TASKS` names.
+def glue_row(name, *texts):
+    """The row, as `convert` takes it, of the texts in the columns that `GLUE_TASKS` names.
 
     Example:
         from bert_tf.tasks.text_to_text.t5_formats import glue_row
@@ -291,7 +291,7 @@ def glue_row(name, text, text_pair=None, label=None):
         glue_row("mnli", "It rained.", "It was dry.")  # {'premise': ..., 'hypothesis': ...}
     """
     keys = _GLUE_KEYS.get(name, ("sentence1", "sentence2"))
-    return dict(zip(keys, (text, text_pair))) | ({} if label is None else {"label": label})
+    return dict(zip(keys, texts))
 
 
 # -- from answers to labels ----------------------------------------------------------------------------

@@ -9,14 +9,14 @@ from bert_tf.generation import Restrictions, StopStrings
 from bert_tf.parsing import brief
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
-from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.tables.labels import no_label, not_in_label_set
+from bert_tf.tasks.rows.labels import no_label, not_in_label_set
+from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.task import Task
 from bert_tf.tasks.text_to_text import text_metrics
-from bert_tf.tasks.text_to_text.files import format_examples, read_format, read_sources
+from bert_tf.tasks.text_to_text.files import open_texts, read_format, read_sources, source_row
 from bert_tf.tasks.text_to_text.model import TextToText
 from bert_tf.tasks.text_to_text.sequences import encode_pairs
-from bert_tf.tasks.text_to_text.t5_formats import UNKNOWN, class_of, t5_format
+from bert_tf.tasks.text_to_text.t5_formats import UNKNOWN, class_of, glue_row, t5_format
 from bert_tf.tasks.texts.text_task import with_separators
 from bert_tf.tokenizers.frame import Frame
 
@@ -41,7 +41,7 @@ class TextToTextTask(Task):
     Example:
         settings = {"kind": "text_to_text", "sequence_length": 16, "target_length": 8, "text_metrics": []}
         task = TextToTextTask(settings | {"generation": {"max_new_tokens": 8}}, tokenizer)
-        train = task.examples(["a good film", "a bad film"], targets=["good", "bad"])
+        train = task.read({"source": ["a good film", "a bad film"], "target": ["good", "bad"]})
         model = task.model(gpt)
         task.evaluate(model, train)["exact_match"]
         task.predict(model, ["a good film"])[0]["generated"]
@@ -50,17 +50,12 @@ class TextToTextTask(Task):
     pooler, whole = False, True
     inferred = (*Task.inferred, "target_ids", "target_weights")
 
-    def __init__(self, config, tokenizer):
-        super().__init__(config, tokenizer)
+    def __init__(self, config, tokenizer, columns=None):
+        super().__init__(config, tokenizer, columns)
         self.format = t5_format(self.config.format, self.config.languages) if self.config.format else None
         self.pairs = False
         if self.format is not None and self.labels is None:
             self.labels = self.format.labels
-        if self.format is None and self.config.columns.text_pair is not None:
-            raise ConfigError(
-                "task.columns.text_pair is for the formats of GLUE (task.format); name the source with "
-                "task.columns.text and the target with task.columns.label"
-            )
         if self.metric not in self._metric_names():
             raise ConfigError(
                 f"task.metric={self.metric} is not measured here; choose one of {', '.join(self._metric_names())}"
@@ -106,7 +101,7 @@ class TextToTextTask(Task):
         if frame.end is None:
             raise ConfigError(
                 "the layout of the tokenizer has no token at the end of a text, so that a target would never end; set "
-                "task.layout=t5, or task.layout=gpt1 where the tokenizer has no separator"
+                "task.decoder.layout=t5, or task.decoder.layout=gpt1 where the tokenizer has no separator"
             )
         return dataclasses.replace(frame, text_before=self.config.prefix or "")
 
@@ -118,39 +113,32 @@ class TextToTextTask(Task):
         )
 
     def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.layout)
+        return with_separators(tokenizer, self.config.decoder.layout)
 
     # -- data ------------------------------------------------------------------------------------
 
-    def read_file(self, path, labelled):
+    def open(self, data, columns, labelled):
+        return open_texts(data, self.format, columns, labelled, self.row_of)
+
+    def row_of(self, item):
         if self.format is None:
-            return read_sources(path, self.config.columns, labelled, self.labels)
-        return read_format(path, self.format, self.config.columns, labelled)
+            wanted = "a text"
+            if isinstance(item, str):
+                return {"source": item}
+        else:
+            takes_pairs = self.format.glue is not None and self.format.field is None
+            wanted = "a text, a pair of texts or a row of its files" if takes_pairs else "a text or a row of its files"
+            if isinstance(item, str):
+                return source_row(self.format, item)
+            is_pair = isinstance(item, (tuple, list)) and len(item) == 2 and all(isinstance(t, str) for t in item)
+            if takes_pairs and is_pair:
+                return glue_row(self.format.glue, *item)
+        raise BadRow(f"it is {brief(item)}; it must be {wanted}")
 
-    def from_list(self, inputs):
-        wanted = "a text"
-        if self.format is not None:
-            pairs = self.format.glue is not None and self.format.field is None
-            wanted = "a text, a pair of texts or a row of its files" if pairs else "a text or a row of its files"
-        for index, given in enumerate(inputs):
-            is_pair = isinstance(given, (tuple, list)) and len(given) == 2 and all(isinstance(t, str) for t in given)
-            row = self.format is not None and isinstance(given, dict)
-            if not (isinstance(given, str) or row or (is_pair and "pair" in wanted)):
-                raise DataError(f"input {index} must be {wanted}, got {brief(given)}")
-        return Examples(texts=inputs) if self.format is None else format_examples(self.format, inputs)
-
-    def examples(self, sources, targets=None):
-        """Examples from Python lists of str, checked as those of a file are. A format's sources are whole ones."""
-        for name, texts in (("sources", sources), ("targets", targets or [])):
-            if name == "targets" and targets is not None and len(texts) != len(sources):
-                raise DataError(f"there are {len(sources)} sources and {len(texts)} targets; there must be as many")
-            for index, text in enumerate(texts):
-                if not isinstance(text, str):
-                    raise DataError(f"example {index} of the {name} is {brief(text)}; it must be a str")
-        examples = Examples(texts=list(sources), labels=None if targets is None else list(targets))
-        if targets is not None:
-            self.learn(examples)
-        return examples
+    def read_table(self, table, columns, labelled):
+        if self.format is None:
+            return read_sources(table, columns, labelled, self.labels or ())
+        return read_format(table, self.format, columns, labelled)
 
     def learn(self, examples):
         text_metrics.check_packages(self.text_metrics)

@@ -1,13 +1,37 @@
 """The settings of text to text. No TensorFlow is imported."""
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from bert_tf.config import Range, nearest
 from bert_tf.errors import ConfigError
 from bert_tf.generation.generation_config import GenerationConfig
 from bert_tf.tasks.config import TaskConfig
+from bert_tf.tasks.glue import GLUE_TASKS
+from bert_tf.tasks.rows.columns_config import LABEL_NAMES, TEXT_NAMES, TableColumns
 from bert_tf.tasks.text_to_text.t5_formats import LANGUAGES, T5_FORMATS, t5_format
+
+
+@dataclasses.dataclass(frozen=True)
+class SourceColumns(TableColumns):
+    """The columns of two texts, of which the second one is written.
+
+    Attributes:
+        source: the text that is read.
+        target: the text that is written. A `task.format` has its own columns; those of GLUE's TSV files are called as
+            those of classification.
+
+    Example:
+        task = build_task({"kind": "text_to_text"}, tokenizer, {"source": "question", "target": "answer"})
+    """
+
+    source: str | int | None = None
+    target: str | int | None = None
+
+    usual: ClassVar = {
+        "source": ("source", "input", "inputs", "article", "document", *TEXT_NAMES),
+        "target": ("target", "targets", "output", "summary", "highlights", *LABEL_NAMES),
+    }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,6 +41,7 @@ class TextToTextConfig(TaskConfig):
     `sequence_length` is the largest number of tokens in a source, special tokens included.
 
     Attributes:
+        labels: the label set, where the targets are labels; None for other targets.
         format: one of T5's formats (`bert_tf.tasks.text_to_text.t5_formats`), such as "rte", "squad" or "translate": it
             reads that data set's own files and writes its sources and targets as T5 does. None: the columns of the file
             are the source and the target.
@@ -34,9 +59,11 @@ class TextToTextConfig(TaskConfig):
         ConfigError: an unknown format, a format together with a prefix or labels, or languages that do not fit it.
 
     Example:
-        TextToTextConfig(kind="text_to_text", format="translate", languages=("en", "de"), target_length=128)
+        TextToTextConfig(format="translate", languages=("en", "de"), target_length=128)
     """
 
+    kind: str | None = "text_to_text"
+    labels: tuple[str, ...] | None = None
     format: str | None = None
     languages: tuple[str, ...] | None = None
     prefix: str | None = None
@@ -44,6 +71,14 @@ class TextToTextConfig(TaskConfig):
     generation: GenerationConfig = GenerationConfig()
     text_metrics: tuple[Literal["bleu", "rouge"], ...] | None = None
     bleu_tokenize: Literal["intl", "13a", "char", "zh", "none"] = "intl"
+
+    columns: ClassVar = SourceColumns
+
+    def default_columns(self):
+        if self.format is None:
+            return SourceColumns()
+        glue = t5_format(self.format, self.languages).glue
+        return GLUE_TASKS[glue].columns if glue else TableColumns()
 
     def __post_init__(self):
         self._check_languages()

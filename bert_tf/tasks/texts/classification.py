@@ -8,7 +8,8 @@ from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.metric_table import CLASSIFICATION, measure
-from bert_tf.tasks.tables.labels import check_distinct, class_weights, not_in_label_set
+from bert_tf.tasks.rows.labels import check_distinct, class_weights, not_in_label_set
+from bert_tf.tasks.sections import LabelLossConfig
 from bert_tf.tasks.texts.text_task import TextTask
 
 
@@ -23,14 +24,19 @@ class ClassificationTask(TextTask):
 
     Example:
         task = ClassificationTask({"labels": ["same", "other"], "sequence_length": 32}, tokenizer)
-        pairs = task.examples(["he left", "he left"], ["he came", "he left"], labels=["other", "same"])
+        rows = [("he left", "he came", "other"), ("he left", "he left", "same")]
+        pairs = task.read([dict(zip(("text", "text_pair", "label"), row)) for row in rows])
         model = task.model(encoder)
         task.evaluate(model, pairs)["f1_macro"]
     """
 
-    def __init__(self, config, tokenizer):
-        super().__init__(config, tokenizer)
+    def __init__(self, config, tokenizer, columns=None):
+        super().__init__(config, tokenizer, columns)
         self.class_weights = None  # known from the training file
+
+    @property
+    def _loss(self):
+        return getattr(self.config, "loss", LabelLossConfig())  # MultiRC has no such settings
 
     def learn(self, examples):
         if self.labels is None:
@@ -38,8 +44,8 @@ class ClassificationTask(TextTask):
             if len(labels) < 2:
                 raise DataError(
                     f"{examples.path}: every example has the label '{labels[0]}', but there must be two labels at "
-                    "least; name the column of the labels with --set task.columns.label=NAME, or all labels, e.g. "
-                    "--set task.labels=[neg,pos]"
+                    "least; name the column of the labels with data.columns.label=NAME, or all labels, e.g. "
+                    "task.labels=[neg,pos]"
                 )
             check_distinct(labels, examples.path)
             self.labels = labels
@@ -54,7 +60,7 @@ class ClassificationTask(TextTask):
                 raise DataError(f"{examples.where(index)}: {not_in_label_set('label', label, self.labels)}")
         if self.class_weights is None:
             counts = np.bincount(self.label_array(examples), minlength=len(self.labels))
-            self.class_weights = class_weights(self.config.class_weights, self.labels, counts)
+            self.class_weights = class_weights(self._loss.class_weights, self.labels, counts)
 
     def label_array(self, examples):
         number = {label: i for i, label in enumerate(self.labels)}
@@ -66,9 +72,10 @@ class ClassificationTask(TextTask):
     def make_model(self, encoder):
         if self.labels is None:
             raise ConfigError("the label set is not known yet; read the training file first, or set task.labels")
-        options = {"class_weights": self.class_weights, "label_smoothing": self.config.label_smoothing}
-        options |= self.model_options(encoder) | {"linear_gain": self.config.linear_gain}
-        return Classifier(encoder, len(self.labels), self.config.dropout, name="classification", **options)
+        config = self.config
+        options = {"class_weights": self.class_weights, "label_smoothing": self._loss.label_smoothing}
+        options |= self.model_options(encoder) | {"linear_gain": config.decoder.linear_gain}
+        return Classifier(encoder, len(self.labels), config.head.dropout, name="classification", **options)
 
     def scores(self, examples, outputs):
         return self._scores_of_logits(examples, np.stack([output["logits"] for output in outputs]))

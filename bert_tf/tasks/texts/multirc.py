@@ -3,14 +3,15 @@
 Khashabi et al. 2018; Wang et al. 2019 (SuperGLUE), section 3.
 """
 
+import dataclasses
 import re
 
 import numpy as np
 
-from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
-from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.tables.files import member, read_objects
+from bert_tf.tasks.examples import Example, read_examples
+from bert_tf.tasks.rows.opening import open_objects
+from bert_tf.tasks.rows.values import BadRow, filled_text, member
 from bert_tf.tasks.texts.classification import ClassificationTask
 
 LABELS = ("0", "1")
@@ -29,64 +30,64 @@ class MultiRCTask(ClassificationTask):
 
     Example:
         task = MultiRCTask({"kind": "multirc", "sequence_length": 32}, tokenizer)
-        pairs = task.examples(["the film is in paris"] * 2, ["is it good in paris", "is it bad a one"], ["1", "0"])
+        pairs = [("is it good in paris", "1"), ("is it bad a one", "0")]
+        pairs = task.read([{"text": "the film is in paris", "text_pair": pair, "label": label} for pair, label in pairs])
         model = task.model(encoder)
         task.evaluate(model, pairs)["f1a"]
     """
 
-    def __init__(self, config, tokenizer):
-        super().__init__(config, tokenizer)
-        if self.config.labels not in (None, LABELS):
-            raise ConfigError("the labels of MultiRC are 0 and 1; remove task.labels")
+    def __init__(self, config, tokenizer, columns=None):
+        super().__init__(config, tokenizer, columns)
         self.labels, self.pairs = LABELS, True
 
-    def read_file(self, path, labelled):
-        return read_multirc(path, self.config.columns, labelled)
+    def open(self, data, columns, labelled):
+        return open_objects(data, columns, "multirc reads SuperGLUE's .jsonl files", self.row_of), columns
+
+    def read_table(self, table, columns, labelled):
+        rows = [(number, row and row | {"place": table.where(number)}) for number, row in table.rows]
+        table = dataclasses.replace(table, rows=rows)
+        return read_examples(table, lambda row: read_row(row, labelled), columns, labelled)
 
     def _scores_of_logits(self, examples, logits):
         scores = super()._scores_of_logits(examples, logits)
         right = self.label_array(examples) == np.argmax(logits, axis=-1)
-        # Examples from Python are each a question of their own.
-        questions = examples.details or range(len(examples))
         by_question = {}
-        for question, hit in zip(questions, right):
+        for question, hit in zip(examples.details, right):
             by_question[question] = by_question.get(question, True) and bool(hit)
         own = {"f1a": scores["f1"], "exact_match": float(np.mean(list(by_question.values())))}
         return own | scores | {"questions": len(by_question)}
 
 
-def read_multirc(path, columns, labelled):
-    """`Examples` of SuperGLUE's MultiRC, one for each answer; `details` are equal for the answers of a question.
+def read_row(row, labelled):
+    """The `Example` of each answer in a row of SuperGLUE's MultiRC, or of a pair (passage, question with an answer).
+
+    `details` are equal for the answers of a question.
 
     Raises:
-        DataError: as `read_objects`; a row that lacks a passage, a question, an answer or a label.
+        BadRow: the row lacks a passage, a question, an answer or a label.
     """
-
-    def read(row, where):
-        """(passage, question with the answer, label, id, question) of each answer."""
-        passage, found = member(row, "passage", dict, where), []
-        text = _plain(member(passage, "text", str, where))
-        for number, question in enumerate(member(passage, "questions", list, where)):
-            asked = _plain(member(question, "question", str, where))
-            for answer in member(question, "answers", list, where):
-                pair = f"{asked} {_plain(member(answer, 'text', str, where))}"
-                label = _label(answer, where) if labelled else None
-                found.append((text, pair, label, {"id": answer.get("idx")}, (where, number)))
-        return found
-
-    found, about = read_objects(path, columns, "multirc reads SuperGLUE's .jsonl files", read)
-    if not found:
-        raise DataError(f"{path} holds no answer to a question; it must hold one at least")
-    texts, pairs, labels, ids, details = map(list, zip(*found))
-    return Examples(
-        texts=texts, text_pairs=pairs, labels=labels if labelled else None, ids=ids, details=details, **about
-    )
+    if "text_pair" in row:
+        passage, pair = filled_text(row, "text"), filled_text(row, "text_pair")
+        return [Example(passage, pair, label=_label(row) if labelled else None, details=(row["place"], 0))]
+    passage, examples = member(row, "passage", dict), []
+    text = _plain(member(passage, "text", str))
+    for number, question in enumerate(member(passage, "questions", list)):
+        words = _plain(member(question, "question", str))
+        for answer in member(question, "answers", list):
+            pair = f"{words} {_plain(member(answer, 'text', str))}"
+            label = _label(answer) if labelled else None
+            examples.append(
+                Example(text, pair, label=label, id={"id": answer.get("idx")}, details=(row["place"], number))
+            )
+    if not examples:
+        raise BadRow("there is no answer to a question; add one, or remove the row")
+    return examples
 
 
-def _label(answer, where):
+def _label(answer):
     label = str(answer.get("label"))
     if label not in LABELS:
-        raise DataError(f"{where}: the label of an answer is {brief(answer.get('label'))}; it must be 0 or 1")
+        raise BadRow(f"the label of an answer is {brief(answer.get('label'))}; it must be 0 or 1, correct the row")
     return label
 
 

@@ -16,8 +16,8 @@ def check_layout(layout):
     """
     if layout.second_segment == 0:
         raise ConfigError(
-            "task.pair_order=both needs a tokenizer whose layout gives the second text a segment of its own, and this one "
-            "gives both texts segment 0; set task.pair_order=given"
+            "task.decoder.pair_order=both needs a tokenizer whose layout gives the second text a segment of its own, and this one "
+            "gives both texts segment 0; set task.decoder.pair_order=given"
         )
 
 

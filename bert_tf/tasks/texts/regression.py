@@ -6,12 +6,12 @@ from typing import Annotated
 import numpy as np
 
 from bert_tf.config import Range
-from bert_tf.errors import DataError
 from bert_tf.parsing import brief, parse_number
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.heads import Regressor
 from bert_tf.tasks.metric_table import REGRESSION, measure
+from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.task import SavedTask
 from bert_tf.tasks.texts.text_task import TextTask
 
@@ -41,18 +41,24 @@ class RegressionTask(TextTask):
 
     Example:
         task = RegressionTask({"kind": "regression", "sequence_length": 32}, tokenizer)
-        train = task.examples(["a good film", "a bad film"], labels=[4.5, 1.0])
+        train = task.read({"text": ["a good film", "a bad film"], "label": [4.5, 1.0]})
         task.evaluate(task.model(encoder), train)["pearson"]
     """
 
     saved = SavedRegression
 
-    def __init__(self, config, tokenizer):
-        super().__init__(config, tokenizer)
+    def __init__(self, config, tokenizer, columns=None):
+        super().__init__(config, tokenizer, columns)
         self.mean = self.scale = None
 
-    def parse_labels(self, examples):
-        return parse_numbers(examples)
+    def parse_label(self, label):
+        number = parse_number(label)
+        if number is None or abs(number) > LARGEST_NUMBER:
+            raise BadRow(
+                f"the label '{brief(label)[1:-1]}' is not a finite number of at most {LARGEST_NUMBER:.0e}, which regression "
+                "needs; name the column of the numbers with data.columns.label=NAME, set task.kind=classification"
+            )
+        return number
 
     def learn(self, examples):
         if self.scale is None:
@@ -67,7 +73,7 @@ class RegressionTask(TextTask):
 
     def make_model(self, encoder):
         scale = {} if self.scale is None else {"mean": self.mean, "scale": self.scale}
-        return Regressor(encoder, self.config.dropout, name="regression", **scale, **self.model_options(encoder))
+        return Regressor(encoder, self.config.head.dropout, name="regression", **scale, **self.model_options(encoder))
 
     def scores(self, examples, outputs):
         predictions = np.array([output["score"] for output in outputs], np.float64)
@@ -112,22 +118,3 @@ class RegressionTask(TextTask):
             chosen = REGRESSION[self.metric]
             scores[self.metric] = measure(self.metric, chosen, labels, predictions, path=examples.path)
         return scores | {"examples": len(labels)}
-
-
-def parse_numbers(examples):
-    """`examples` with its labels as floats.
-
-    Raises:
-        DataError: a label that is not a finite number, or too large for float32; with file and line.
-    """
-    numbers = []
-    for index, label in enumerate(examples.labels):
-        number = parse_number(label)
-        if number is None or abs(number) > LARGEST_NUMBER:
-            raise DataError(
-                f"{examples.where(index)}: the label '{brief(label)[1:-1]}' is not a finite number of at most "
-                f"{LARGEST_NUMBER:.0e}, which regression needs; name the column of the numbers with --set "
-                "task.columns.label=NAME, or set task.kind=classification"
-            )
-        numbers.append(number)
-    return dataclasses.replace(examples, labels=numbers)

@@ -6,12 +6,11 @@ import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
-from bert_tf.tasks.examples import Examples
-from bert_tf.tasks.glue import test_columns
+from bert_tf.tasks.examples import Example, read_examples
+from bert_tf.tasks.glue import open_glue
+from bert_tf.tasks.rows.labels import no_label
+from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.sequences import Sequences, tokenize
-from bert_tf.tasks.tables.columns import as_string, read_columns
-from bert_tf.tasks.tables.files import file_format, read_table
-from bert_tf.tasks.tables.labels import no_label
 from bert_tf.tasks.task import Task
 from bert_tf.tokenizers.layout import with_layout
 
@@ -19,28 +18,16 @@ from bert_tf.tokenizers.layout import with_layout
 class TextTask(Task):
     """Base class of tasks with one label for each text or pair: reads and tokenizes them.
 
-    A subclass defines `learn`, `label_array`, `make_model`, `scores` and `answers`, and may define `parse_labels`;
-    where a label is no str in one column also `read_labels`, `given_label` and `label_problem`.
+    A subclass defines `learn`, `label_array`, `make_model`, `scores` and `answers`, and may define `label_reader`.
 
     Example:
         issubclass(ClassificationTask, TextTask)  # True
         task = ClassificationTask({}, tokenizer)
-        task.examples(["good", "bad"], labels=["pos", "neg"]).labels  # ['pos', 'neg']
+        task.read({"text": ["good", "bad"], "label": ["pos", "neg"]}).labels  # ['pos', 'neg']
     """
 
-    #: How `read_columns` reads labels; None: each is a str in one column.
-    read_labels = None
-
-    def given_label(self, label):
-        """A label from Python as those of a file are; None for what is none."""
-        return as_string(label)
-
-    def label_problem(self, label):
-        """Why what `given_label` returned cannot be a label; None if it can."""
-        return no_label(label, self.labels or ())
-
     def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.layout)
+        return with_separators(tokenizer, self.config.decoder.layout)
 
     @abc.abstractmethod
     def label_array(self, examples):
@@ -48,50 +35,51 @@ class TextTask(Task):
 
     def model_options(self, encoder):
         """Arguments of `TaskModel` that the settings and the family of the encoder decide."""
-        both = self.config.pair_order == "both"
+        both = getattr(self.config.decoder, "pair_order", "given") == "both"
         if both and self.pairs is False:
-            raise ConfigError("task.pair_order=both is for pairs, and the texts are single; remove task.pair_order")
+            raise ConfigError("task.decoder.pair_order=both is for pairs, and the texts are single; remove it")
         return {
             "head": self.head_of(encoder.config),
-            "lm_weight": self.config.lm_weight,
+            "lm_weight": self.config.decoder.lm_weight,
             "both_orders": self.tokenizer.layout if both else None,
         }
 
-    def parse_labels(self, examples):
-        """`examples` with its labels, which are read as str, in the task's own type."""
+    def open(self, data, columns, labelled):
+        table, columns = open_glue(getattr(self.config, "preset", None), data, columns, labelled, self.row_of)
+        if table.format == "conll":
+            raise DataError(
+                f"{table.path} holds tagged words (CoNLL), but the task is {self.kind}; set task.kind=tagging, or, if it is "
+                "a table, its format, e.g. data.columns.format=tsv"
+            )
+        if table.format == "lines" and labelled:
+            raise DataError(
+                f"{table.path}: plain text has no labels, only predict takes it; if the file has columns, name its format, "
+                "e.g. data.columns.format=tsv"
+            )
+        return table, columns
+
+    def row_of(self, item):
+        texts = (item,) if isinstance(item, str) else item
+        given = isinstance(texts, (tuple, list)) and all(isinstance(text, str) for text in texts) and len(texts)
+        if given not in ((1, 2) if self.pairs is None else (1 + self.pairs,)):
+            wanted = {None: "a text, or a pair of texts", True: "a pair of texts", False: "a single text"}[self.pairs]
+            raise BadRow(f"it is {brief(item)}; the task takes {wanted}")
+        return dict(zip(("text", "text_pair"), texts))
+
+    def read_table(self, table, columns, labelled):
+        examples = read_texts(table, columns, self.label_reader if labelled else None, self.pairs)
+        if self.pairs is None and (labelled or table.is_file):
+            self.pairs = examples.text_pairs is not None
         return examples
 
-    def read_file(self, path, labelled):
-        columns = self.config.columns
-        format = file_format(path, columns.format)
-        if format == "conll":
-            raise DataError(
-                f"{path} holds tagged words (CoNLL), but the task is {self.kind}; set task.kind=tagging, or, if it is "
-                "a table, its format, e.g. --set task.columns.format=tsv"
-            )
-        if format == "lines" and labelled:
-            raise DataError(
-                f"{path}: plain text has no labels, only predict takes it; if the file has columns, name its format, "
-                "e.g. --set task.columns.format=tsv"
-            )
-        other = None if labelled else test_columns(self.config.preset, columns)
-        if other and format == "tsv" and other.text in read_table(path, format).first():
-            columns = other
-        examples = read_columns(path, format, columns, labelled, self.pairs, self.labels, label_reader=self.read_labels)
-        if self.pairs is None:
-            self.pairs = examples.text_pairs is not None
-        return self.parse_labels(examples) if labelled else examples
+    def label_reader(self, table, columns):
+        """(column of the labels, function(row) -> label, which raises `BadRow`)."""
+        column, read = label_reader(table, columns, self.labels or ())
+        return column, lambda row: self.parse_label(read(row))
 
-    def from_list(self, inputs):
-        pairs = self.pairs if self.pairs is not None else bool(inputs) and not isinstance(inputs[0], str)
-        for index, given in enumerate(inputs):
-            texts = given if pairs and isinstance(given, (tuple, list)) and len(given) == 2 else [given]
-            if len(texts) != 1 + pairs or not all(isinstance(text, str) for text in texts):
-                wanted = "pairs (text, text)" if pairs else "single texts"
-                raise DataError(f"this task was trained on {wanted}; input {index} is {brief(given)}")
-        if not pairs:
-            return Examples(texts=inputs)
-        return Examples(texts=[first for first, _ in inputs], text_pairs=[second for _, second in inputs])
+    def parse_label(self, label):
+        """A label, which is read as str, in the task's own type; raises `BadRow`."""
+        return label
 
     def encode(self, examples):
         first = tokenize(self.tokenizer, examples.texts)
@@ -105,37 +93,73 @@ class TextTask(Task):
         labels = None if examples.labels is None else self.label_array(examples)
         return Sequences(first, second, np.minimum(lengths, self.config.sequence_length), labels)
 
-    def examples(self, texts, text_pairs=None, labels=None):
-        """Examples from Python lists, checked as those of a file are.
 
-        Args:
-            texts, text_pairs: lists of str.
-            labels: list of str or int (classification), of float (regression), of lists of str (multi_label), or None.
-        """
-        for name, values in (("text_pairs", text_pairs), ("labels", labels)):
-            if values is not None and len(values) != len(texts):
-                raise DataError(f"there are {len(texts)} texts and {len(values)} {name}; there must be as many")
-        given, labels = labels, None if labels is None else [self.given_label(label) for label in labels]
-        text_pairs = None if text_pairs is None else list(text_pairs)
-        examples = Examples(texts=list(texts), text_pairs=text_pairs, labels=labels)
-        for index, pair in enumerate(zip(examples.texts, text_pairs or examples.texts)):
-            for text in pair:
-                if not isinstance(text, str):
-                    raise DataError(f"{examples.where(index)}: the text is {brief(text)}; it must be a str")
-            problem = labels and (
-                f"the label is {brief(given[index])}; a label is a str or a number"
-                if labels[index] is None
-                else self.label_problem(labels[index])
-            )
-            if problem:
-                raise DataError(f"{examples.where(index)}: {problem}")
-        if self.pairs is None:
-            self.pairs = text_pairs is not None
-        if labels is None:
-            return examples
-        examples = self.parse_labels(examples)
-        self.learn(examples)
-        return examples
+def read_texts(table, columns, label_reader=None, pairs=None):
+    """`Examples` of texts or pairs.
+
+    Args:
+        table: a `Table`.
+        columns: `TextColumns`.
+        label_reader: function(table, columns) -> (the column of the labels, function(row) -> label), such as the one
+            below; None for no labels.
+        pairs: whether there must (True) or must not (False) be a second text; None: either.
+
+    Raises:
+        DataError: a missing column, or a row without a text or without a label; with file and line.
+    """
+    if table.format == "lines":
+        chosen = {"text": 0}
+    else:
+        required = {"text": True, "text_pair": bool(pairs)}
+        found = {role: table.find(columns, role, required[role]) for role in required if role in columns.usual}
+        chosen = {role: column for role, column in found.items() if column is not None}
+    if pairs is False and "text_pair" in chosen:
+        raise DataError(
+            f"{table.path} has a second text in the column {chosen['text_pair']!r}, but the task was trained on single texts "
+            "and would not read it; remove the column, or train on pairs"
+        )
+    label_column, label_of = label_reader(table, columns) if label_reader else (None, None)
+    identifier = None if label_reader or table.id_key() in chosen.values() else table.id_key()
+
+    labelled = label_reader is not None
+
+    def read(row):
+        texts = [table.text(row, column, role) for role, column in chosen.items()]
+        label = label_of(row) if labelled else None
+        for name, text in zip(("text", "second text"), texts):
+            check_filled(text, name, table, labelled)
+        return [Example(*texts, label=label, id=table.id_of(row, identifier))]
+
+    columns_read = chosen | ({"label": label_column} if label_reader else {})
+    return read_examples(table, read, columns, labelled, columns_read, identifier)
+
+
+def check_filled(text, name, table, labelled):
+    """Raises BadRow for a text of white space; of one from Python `predict` answers any."""
+    if not text.strip() and (labelled or table.is_file):
+        raise BadRow(f"the {name} is empty" + "; remove the row" * labelled)
+
+
+def label_reader(table, columns, known=()):
+    """(the column of the labels, function(row) -> label, a str, which raises `BadRow`); `known` as of `read_label`."""
+    column = table.find(columns, "label")
+    return column, lambda row: read_label(table, row, column, known)
+
+
+def read_label(table, row, column, known):
+    """The label in a column of a row: a str.
+
+    Raises:
+        BadRow: there is none, or it is what pandas writes for none; `known` are the labels that may be so called.
+    """
+    value = table.cell(row, column, "label")
+    if value is None:
+        raise BadRow(f"there is no '{column}' (label), it is null; correct the row")
+    label = table.text(row, column, "label").strip()
+    problem = no_label(label, known)
+    if problem:
+        raise BadRow(problem)
+    return label
 
 
 def with_separators(tokenizer, layout):

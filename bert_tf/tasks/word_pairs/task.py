@@ -1,8 +1,10 @@
 """Two marked words: whether they have the same sense (WiC), or mean the same thing (WSC)."""
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import DataError
+from bert_tf.tasks.rows.opening import open_objects
+from bert_tf.tasks.rows.values import json_row
 from bert_tf.tasks.texts.classification import ClassificationTask
-from bert_tf.tasks.word_pairs.files import LABELS, examples_of, read_word_pairs, row_of
+from bert_tf.tasks.word_pairs.files import LABELS, read_word_pairs
 from bert_tf.tasks.word_pairs.model import WordPairClassifier
 from bert_tf.tasks.word_pairs.sequences import encode_word_pairs
 
@@ -19,7 +21,7 @@ class WordPairTask(ClassificationTask):
     Example:
         task = WordPairTask({"kind": "word_pair", "sequence_length": 32}, tokenizer)
         row = {"sentence1": "a good film", "start1": 7, "end1": 11, "sentence2": "bad film", "start2": 4, "end2": 8}
-        train = task.examples([row, row], labels=["true", "false"])
+        train = task.read([row | {"label": "true"}, row | {"label": "false"}])
         model = task.model(encoder)
         task.evaluate(model, train)["accuracy"]
         task.predict(model, [row])[0]["label"]
@@ -27,29 +29,18 @@ class WordPairTask(ClassificationTask):
 
     inferred = (*ClassificationTask.inferred, "spans")
 
-    def __init__(self, config, tokenizer):
-        super().__init__(config, tokenizer)
-        if self.config.labels not in (None, LABELS):
-            raise ConfigError("the labels of word_pair are false and true; remove task.labels")
+    def __init__(self, config, tokenizer, columns=None):
+        super().__init__(config, tokenizer, columns)
         self.labels = LABELS
 
-    def read_file(self, path, labelled):
-        return self._checked(read_word_pairs(path, self.config.columns, labelled))
+    def row_of(self, item):
+        return json_row(item, "the keys of WiC or WSC")
 
-    def from_list(self, inputs):
-        return self._checked(examples_of([row_of(given, f"input {n}") for n, given in enumerate(inputs)], False))
+    def open(self, data, columns, labelled):
+        return open_objects(data, columns, "word_pair reads the .jsonl files of WiC and WSC", self.row_of), columns
 
-    def examples(self, rows, labels=None):
-        """Examples from a list of dicts with the keys of WiC or WSC, and a list of "false" and "true", or None."""
-        found = [row_of(row, f"example {number}") for number, row in enumerate(rows)]
-        if labels is None:
-            return self._checked(examples_of(found, False))
-        found = [(*row[:-1], str(label).lower()) for row, label in zip(found, labels, strict=True)]
-        examples = self._checked(examples_of(found, True))
-        self.learn(examples)
-        return examples
-
-    def _checked(self, examples):
+    def read_table(self, table, columns, labelled):
+        examples = read_word_pairs(table, columns, labelled)
         pairs = examples.text_pairs is not None
         if self.pairs is None:
             self.pairs = pairs
@@ -68,6 +59,6 @@ class WordPairTask(ClassificationTask):
         return self.config.pooling == "mean" and super().needs_pooler(config)
 
     def make_model(self, encoder):
-        options = {"class_weights": self.class_weights, "label_smoothing": self.config.label_smoothing}
+        options = {"class_weights": self.class_weights, "label_smoothing": self.config.loss.label_smoothing}
         options |= {"head": self.head_of(encoder.config), "pooling": self.config.pooling}
-        return WordPairClassifier(encoder, len(LABELS), self.config.dropout, name="word_pair", **options)
+        return WordPairClassifier(encoder, len(LABELS), self.config.head.dropout, name="word_pair", **options)

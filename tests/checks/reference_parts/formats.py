@@ -103,11 +103,11 @@ OTHERS = {
     "table/tsv": ({}, "a.tsv", 'text\tlabel\n"a good\tpos\nbad\tneg\n'),
     "table/csv": ({}, "a.csv", 'sentence,label\n"a, good ""one""",1\nbad,0\n'),
     "table/json": ({}, "a.json", json.dumps([{"premise": "a", "hypothesis": "b", "gold_label": "x"}, {"premise": "c", "hypothesis": "d", "gold_label": "y"}])),
-    "table/jsonl": ({"columns": {"text": "review", "label": "stars"}}, "a.jsonl", [{"review": "good", "stars": 5}, {"review": "bad", "stars": 1}]),
-    "table/numbered": ({"columns": {"text": 1, "label": 0}}, "a.tsv", "pos\tgood\nneg\tbad\n"),
-    "table/malformed": ({"columns": {"skip_malformed": True}}, "a.tsv", "text\tlabel\ngood\tpos\nbroken\nbad\tneg\n"),
+    "table/jsonl": ({"data.columns": {"text": "review", "label": "stars"}}, "a.jsonl", [{"review": "good", "stars": 5}, {"review": "bad", "stars": 1}]),
+    "table/numbered": ({"data.columns": {"text": 1, "label": 0}}, "a.tsv", "pos\tgood\nneg\tbad\n"),
+    "table/malformed": ({"data.columns": {"skip_malformed": True}}, "a.tsv", "text\tlabel\ngood\tpos\nbroken\nbad\tneg\n"),
     "multi_label/columns": (
-        {"kind": "multi_label", "label_columns": ["toxic", "insult"]}, "a.csv", "text,toxic,insult\na,1,0\nb,0,0\nc,1,1\n"
+        {"kind": "multi_label", "data.columns": {"label": ["toxic", "insult"]}}, "a.csv", "text,toxic,insult\na,1,0\nb,0,0\nc,1,1\n"
     ),
     "tags/conllu": ({"kind": "tagging"}, "a.conllu", _CONLLU),
     "tags/jsonl": ({"kind": "tagging"}, "a.jsonl", [{"tokens": ["Anna", "met"], "ner_tags": ["B-PER", "O"]}]),
@@ -129,7 +129,7 @@ OTHERS = {
 for _scheme, _tags in _SCHEMES.items():
     _rows = "".join(f"{word} {tag}\n" for word, tag in zip("John Adams Anna met Rome".split(), _tags.split()))
     OTHERS[f"tags/{_scheme}"] = (
-        {"kind": "tagging", "columns": {"tag_scheme": _scheme}},
+        {"kind": "tagging", "data.columns": {"tag_scheme": _scheme}},
         "a.conll",
         f"{_rows}\n{_rows}",
     )
@@ -154,7 +154,9 @@ def cases(room):
 def values(room, name, settings, file, content):
     """What is read of a file, with its labels and without them."""
     tokenizer = "unigram_t5" if settings.get("kind") == "text_to_text" else "wordpiece"
-    task = build_task(settings, room.tokenizer(tokenizer))
+    columns = settings.get("data.columns")
+    settings = {key: value for key, value in settings.items() if key != "data.columns"}
+    task = build_task(settings, room.tokenizer(tokenizer), columns)
     path = room.text(f"formats/{name}/{file}", content)
     found = fields_of(task.read(path))
     return {

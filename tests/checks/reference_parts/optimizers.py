@@ -84,7 +84,8 @@ def classifier(room):
     """A classifier on BERT, a batch of it, and the opened folder of the BERT."""
     encoder, tokenizer, _, source = load(room, "bert", pooler=True)
     task = build_task(
-        {"kind": "classification", "labels": ["a", "b", "c"], "dropout": 0.0, "sequence_length": 32}, tokenizer
+        {"kind": "classification", "labels": ["a", "b", "c"], "head": {"dropout": 0.0}, "sequence_length": 32},
+        tokenizer,
     )
     model = task.model(encoder)
     own = library.by_path(encoder)

@@ -10,7 +10,7 @@ from reference_parts import library, optimizers, task_files
 from reference_parts.model_cases import load
 
 QUESTIONS = {"kind": "question_answering", "max_query_length": 8, "stride": 6, "n_best": 3, "max_answer_length": 6}
-FEATURES = {"features": "scalar_mix", "lstm_layers": 1, "lstm_units": 4}
+FROZEN = {"name": "scalar_mix", "lstm_layers": 1, "lstm_units": 4}
 TEXT = {"kind": "text_to_text", "target_length": 8, "generation": {"max_new_tokens": 6}}
 #: Case -> (model, file, settings, whether it is trained). The first case of a kind is trained, and exported by `exports`.
 CASES = {
@@ -27,34 +27,34 @@ CASES = {
     # The heads of the families, and the models that are read in another way.
     "classification_roberta": ("roberta", "pairs.tsv", {"kind": "classification"}, False),
     "classification_albert": ("albert", "single.tsv", {"kind": "classification"}, False),
-    "classification_electra": ("electra", "single.tsv", {"kind": "classification", "head": "hugging_face"}, False),
+    "classification_electra": ("electra", "single.tsv", {"kind": "classification", "head": {"name": "hugging_face"}}, False),
     "classification_electra_own": ("electra", "single.tsv", {"kind": "classification"}, False),
-    "classification_spanbert": ("spanbert", "single.tsv", {"kind": "classification", "head": "mean"}, False),
+    "classification_spanbert": ("spanbert", "single.tsv", {"kind": "classification", "head": {"name": "mean"}}, False),
     "classification_distilbert": ("distilbert", "single.tsv", {"kind": "classification"}, False),
     "classification_modernbert": ("modernbert", "pairs.tsv", {"kind": "classification"}, False),
     "classification_xlnet": ("xlnet", "pairs.tsv", {"kind": "classification"}, False),
-    "classification_gpt1": ("gpt1", "single.tsv", {"kind": "classification", "lm_weight": 0.5, "layout": "none"}, False),
+    "classification_gpt1": ("gpt1", "single.tsv", {"kind": "classification", "decoder": {"lm_weight": 0.5, "layout": "none"}}, False),
     "classification_gpt2": ("gpt2", "single.tsv", {"kind": "classification"}, False),
     "classification_t5_encoder": ("t5_encoder", "pairs.tsv", {"kind": "classification"}, False),
     "classification_t5_decoder": ("t5_decoder_prefix", "single.tsv", {"kind": "classification"}, False),
-    "classification_lstm": ("lstm_lm", "single.tsv", {"kind": "classification", "linear_gain": True}, True),
+    "classification_lstm": ("lstm_lm", "single.tsv", {"kind": "classification", "decoder": {"linear_gain": True}}, True),
     "classification_bilm": ("transformer_bilm", "single.tsv", {"kind": "classification"}, False),
     "classification_elmo": ("elmo", "single.tsv", {"kind": "classification"}, False),
     "classification_vectors": ("word_vectors", "single.tsv", {"kind": "classification"}, False),
     "classification_bilstm": ("bilstm", "single.tsv", {"kind": "classification"}, False),
     # Settings.
-    "balanced": ("bert", "single.tsv", {"class_weights": "balanced", "label_smoothing": 0.1, "metric": "f1_macro"}, False),
-    "above_bilstm": ("bert", "single.tsv", {"bilstm_layers": 1, "bilstm_units": 5}, False),
-    "features": ("bert", "single.tsv", FEATURES | {"mix_at": "both", "mix_l2": 0.1, "mix_norm": True}, True),
-    "features_tagging": ("modernbert", "tags.conll", FEATURES | {"kind": "tagging", "features": "concatenate_last_four"}, False),
-    "both_orders": ("gpt1", "pairs.tsv", {"pair_order": "both", "layout": "gpt1"}, False),
+    "balanced": ("bert", "single.tsv", {"loss": {"class_weights": "balanced", "label_smoothing": 0.1}, "metric": "f1_macro"}, False),
+    "above_bilstm": ("bert", "single.tsv", {"head": {"name": "bilstm", "units": 5}}, False),
+    "features": ("bert", "single.tsv", {"frozen_layers": FROZEN | {"mix_at": "both", "mix_l2": 0.1, "mix_norm": True}}, True),
+    "features_tagging": ("modernbert", "tags.conll", {"kind": "tagging", "frozen_layers": FROZEN | {"name": "concatenate_last_four"}}, False),
+    "both_orders": ("gpt1", "pairs.tsv", {"decoder": {"pair_order": "both", "layout": "gpt1"}}, False),
     "tokens_per_batch": ("bert", "single.tsv", {"tokens_per_batch": 48}, False),
     "tagging_document": ("bert", "tags.conll", {"kind": "tagging", "context": "document", "scheme": "BIOES"}, False),
     "tagging_roberta": ("roberta", "tags.conll", {"kind": "tagging"}, False),
     "tagging_gpt2": ("gpt2", "tags.conll", {"kind": "tagging"}, False),
     "tagging_elmo": ("elmo", "tags.conll", {"kind": "tagging", "context": "file"}, False),
     "regression_xlnet": ("xlnet", "numbers.tsv", {"kind": "regression"}, False),
-    "choices_gpt1": ("gpt1", "choices.jsonl", {"kind": "multiple_choice", "layout": "gpt1", "lm_weight": 0.5}, False),
+    "choices_gpt1": ("gpt1", "choices.jsonl", {"kind": "multiple_choice", "decoder": {"layout": "gpt1", "lm_weight": 0.5}}, False),
     "choices_roberta": (
         "roberta", "choices.jsonl",
         {"kind": "multiple_choice", "order": "option", "option_length": 8, "context_length": 12}, False,
@@ -65,8 +65,8 @@ CASES = {
         "t5", "texts.tsv", TEXT | {"generation": {"max_new_tokens": 5, "method": "beam_search", "beams": 2, "n_best": 2}}, False
     ),
     "questions_impossible": ("bert", "squad2.json", QUESTIONS, False),
-    "questions_electra": ("electra", "squad2.json", QUESTIONS | {"beam": 4}, False),
-    "questions_xlnet": ("xlnet", "squad2.json", QUESTIONS | {"beam": 3}, False),
+    "questions_electra": ("electra", "squad2.json", QUESTIONS | {"head": {"name": "electra", "beam": 4}}, False),
+    "questions_xlnet": ("xlnet", "squad2.json", QUESTIONS | {"head": {"name": "xlnet", "beam": 3}}, False),
     "questions_albert": ("albert", "squad.json", QUESTIONS | {"scorer": "korquad"}, False),
     "questions_modernbert": ("modernbert", "squad.json", QUESTIONS, False),
 }  # fmt: skip
@@ -90,9 +90,10 @@ def file_of(room, name):
 def made(room, name):
     """(task, its model with all weights set, the examples of its file, source of the encoder) of a case."""
     model_name, file, settings, _ = CASES[name]
-    without = TASKS[settings.get("kind", "classification")].without
-    exact = {} if "dropout" in without else {"dropout": 0.0}
-    settings = {"sequence_length": LENGTH} | exact | settings
+    settings = {"sequence_length": LENGTH} | settings
+    head = settings.get("head", {})
+    if hasattr(TASKS[settings.get("kind", "classification")].config, "head") and head.get("name") != "electra":
+        settings["head"] = {"dropout": 0.0} | head
     encoder, tokenizer, _, source = load(room, model_name, pooler=False)
     task = build_task(settings, tokenizer)
     if encoder.structure != "encoder_decoder" and task.needs_pooler(encoder.config):
@@ -173,4 +174,4 @@ def fields_of(examples):
         if value is not None:
             text = json.dumps(value, default=lambda x: getattr(x, "__dict__", str(x)))
             found[name] = json.loads(text.replace(str(Path(examples.path).parent), "FOLDER"))
-    return found | {"lacking": examples.lacking, "skipped": examples.skipped}
+    return found | {"lacking": examples.unusable_rows, "skipped": examples.skipped}

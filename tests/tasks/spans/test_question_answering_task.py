@@ -13,7 +13,7 @@ from bert_tf.tasks import TASKS, load_task
 from bert_tf.tasks.spans.model import SpanModel
 from bert_tf.testing import check_task
 
-FEATURES = {"features": "scalar_mix", "lstm_units": 4, "lstm_layers": 1, "mix_at": "both", "mix_l2": 0.1}
+FROZEN = {"name": "scalar_mix", "lstm_units": 4, "lstm_layers": 1, "mix_at": "both", "mix_l2": 0.1}
 
 
 @pytest.mark.slow_except("bert")
@@ -21,8 +21,10 @@ FEATURES = {"features": "scalar_mix", "lstm_units": 4, "lstm_layers": 1, "mix_at
 def test_it_passes_the_check(head, tmp_path):
     """That of ELECTRA above the features of a frozen model."""
     path = tiny.write_squad(tmp_path / "a.json")
-    own = {"bert": {}, "electra": FEATURES | {"beam": 3}}[head]
-    settings = {"max_query_length": 6, "stride": 16, "head": head, "n_best": 3} | own
+    own = {"bert": {"head": {"name": head}}, "electra": {"head": {"name": head, "beam": 3}, "frozen_layers": FROZEN}}[
+        head
+    ]
+    settings = {"max_query_length": 6, "stride": 16, "n_best": 3} | own
     check_task(TASKS["question_answering"], path, tiny.encoder(), tiny.tokenizer(), tmp_path, **settings)
 
 
@@ -40,7 +42,7 @@ def trained():
         (question, tiny.CONTEXTS[number], [(text, tiny.CONTEXTS[number].index(text)) for text in texts])
         for _, number, question, texts in tiny.QUESTIONS
     ))  # fmt: skip
-    examples = task.examples(list(questions), list(contexts), list(answers))
+    examples = task.read({"question": list(questions), "context": list(contexts), "answers": list(answers)})
     model = task.model(tiny.encoder(hidden_size=32))
     model.compile(AdamW(3e-3))
     model.fit(task.dataset(examples, 100).repeat(120), verbose=0)
@@ -103,18 +105,20 @@ def test_settings_and_labels_that_contradict_each_other():
     task = tiny.task()
     with pytest.raises(ConfigError, match="whether questions may be impossible is not known yet"):
         task.model(tiny.encoder())
-    task.examples(["Where?"], ["In Paris."], [[("Paris", 3)]])
+    task.read({"question": ["Where?"], "context": ["In Paris."], "answers": [[("Paris", 3)]]})
     assert (task.impossible, task.metric) == (False, "f1")
     message = "the question is impossible, as 1 are, but the task has no impossible questions"
     with pytest.raises(DataError, match=message):
-        task.examples(["Where?"], ["In Paris."], [[]])
-    with pytest.raises(DataError, match=r"input 0 must be a pair \(question, context\), got 'Where'"):
+        task.read({"question": ["Where?"], "context": ["In Paris."], "answers": [[]]})
+    with pytest.raises(DataError, match=r"example 0: it is 'Where'; it must be a pair \(question, context\)"):
         task.predict(None, ["Where"])
 
 
 def test_answers_without_a_token_are_not_trained_on():
     task = tiny.task(impossible_questions=False)
-    examples = task.examples(["Where?"] * 2, ["In \u0007 Paris."] * 2, [[("\u0007", 3)], [("Paris", 5)]])
+    examples = task.read(
+        {"question": ["Where?"] * 2, "context": ["In \u0007 Paris."] * 2, "answers": [[("\u0007", 3)], [("Paris", 5)]]}
+    )
     np.testing.assert_array_equal(task.sequences(examples).trained, [0, 1])
 
 

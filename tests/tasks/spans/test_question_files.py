@@ -6,8 +6,8 @@ import pytest
 import tiny_questions as tiny
 
 from bert_tf.errors import DataError
-from bert_tf.tasks.config import ColumnsConfig
-from bert_tf.tasks.spans.files import read_questions
+from bert_tf.tasks.spans.files import open_questions, read_questions
+from bert_tf.tasks.spans.question_answering_config import QuestionColumns
 
 CONTEXT = "🙂 naïve Anna was born in Paris."
 ANSWER = {"text": "Paris", "answer_start": CONTEXT.index("Paris")}
@@ -17,7 +17,12 @@ def read(path, content, labelled=True, **columns):
     indent = columns.pop("indent", None)
     text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=indent)
     path.write_text(text, encoding="utf-8")
-    return read_questions(str(path), ColumnsConfig(**columns), labelled)
+    return read_file(path, labelled, **columns)
+
+
+def read_file(path, labelled=True, **columns):
+    columns = QuestionColumns(**columns)
+    return read_questions(open_questions(str(path), columns, labelled), columns, labelled)
 
 
 def squad(**question):
@@ -60,7 +65,9 @@ def test_mrqa_and_tables(tmp_path):
     nothing = read(tmp_path / "b.jsonl", json.dumps(tables["columns"] | {"answers": {"text": [], "answer_start": []}}))
     assert nothing.labels[0].impossible
     table = read(tmp_path / "c.tsv", f"id\tquestion\tcontext\n7\tWhere?\t{CONTEXT}\n8\t\t{CONTEXT}\n", labelled=False)
-    assert table.ids == [{"id": "7"}] and table.lacking == [{"line": 3, "id": "8", "error": "the text is empty"}]
+    assert table.ids == [{"id": "7"}] and table.unusable_rows == [
+        {"line": 3, "id": "8", "error": "the question is ''; it must be a text"}
+    ]
     with pytest.raises(DataError, match="question answering reads SQuAD"):
         read(tmp_path / "c.tsv", f"question\tcontext\nWhere?\t{CONTEXT}\n")
 
@@ -74,14 +81,14 @@ def test_mrqa_and_tables(tmp_path):
     (squad(question="\ud800"), "no Unicode text"),
     (squad(id=None), "article 0: a question is .* must have an id"),
     ({"data": 3}, '"data" is 3; it must be a list'),
-    ({"data": []}, "there is no question"),
+    ({"data": []}, "a.json holds no example"),
     ({"data": [{"paragraphs": [{"qas": [{"id": 1, "question": "x"}]}]}]}, "the context is None"),
 ])  # fmt: skip
 def test_wrong_files(content, message, tmp_path):
     path = tmp_path / "a.json"
     path.write_text(json.dumps(content))
     with pytest.raises(DataError, match=message) as error:
-        read_questions(str(path), ColumnsConfig())
+        read_file(path)
     assert str(path) in str(error.value)
 
 
@@ -91,4 +98,4 @@ def test_wrong_questions_can_be_left_out(tmp_path):
     with pytest.raises(DataError, match="question 'a': there are two questions with this id.*skip_malformed=true"):
         read(tmp_path / "a.json", content)
     examples = read(tmp_path / "a.json", content, skip_malformed=True)
-    assert (len(examples), examples.skipped) == (4, 1) and examples.lacking[0]["item"] == 4
+    assert (len(examples), examples.skipped) == (4, 1) and examples.unusable_rows[0]["item"] == 4

@@ -135,7 +135,7 @@ def test_losses_and_spans(head, at_end):
 def test_the_rate_of_dropout_that_is_given():
     for head in ("bert", "xlnet"):
         assert [build(head, **given).head.dropout.rate for given in ({"dropout": 0.25}, {})] == [0.25, 0.0]
-    with pytest.raises(ConfigError, match="task.dropout=0.25 is for other heads, and that of electra has none"):
+    with pytest.raises(ConfigError, match="task.head.dropout=0.25 is for other heads, and that of electra has none"):
         build("electra", dropout=0.25)
 
 

@@ -59,7 +59,13 @@ def test_rows_and_labels(layout):
     tokenizer = task.tokenizer
     context = tiny.CONTEXTS[0]
     answers = [[("Paris", context.index("Paris"))], [("n London", context.index("n London"))], []]
-    examples = task.examples(["Where was Anna born in?", "Where?", "Who is John?"], [context] * 3, answers)
+    examples = task.read(
+        {
+            "question": ["Where was Anna born in?", "Where?", "Who is John?"],
+            "context": [context] * 3,
+            "answers": answers,
+        }
+    )
     sequences = task.sequences(examples)
     (batch,) = task.dataset(examples, 100)
     rows = {name: x.numpy() for name, x in batch.items()}
@@ -103,4 +109,6 @@ def test_rows_and_labels(layout):
 def test_windows_without_room_are_refused():
     task = tiny.task(sequence_length=9, max_query_length=6, impossible_questions=False)
     with pytest.raises(ConfigError, match="leaves no room for a context beside a question of 6 tokens and 3 special"):
-        task.sequences(task.examples(["Where was Anna born in Paris?"], ["Paris."]))
+        task.sequences(
+            task.read({"question": ["Where was Anna born in Paris?"], "context": ["Paris."]}, labelled=False)
+        )

@@ -7,8 +7,7 @@ import json
 import keras
 
 from bert_tf.models import BertConfig, BertEncoder
-from bert_tf.tasks.spans.question_answering_config import QuestionAnsweringConfig
-from bert_tf.tasks.spans.task import QuestionAnsweringTask
+from bert_tf.tasks import build_task
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.tokenizers.layout import build_layout
 
@@ -50,7 +49,7 @@ def encoder(**sizes):
 
 
 def task(layout="bert", **settings):
-    return QuestionAnsweringTask(QuestionAnsweringConfig(**SETTINGS | settings), tokenizer(layout))
+    return build_task(SETTINGS | settings, tokenizer(layout))
 
 
 def squad(questions=QUESTIONS, contexts=CONTEXTS):

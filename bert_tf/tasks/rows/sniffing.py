@@ -4,7 +4,7 @@ import csv
 import itertools
 import re
 
-from bert_tf.tasks.config import LABEL_NAMES, PAIR_NAMES, TEXT_NAMES
+from bert_tf.tasks.rows.columns_config import LABEL_NAMES, PAIR_NAMES, TEXT_NAMES
 
 #: Bytes at the beginning of a file that are looked at.
 SAMPLE_BYTES = 1 << 18

@@ -56,7 +56,7 @@ def class_weights(setting, labels, counts):
     """The weight of each label in the training loss: a tuple of floats, or None for none.
 
     Args:
-        setting: `task.class_weights`.
+        setting: `task.loss.class_weights`.
         labels: the label set.
         counts: how often each label occurs in the training file; "balanced" gives a label that does not occur weight 1.
 
@@ -69,7 +69,7 @@ def class_weights(setting, labels, counts):
         return tuple(sum(counts) / (len(labels) * count) if count else 1.0 for count in map(int, counts))
     if len(setting) != len(labels):
         raise ConfigError(
-            f"task.class_weights has {len(setting)} weights, but there are {len(labels)} labels, in this order: "
+            f"task.loss.class_weights has {len(setting)} weights, but there are {len(labels)} labels, in this order: "
             f"{', '.join(labels)}; give one weight for each"
         )
     return setting

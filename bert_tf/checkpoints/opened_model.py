@@ -1,4 +1,4 @@
-"""What `bert_tf.load` returns: a model on disk, of which each part is made when it is asked for."""
+"""A model on disk, of which each part is made when it is asked for: the base of what `bert_tf.load` returns."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 
 from bert_tf import config as configuration
 from bert_tf.backend.dtype_policy import dtype_policy
+from bert_tf.backend.initial_weights import zero_weights
 from bert_tf.checkpoints.published_tasks import longest_sequence
 from bert_tf.checkpoints.source import Source
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation import TextGenerator, TextScorer
+from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from bert_tf.models.families import FAMILIES, arguments_of, build_backbone, describe, encoder_alone
 from bert_tf.models.weights import LoadReport, by_path
 from bert_tf.objectives.objective import ObjectiveConfig
@@ -22,7 +23,7 @@ from bert_tf.tokenizers.frame import Frame
 from bert_tf.tokenizers.tokenizer import Tokenizer
 
 
-class LanguageModel:
+class OpenedModel:
     """A run directory or a published checkpoint. What is asked for is made then, and kept.
 
     `objective` is around `backbone`, whichever is asked for first. `model` of a fine-tuned source has a backbone of its own
@@ -44,7 +45,7 @@ class LanguageModel:
         ConfigError: an argument that this model does not have.
 
     Example:
-        LanguageModel(open_source("bert-base-NER")).task.labels  # ('B-LOC', 'O')
+        OpenedModel(open_source("bert-base-NER")).task.labels  # ('B-LOC', 'O')
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class LanguageModel:
         config = encoder_alone(self.config)
         if config is self.config:
             return self.backbone
-        with dtype_policy(self.dtype):
+        with dtype_policy(self.dtype), self._unfilled():
             encoder = build_backbone(config, **{"pooler": bool(self._pooler)} | self._arguments)
         self._fill(encoder, partly=True)
         return encoder
@@ -155,16 +156,22 @@ class LanguageModel:
 
     def make_objective(self, settings: ObjectiveConfig) -> Any:
         """A pretraining model of these settings around `backbone`, with the weights of the source."""
+        if "objective" in vars(self) and settings == self.objective_settings:
+            return self.objective
         made = {"backbone", "objective", "model"} & vars(self).keys()
         known = by_path(self.backbone) if made else {}
-        with dtype_policy(self.dtype):
+        with dtype_policy(self.dtype), self._unfilled():
             backbone = self.backbone if known else self._new_backbone(settings.needs_pooler)
             model_class: Any = OBJECTIVES[settings.name].model_class
             objective = model_class.from_settings(backbone, settings)
         if not known:
             self._fill(objective)
-        else:  # which may have been trained meanwhile
-            self._fill({path: v for path, v in by_path(objective).items() if path not in known}, partly=True)
+            return objective
+        # The others may have been trained meanwhile.
+        self._fill({path: v for path, v in by_path(objective).items() if path not in known}, partly=True)
+        for path, variable in by_path(vars(self).get("objective", {})).items():
+            if path in by_path(objective) and path not in known:
+                by_path(objective)[path].assign(variable)
         return objective
 
     @functools.cached_property
@@ -187,7 +194,7 @@ class LanguageModel:
         """The whole of what was trained: the model of `task`; or without one `objective`; or without its heads `backbone`."""
         if self.source.task is None:
             return self.backbone if self.objective_settings is None else self.objective
-        with dtype_policy(self.dtype):
+        with dtype_policy(self.dtype), self._unfilled():
             encoder = build_backbone(self.config, pooler=self.task.needs_pooler(self.config), **self._arguments)
             model = self.task.model(encoder)
         if self._trained:
@@ -205,10 +212,13 @@ class LanguageModel:
     def generator(self) -> TextGenerator:
         """Continues prompts, or answers them where it was trained to: a `TextGenerator`.
 
+        A task that writes texts gives it the settings that it was trained with.
+
         Raises:
             DataError, ConfigError: a model that writes no text.
         """
-        return TextGenerator(*self._writing(), frame=self.frame)
+        settings = self.source.task and getattr(self.task.config, "generation", None)
+        return TextGenerator(*self._writing(), frame=self.frame, config=settings or GenerationConfig())
 
     @functools.cached_property
     def scorer(self) -> TextScorer:
@@ -228,8 +238,12 @@ class LanguageModel:
         pooler = self._pooler
         if pooler is None:
             pooler = needs_pooler or "pooler" in {*self.source.parts, *self._fresh}
-        with dtype_policy(self.dtype):
+        with dtype_policy(self.dtype), self._unfilled():
             return build_backbone(self.config, pooler=pooler, **self._arguments)
+
+    def _unfilled(self):
+        """Within, models are made whose weights are all set next, or else it is an error."""
+        return zero_weights(self._trained and not self._fresh)
 
     def _fill(self, model, partly=False):
         if self._trained:

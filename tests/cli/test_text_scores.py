@@ -1,4 +1,4 @@
-"""`bert-tf score` on the small published-format GPT-2 of the fixtures."""
+"""`bert-tf evaluate` of texts on the small published-format GPT-2 of the fixtures."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from typed_command import run
 
 from bert_tf.errors import DataError
 from bert_tf.generation import TextScorer
-from bert_tf.prompting import read_rows
+from bert_tf.tasks.rows.opening import read_dicts
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 GPT2 = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "gpt2"
@@ -25,7 +25,7 @@ def scorer(loaded_once):
 
 def test_a_pair_and_files_of_pairs(scorer, tmp_path, capsys):
     expected = scorer.continuations(PAIRS)
-    run(f"score {GPT2} the ' a'")
+    run(f"evaluate {GPT2} --continuation the ' a'")
     header, row = capsys.readouterr().out.splitlines()
     assert header.split("\t") == ["log_likelihood", "tokens", "is_greedy", "context", "continuation"]
     value, tokens, greedy, context, continuation = row.split("\t")
@@ -36,12 +36,12 @@ def test_a_pair_and_files_of_pairs(scorer, tmp_path, capsys):
     lines = [json.dumps({"context": c, "continuation": t}) for c, t in PAIRS]
     (tmp_path / "pairs.jsonl").write_text("\n".join(lines))
     for suffix in ("tsv", "jsonl"):
-        run(f"score {GPT2} --file {tmp_path}/pairs.jsonl --output {tmp_path}/out.{suffix}")
-        found = read_rows(tmp_path / f"out.{suffix}", ("log_likelihood",))
+        run(f"evaluate {GPT2} --continuations {tmp_path}/pairs.jsonl --output {tmp_path}/out.{suffix}")
+        found = read_dicts(tmp_path / f"out.{suffix}", ("log_likelihood",))
         likelihoods = [float(row["log_likelihood"]) for row in found]
         assert likelihoods == pytest.approx([e.log_likelihood for e in expected], abs=1e-5)
     assert [row["context"] for row in found] == [c for c, _ in PAIRS]
-    assert read_rows(tmp_path / "out.tsv")[1]["context"] == "the a\\tb"
+    assert read_dicts(tmp_path / "out.tsv")[1]["context"] == "the a\\tb"
 
 
 def test_perplexity_of_a_corpus(scorer, tmp_path, capsys):
@@ -49,7 +49,7 @@ def test_perplexity_of_a_corpus(scorer, tmp_path, capsys):
     (tmp_path / "corpus.txt").write_text("\n\n".join(texts))
     (tmp_path / "more.jsonl").write_text(json.dumps({"text": "the"}))
     expected = scorer.perplexity([text.strip() for text in texts] + ["the"], length=12, stride=5)
-    run(f"score {GPT2} --corpus {tmp_path} --length 12 --stride 5 --json --batch-size 1")
+    run(f"evaluate {GPT2} --length 12 --stride 5 --json --batch-size 1 {tmp_path}")
     shown = capsys.readouterr()
     found = json.loads(shown.out)
     assert found["nll"] == pytest.approx(expected.nll, rel=1e-4)
@@ -59,30 +59,31 @@ def test_perplexity_of_a_corpus(scorer, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    ("", "give a context and a continuation, or --file, or --corpus"),
-    ("the", "1 texts are given"),
-    ("the ''", "the continuation of 'the' is empty"),
-    ("the ' a' --stride 4", "are for --corpus"),
-    ("--corpus corpus.txt --length 12 --stride 12", "stride=12 must be at least 1 and below"),
-    ("--corpus corpus.txt --length 5000", "length=5000 is beyond the model's"),
-    ("--corpus nowhere.txt", "nowhere.txt"),
-    (f"'{'the ' * 3000}' ' a'", "positions; shorten it"),
-    ("--file corpus.txt", "give a TSV or CSV file with a header"),
+    ("", "give files, or --continuation, or --continuations"),
+    ("--continuation the ''", "the continuation of 'the' is empty"),
+    ("--continuation the ' a' --stride 4", "are for a corpus"),
+    ("corpus.txt --output a.tsv", "--output is for --continuation"),
+    ("corpus.txt --report", "is not fine-tuned, and its files are a corpus; remove --report"),
+    ("corpus.txt --length 12 --stride 12", "stride=12 must be at least 1 and below"),
+    ("corpus.txt --length 5000", "length=5000 is beyond the model's"),
+    ("nowhere.txt", "nowhere.txt"),
+    (f"--continuation '{'the ' * 3000}' ' a'", "positions; shorten it"),
+    ("--continuations corpus.txt", "give a TSV or CSV file with a header"),
 ], ids=lambda value: value[:40])  # fmt: skip
 def test_mistakes_are_one_sentence(arguments, message, tmp_path, monkeypatch, capsys):
     (tmp_path / "corpus.txt").write_text("the a b")
     monkeypatch.chdir(tmp_path)
-    run(f"score {GPT2} {arguments}", status=1)
+    run(f"evaluate {GPT2} {arguments}", status=1)
     assert message in capsys.readouterr().err
 
 
 def test_rows_without_their_columns_are_refused(tmp_path):
     (tmp_path / "a.tsv").write_text("context\tcontinuaton\nthe\ta\n")
     with pytest.raises(DataError, match="a.tsv, line 2: there is no column 'continuation'; did you mean 'continuaton'"):
-        read_rows(tmp_path / "a.tsv", ["continuation"])
+        read_dicts(tmp_path / "a.tsv", ["continuation"])
     (tmp_path / "a.tsv").write_text("context\tcontinuation\nthe\n")
-    with pytest.raises(DataError, match="line 2: 1 fields where the header has 2"):
-        read_rows(tmp_path / "a.tsv")
+    with pytest.raises(DataError, match="line 2: 1 field where the header has 2"):
+        read_dicts(tmp_path / "a.tsv")
     (tmp_path / "a.jsonl").write_text('{"a": [1]}')
     with pytest.raises(DataError, match="'a' is .*; it must be a string or a number"):
-        read_rows(tmp_path / "a.jsonl")
+        read_dicts(tmp_path / "a.jsonl")

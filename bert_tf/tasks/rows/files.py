@@ -1,10 +1,7 @@
-"""Reads task files as tables: TSV, CSV, JSON, Parquet and plain lines, every row with its line number.
+"""Reads labelled files as tables: TSV, CSV, JSON, Parquet and plain lines, every row with its line number."""
 
-`columns.py` chooses the columns of a table; `conll.py` reads sentences of tagged words.
-"""
-
+import codecs
 import csv
-import dataclasses
 import io
 from pathlib import Path
 
@@ -12,7 +9,8 @@ from bert_tf.encodings import conversion_advice
 from bert_tf.errors import DataError
 from bert_tf.files import open_file
 from bert_tf.parsing import brief, parse_json
-from bert_tf.tasks.tables.sniffing import SAMPLE_BYTES, sniff
+from bert_tf.tasks.rows.sniffing import SAMPLE_BYTES, sniff
+from bert_tf.tasks.rows.table import Table
 from tfrecords.corpus.tables import SEMICOLONS, opened_parquet
 
 FORMATS = {
@@ -46,32 +44,6 @@ _CONTRADICTIONS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """The rows of a file.
-
-    Attributes:
-        path: the file.
-        rows: pairs (number, row). A row is a list of str (TSV, CSV, lines), a dict (JSON, Parquet), or None for an
-            empty line. The number is that of its first line, counted from 1; in a JSON array that of the item.
-        keyed: whether the rows are dicts.
-        unit: what the numbers count: "line", "item" or "row" (Parquet).
-    """
-
-    path: str
-    rows: list
-    keyed: bool = False
-    unit: str = "line"
-
-    def first(self):
-        """The first row that is not empty: the header, where there is one."""
-        return next(row for _, row in self.rows if row is not None)
-
-    def names(self):
-        """The keys of all rows, of a table whose rows are dicts: a row of JSON may lack what others have."""
-        return list(dict.fromkeys(name for _, row in self.rows for name in row or ()))
-
-
 def file_format(path, given=None, tagged=False):
     """The format of `path`: `given`, else what its ending says, else what it holds.
 
@@ -86,22 +58,22 @@ def file_format(path, given=None, tagged=False):
     if given is not None:
         return given
     ending = Path(path).suffix.lower()
-    said, found = FORMATS.get(ending), sniff(_beginning(path))
-    if said is None or (tagged and found == "conll"):
-        if found is None:
+    by_ending, by_content = FORMATS.get(ending), sniff(_beginning(path))
+    if by_ending is None or (tagged and by_content == "conll"):
+        if by_content is None:
             read_text(path)  # raises if the file is empty or not UTF-8
             raise DataError(
                 f"{path}: neither the ending '{ending}' nor what the file holds says what format it has; name it "
-                f"with --set task.columns.format=tsv (or {', '.join(name for name in NAMES if name != 'tsv')}), or "
+                f"with data.columns.format=tsv (or {', '.join(name for name in NAMES if name != 'tsv')}), or "
                 f"choose one of the endings {', '.join(FORMATS)}"
             )
-        return found
-    if found in _CONTRADICTIONS[said]:
+        return by_content
+    if by_content in _CONTRADICTIONS[by_ending]:
         raise DataError(
-            f"{path} ends with {ending}, but holds {NAMES[found]}; read it as that with --set "
-            f"task.columns.format={found}, or as {NAMES[said]} all the same with --set task.columns.format={said}"
+            f"{path} ends with {ending}, but holds {NAMES[by_content]}; read it as that with data.columns.format="
+            f"{by_content}, or as {NAMES[by_ending]} all the same with data.columns.format={by_ending}"
         )
-    return said
+    return by_ending
 
 
 def _beginning(path):
@@ -126,8 +98,9 @@ def read_text(path):
 
 def decode_text(data, path):
     """As `read_text`, of the bytes of a file; its path is for messages."""
+    data = data.removeprefix(codecs.BOM_UTF8)
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         start = data.rfind(b"\n", 0, error.start) + 1
         line = data.count(b"\n", 0, error.start) + 1
@@ -152,12 +125,10 @@ def read_table(path, format, quoted=None):
         DataError: an unreadable or empty file, an unfinished quotation, invalid JSON, no pyarrow for Parquet.
     """
     if format == "parquet":
-        return Table(str(path), _parquet_rows(path), keyed=True, unit="row")
+        return _keyed(path, _parquet_rows(path), "row")
     text = read_text(path)
     if format == "jsonl":
-        if text.lstrip().startswith("["):
-            return Table(str(path), _json_array(path, text), keyed=True, unit="item")
-        return Table(str(path), list(_json_lines(path, text)), keyed=True)
+        return json_table(path, text)
     separator = "\t" if format == "tsv" else ","
     if format == "lines":
         rows = [(number, [line]) for number, line in numbered_lines(text)]
@@ -168,7 +139,30 @@ def read_table(path, format, quoted=None):
     rows = [(number, row if any(field.strip() for field in row) else None) for number, row in rows]
     if all(row is None for _, row in rows):
         raise DataError(f"{path} is empty; it must hold at least one example")
-    return Table(str(path), rows)
+    return Table(str(path), rows, format, width=len(next(row for _, row in rows if row is not None)))
+
+
+def json_table(path, text):
+    """The `Table` of a text of JSON: an object a line, one array of objects, or one object over several lines."""
+    if text.lstrip().startswith("["):
+        return _keyed(path, _json_array(path, text), "item")
+    try:
+        return _keyed(path, list(_json_lines(path, text)))
+    except DataError:
+        try:
+            whole = parse_json(text, path)
+        except DataError:
+            whole = None
+        # An object over several lines is a file of one object, such as SQuAD's; a row so written is a mistake.
+        if not isinstance(whole, dict) or not isinstance(whole.get("data"), list):
+            raise
+        return _keyed(path, [(1, whole)], "item")
+
+
+def _keyed(path, rows, unit="line"):
+    """The `Table` of rows that are dicts. A row of JSON may lack what others have: the names are those of all rows."""
+    names = list(dict.fromkeys(name for _, row in rows for name in row or ()))
+    return Table(str(path), rows, "parquet" if unit == "row" else "jsonl", unit, names)
 
 
 def _parquet_rows(path):
@@ -177,7 +171,9 @@ def _parquet_rows(path):
     if not rows:
         raise DataError(f"{path} has no rows; it must hold at least one example")
     for row in rows:
-        row.update({column: _named(row[column], of_column) for column, of_column in names.items() if column in row})
+        row.update(
+            {column: class_names(row[column], of_column) for column, of_column in names.items() if column in row}
+        )
     return list(enumerate(rows, start=1))
 
 
@@ -194,10 +190,10 @@ def _class_names(path, metadata):
     return names
 
 
-def _named(value, names):
+def class_names(value, names):
     """The name of a class, or of each in a list; None for -1, the number of an unknown one."""
     if isinstance(value, list):
-        return [_named(item, names) for item in value]
+        return [class_names(item, names) for item in value]
     return names[value] if isinstance(value, int) and 0 <= value < len(names) else None
 
 
@@ -221,7 +217,7 @@ def _quoted_rows(path, text, separator):
             raise DataError(f"{path}, line 1: {SEMICOLONS}") from None
         raise DataError(
             f"{path}, line {line}: {error}; a quotation mark inside a quoted field is written twice, "
-            "or quotation marks are plain characters here: --set task.columns.quoted=false"
+            "or quotation marks are plain characters here: data.columns.quoted=false"
         ) from None
     return rows
 
@@ -247,61 +243,3 @@ def _json_object(value, where):
     if not isinstance(value, dict):
         raise DataError(f'{where} holds {brief(value)}; it must be a JSON object, as {{"text": ..., "label": ...}}')
     return value
-
-
-def member(row, key, kind, where):
-    """The value under `key` of an object inside of a row of JSON.
-
-    Args:
-        row: what should be a dict.
-        key: str.
-        kind: dict, list or str.
-        where: file and line, for messages.
-
-    Raises:
-        DataError: no dict, no such key, or a value of another kind.
-    """
-    if not isinstance(row, dict) or not isinstance(row.get(key), kind):
-        found = brief(row.get(key)) if isinstance(row, dict) else brief(row)
-        names = {dict: "an object", list: "a list", str: "a text"}
-        raise DataError(f"{where}: '{key}' must be {names[kind]}, got {found}; correct the row")
-    return row[key]
-
-
-def read_objects(path, columns, wanted, read):
-    """Reads a file of JSON objects, or of Parquet, each of which holds one example or several.
-
-    Args:
-        path: the file.
-        columns: `ColumnsConfig`. With `skip_malformed` wrong rows are left out and counted.
-        wanted: what the task reads, for messages: "record reads ReCoRD's .jsonl files".
-        read: function(row, "FILE, line 7") -> list of what the row holds; raises `DataError`.
-
-    Returns:
-        (list of all that the rows hold, {"path", "lines", "unit", "lacking", "skipped"} as `Examples` has them).
-
-    Raises:
-        DataError: another format, or a wrong row; with file and line.
-    """
-    format = file_format(path, columns.format)
-    if format not in ("jsonl", "parquet"):
-        raise DataError(f"{path} is no JSON, and {wanted}; convert it")
-    table = read_table(path, format)
-    found, lines, lacking, skipped = [], [], [], 0
-    for line, row in table.rows:
-        if row is None:
-            lacking.append({table.unit: line, "error": "the line is empty"})
-            continue
-        try:
-            held = read(row, f"{path}, {table.unit} {line}")
-        except DataError as error:
-            if not columns.skip_malformed:
-                raise DataError(
-                    f"{error}, or leave out such rows with --set task.columns.skip_malformed=true"
-                ) from None
-            skipped += 1
-            lacking.append({table.unit: line, "error": str(error)})
-            continue
-        found += held
-        lines += [line] * len(held)
-    return found, {"path": str(path), "lines": lines, "unit": table.unit, "lacking": lacking, "skipped": skipped}

@@ -1,0 +1,270 @@
+"""What `bert_tf.load` returns: a model, its tokenizer, and what one does with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bert_tf.checkpoints.opened_model import OpenedModel
+from bert_tf.config import nearest
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.generation.generation_config import GenerationConfig
+from bert_tf.parsing import brief
+from bert_tf.types import StrPath
+
+#: The outputs of `bert_tf.export.ServedEmbedding` that are one vector for each text.
+POOLINGS = ("mean", "cls")
+
+
+class LanguageModel(OpenedModel):
+    """A model on disk, opened: its parts, as Keras models and objects of this library, and the verbs.
+
+    A string is one text, and its answer is one; a list of texts has a list of answers. The verbs use the parts as they
+    are: what was trained since it was opened counts.
+
+    Example:
+        ner = bert_tf.load("bert-base-NER")
+        ner.predict("Anna met Paul.")  # {"tags": ["B-PER", "O", "B-PER", "O"], ...}
+        lm = bert_tf.load("gpt")
+        lm.generate("The state of", max_new_tokens=40)
+        vectors = bert_tf.load("run").embed(["a good film", "a bad film"])  # float32 [2, H]
+    """
+
+    def predict(self, texts: Any, batch_size: int = 32) -> Any:
+        """The answers of a fine-tuned model.
+
+        Args:
+            texts: a text, a pair (text, text), or a list of them; dicts where the task reads more, such as {"question":
+                ..., "options": [...]}.
+            batch_size: texts of a batch.
+
+        Returns:
+            For each text a dict, as `bert-tf predict` prints it.
+
+        Raises:
+            DataError: the model is not fine-tuned, or an input that its task does not read.
+
+        Example:
+            bert_tf.load("bert-base-NER").predict(["Anna met Paul.", "Rain in Seoul."])
+        """
+        rows, is_one = _as_list(texts)
+        return _answers(self.task.predict(self.model, rows, batch_size), is_one)
+
+    def evaluate(
+        self, data: Any, columns: dict[str, Any] | None = None, report: bool = False, batch_size: int = 32
+    ) -> dict[str, Any]:
+        """The metrics of a fine-tuned model on labelled data.
+
+        Args:
+            data: a file in the format of the training file; or Python objects: a list of dicts, a dict of columns, a
+                DataFrame of pandas, or a split of the package datasets.
+            columns: which columns are read where that differs from the training file, or of Python objects from the names
+                of the roles: {"text": "document", "label": "stars"}.
+            report: whether the scores of each label are among them, under "report".
+            batch_size: examples of a batch.
+
+        Raises:
+            DataError: the model is not fine-tuned, or data that its task does not read.
+
+        Example:
+            bert_tf.load("bert-base-NER").evaluate("test.conll")["f1"]
+        """
+        return self.task.evaluate(self.model, self.task.read(data, columns=columns), batch_size, report)
+
+    def fill_mask(self, texts: str | Sequence[str], top_k: int = 5) -> Any:
+        """The most probable tokens at each mask, of a model that was pretrained with masked LM.
+
+        Args:
+            texts: a text with one mask or several, or a list of such texts.
+            top_k: guesses for each mask.
+
+        Returns:
+            For each text a list with, for each of its masks, a list of (token, probability), best first.
+
+        Raises:
+            ConfigError: a model that does not fill masks.
+            DataError: a text without a mask.
+
+        Example:
+            bert_tf.load("bert-base-uncased").fill_mask("The [MASK] of the United States.")[0][0]
+        """
+        from bert_tf.export.fill_mask import fill_mask
+
+        rows, is_one = _as_list(texts)
+        return _answers(fill_mask(self.objective, self.tokenizer, rows, top_k), is_one)
+
+    def embed(
+        self,
+        texts: str | Sequence[str],
+        pooling: str = "mean",
+        normalize: bool = False,
+        sequence_length: int | None = None,
+        batch_size: int = 32,
+    ) -> np.ndarray:
+        """One vector for each text: of the last hidden states, by the code that `bert-tf export --kind embedding` serves.
+
+        Args:
+            texts: a text, or a list of texts.
+            pooling: "mean" over all tokens, special ones included; "cls": the vector of [CLS], of a decoder that of the
+                last token.
+            normalize: whether each vector gets the length 1, so that a product of two is their cosine.
+            sequence_length: longer texts are truncated to so many tokens; None: the length of the training.
+            batch_size: texts of a batch.
+
+        Returns:
+            float32 [N, H]; of one text [H].
+
+        Raises:
+            ConfigError: another `pooling`.
+
+        Example:
+            bert_tf.load("all-MiniLM-L6-v2").embed(["a good film", "a bad film"], normalize=True).shape  # [2, 384]
+        """
+        import tensorflow as tf
+
+        from bert_tf.export.embedding import ServedEmbedding
+
+        if pooling not in POOLINGS:
+            raise ConfigError(f"pooling is {brief(pooling)}{nearest(str(pooling), POOLINGS)}")
+        rows, is_one = _as_list(texts)
+        module = ServedEmbedding(self.encoder, self.tokenizer, sequence_length or self.sequence_length)
+        vectors = np.zeros((len(rows), self.encoder.config.hidden_size), np.float32)
+        by_length = sorted(range(len(rows)), key=lambda i: len(rows[i]))  # so that a batch has little padding
+        for begin in range(0, len(rows), batch_size):
+            batch = by_length[begin : begin + batch_size]
+            encoded = tf.constant([rows[i].encode("utf-8", "surrogatepass") for i in batch])
+            vectors[batch] = module.answer_text(encoded)[pooling]
+        if normalize:
+            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return vectors[0] if is_one else vectors
+
+    def generate(self, prompts: str | Sequence[str], **settings: Any) -> Any:
+        """The texts with which a decoder continues prompts, or an encoder-decoder answers them.
+
+        Args:
+            prompts: a text, or a list of texts.
+            settings: of `GenerationConfig`: `max_new_tokens`, `method`, `temperature`, `top_p`, `seed`, `beams`, ... The
+                others are those of the run's task. Without `max_new_tokens` no text is written beyond the length that the
+                model was trained on.
+
+        Returns:
+            For each prompt a str, without the prompt; with `n_best` above 1 a list of them, best first.
+
+        Raises:
+            ConfigError, DataError: a model that writes no text, wrong settings, or prompts without a token.
+
+        Example:
+            bert_tf.load("gpt").generate("The state of", max_new_tokens=8, method="sample", top_p=0.9, seed=2)
+        """
+        rows, is_one = _as_list(prompts)
+        config = self.generation_config(rows, settings)
+        found = [[answer.text for answer in answers] for answers in self.generator(rows, config)]
+        return _answers(found if config.n_best > 1 else [texts[0] if texts else "" for texts in found], is_one)
+
+    def stream(self, prompt: str, **settings: Any) -> Iterator[str]:
+        """Yields the text of one prompt piece by piece; the arguments are those of `generate`.
+
+        Example:
+            for piece in bert_tf.load("gpt").stream("The state of", max_new_tokens=8):
+                print(piece, end="")
+        """
+        return self.generator.stream(prompt, self.generation_config([prompt], settings))
+
+    def generation_config(self, prompts: Sequence[str], settings: dict[str, Any]) -> GenerationConfig:
+        """The settings of `generate`: those given, those of the run's task, and no text beyond the trained length."""
+        generator = self.generator
+        config = generator.config.replace(settings)
+        if "max_new_tokens" in settings or generator.prompts.frame.is_source:
+            return config
+        longest = max((len(generator.prompts.ids(text)) for text in prompts), default=0)
+        room = self.sequence_length - longest
+        if room < 1:
+            raise DataError(
+                f"a prompt has {longest} tokens, and {self.path} was trained on sequences of {self.sequence_length}; shorten "
+                "it, or set max_new_tokens to write at untrained positions"
+            )
+        return config.replace({"max_new_tokens": min(config.max_new_tokens, room)})
+
+    def score(self, context: str | Sequence[tuple[str, str]], text: str | None = None) -> Any:
+        """The natural log-likelihood of a text after a context, of a model that writes text.
+
+        A space between the two belongs to the text. `scorer` has more: the tokens, whether greedy generation would give
+        the text, and the perplexity of documents.
+
+        Args:
+            context: a text, which may be empty; or a list of pairs (context, text).
+            text: the continuation; None with pairs.
+
+        Returns:
+            float; of pairs a list of them.
+
+        Example:
+            lm = bert_tf.load("gpt")
+            lm.score("The capital of France is", " Paris") > lm.score("The capital of France is", " bread")
+        """
+        pairs = [(context, text)] if isinstance(context, str) else list(context)
+        found = [score.log_likelihood for score in self.scorer.continuations(pairs)]
+        return found[0] if isinstance(context, str) else found
+
+    def export(
+        self,
+        output: StrPath | None = None,
+        kind: str | None = None,
+        version: int | None = None,
+        sequence_length: int | None = None,
+        **options: Any,
+    ) -> Path:
+        """Writes a SavedModel for TensorFlow Serving with the tokenizer inside: `<output>/<version>/`.
+
+        Args:
+            output: the folder that holds the versions; None: `export/` in the run.
+            kind, version, sequence_length, options: as of `bert_tf.export.export_run`. The precision is that of the model
+                (`dtype` of `bert_tf.load`).
+
+        Returns:
+            The path of the version.
+
+        Raises:
+            ConfigError, RunDirectoryError, ExportError: as `export_run`.
+
+        Example:
+            bert_tf.load("bert-base-NER").export("served/ner")  # served/ner/1
+        """
+        from bert_tf.export.run import served_module
+        from bert_tf.export.saved_model import write_saved_model
+
+        if output is None and self.source.format != "run":
+            raise ConfigError(f"{self.path} is not a run directory; say where the export is written: export(OUTPUT)")
+        module = served_module(self, kind, sequence_length, options)
+        return write_saved_model(module, self.path / "export" if output is None else output, version)
+
+    def save(self, path: StrPath, format: str = "hf", encoder_only: bool = False) -> None:
+        """Writes the model with its tokenizer, and the head of its task or its pretraining.
+
+        Args:
+            path: a folder that does not exist yet, or is empty; for word vectors a file.
+            format: "run", a run directory, or one of `bert_tf.save`.
+            encoder_only: whether the heads are left out.
+
+        Raises:
+            ConfigError, DataError, RunDirectoryError: as `bert_tf.save`.
+
+        Example:
+            bert_tf.load("run").save("published", format="hf")
+        """
+        from bert_tf.training.converting import convert
+
+        convert(self, path, format, encoder_only)
+
+
+def _as_list(texts):
+    """(list, whether `texts` is one text or one pair, whose answer is one)."""
+    is_one = isinstance(texts, (str, dict)) or (isinstance(texts, tuple) and len(texts) == 2)
+    return ([texts] if is_one else list(texts)), is_one
+
+
+def _answers(answers, is_one):
+    return answers[0] if is_one else answers

@@ -1,1 +1,0 @@
-"""Labelled files as tables: formats, columns, labels."""
