@@ -14,13 +14,14 @@ import fsspec
 import pytest
 
 from bert_tf.cli.main import main
-from bert_tf.errors import DataError, RunDirectoryError
+from bert_tf.errors import DataError, RunDirectoryError, UserError
 from bert_tf.files import (
     addresses,
     atomic_write,
     copies,
     display_path,
     is_address,
+    is_there,
     list_files,
     local_copy,
     mirror,
@@ -312,7 +313,7 @@ def test_mistakes_are_one_sentence(folder, capsys, monkeypatch):
         (folder, f"{folder}: there is nothing; check the address, and that the credentials may read it"),
         ("az://container/corpus", r"the driver of az:// is not installed; pip install -e '.\[az\]' where this"),
         ("zip3://bucket/corpus", "there is no file system zip3://; known: gs, s3, az, hf"),
-        ("memory://a/../b", "has an empty part, '.' or '..' in it"),
+        ("memory://a/../b", "'memory://a/../b' has an empty part, '.', '..' or a control character in it"),
     ):
         with pytest.raises(DataError, match=message):
             local_copy(path)
@@ -320,6 +321,16 @@ def test_mistakes_are_one_sentence(folder, capsys, monkeypatch):
         pass
     assert main(["vocab", "corpus.txt", "--output", "gs://bucket/tokenizer"]) == 1
     assert "write to a path of this machine" in capsys.readouterr().err
+
+
+def test_no_address_ends_in_an_error_of_a_driver(store):
+    """FOUND F1 of addresses; the errors are of this library, whatever is done."""
+    names = ["", "/", "/a\0b", "/" + "x" * 3000, "/\ud800", "/a b?c#d%zz", "/[", "/a//b", "/*", "-another/q"]
+    for bucket in map(store, ("memory", "s3", "gs")):
+        for address in [*(bucket + name for name in names), f"{bucket.partition('://')[0]}://"]:
+            for use in (local_copy, list_files, is_there, sha256):
+                with contextlib.suppress(UserError):
+                    use(address)
 
 
 def test_a_server_that_does_not_answer(monkeypatch):

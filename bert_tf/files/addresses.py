@@ -58,8 +58,8 @@ def open_file_system(address: str) -> tuple[Any, str]:
     import fsspec
 
     scheme, _, rest = address.partition("://")
-    if any(part in ("", ".", "..") for part in rest.removeprefix("/").split("/")):
-        raise DataError(f"{address} has an empty part, '.' or '..' in it; write the address without")
+    if not address.isprintable() or any(part in ("", ".", "..") for part in rest.removeprefix("/").split("/")):
+        raise DataError(f"{address!a} has an empty part, '.', '..' or a control character in it; write it without")
     try:
         fsspec.get_filesystem_class(scheme)
     except ValueError:

@@ -32,6 +32,8 @@ def open_file(path: StrPath, error_class: type[UserError] = DataError) -> Iterat
             yield file
         return
     system, inside = open_file_system(str(path))
+    if "/" not in inside.strip("/"):
+        raise error_class(f"{path} is a bucket; name a file in it")
     with explain_address(path, error_class), system.open(inside, "rb", _BLOCK, cache_type="readahead") as raw:
         yield io.BufferedReader(raw, 1 << 20)
 

@@ -106,6 +106,8 @@ def test_shards_are_written_and_read(scheme, store, tmp_path, monkeypatch):
     for a, b in zip(ours.dataset(32, 1, epochs=1), theirs.dataset(32, 1, epochs=1), strict=True):
         assert (a["token_ids"].numpy() == b["token_ids"].numpy()).all()
     assert (ours.examples([5, 700])["token_ids"].numpy() == theirs.examples([5, 700])["token_ids"].numpy()).all()
+    first = next(ours.uncorrupted(1))["example_index"]
+    assert (first == next(theirs.uncorrupted(1))["example_index"]).all()
     ours.verify(progress=False)
     system, inside = fsspec.url_to_fs(f"{bucket}/shards/{here.shards[1].file}")
     data = system.cat_file(inside)
