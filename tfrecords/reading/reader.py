@@ -212,7 +212,8 @@ class ShardReader:
         ends = np.cumsum([shard.examples for shard in self._shards])
         for number in self._order(seed, shuffle=True).shards(0).numpy():
             shard = self._shards[number]
-            records = tf.data.TFRecordDataset(str(self.folder / shard.file)).batch(_ROWS_AT_ONCE)
+            file = local_copy(f"{self.folder}/{shard.file}", shard.sha256)
+            records = tf.data.TFRecordDataset(file).batch(_ROWS_AT_ONCE)
             for start, rows in zip(range(ends[number] - shard.examples, ends[number], _ROWS_AT_ONCE), records):
                 example_index = start + tf.range(len(rows), dtype=tf.int64)
                 batch = parse(rows, example_index, self.manifest, self._pad_id)
