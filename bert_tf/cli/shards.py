@@ -18,7 +18,7 @@ example:
   bert-tf shards corpus/ --tokenizer tokenizer --output ordered --pair-task sop
   bert-tf shards 'src/**/*.py' --keep-text --tokenizer tokenizer --output code --format token_blocks
   bert-tf shards train.en-de.tsv --format text_pairs --tokenizer tokenizer --output pairs --target-length 128
-  bert-tf shards /nfs/corpus --tokenizer tokenizer --output /nfs/shards --runner FlinkRunner \\
+  bert-tf shards s3://b/corpus --tokenizer tokenizer --output s3://b/shards --runner FlinkRunner \\
       --beam-options --flink_master=host:8081 --environment_type=EXTERNAL --environment_config=localhost:50000
 
 in Python:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+import fsspec
 import pytest
 from test_writer import VOCABULARY, contents, documents, write, write_text
 
@@ -13,6 +14,7 @@ from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.tokenizers import WordPieceTokenizer
 from tfrecords import shards
 from tfrecords.config import ShardsConfig
+from tfrecords.reading.reader import ShardReader
 from tfrecords.schema import TOKENIZER_FOLDER
 from tfrecords.shards.jobs import ShardJob
 from tfrecords.shards.manifest import Manifest
@@ -109,6 +111,34 @@ def test_workers_that_write_elsewhere(local, tmp_path, monkeypatch):
     with pytest.raises(RunDirectoryError, match="name an address that every worker and this machine can read"):
         by_beam(local / "corpus.txt", tmp_path / "out", WordPieceTokenizer(VOCABULARY))
     assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+@needs_beam
+def test_workers_read_and_write_addresses_themselves(local, monkeypatch, tmp_path):
+    """The launcher has the tokenizer and the manifest alone."""
+    monkeypatch.setenv("BERT_TF_CACHE", str(tmp_path))
+    system = fsspec.filesystem("memory")
+    system.pipe_file("/beam/corpus.txt", (local / "corpus.txt").read_bytes())
+    tokenizer, made, write_one = WordPieceTokenizer(VOCABULARY), [], ShardJob.write
+
+    def some(self, chunk):
+        if len(made) == 4:
+            raise RunDirectoryError("the disk is full")
+        made.append(chunk.place)
+        return write_one(self, chunk)
+
+    monkeypatch.setattr(ShardJob, "write", some)
+    with pytest.raises(RunDirectoryError, match="^the disk is full$"):
+        by_beam("memory://beam/corpus.txt", "memory://beam/shards", tokenizer)
+    monkeypatch.setattr(ShardJob, "write", lambda self, chunk: made.append(chunk.place) or write_one(self, chunk))
+    manifest = by_beam("memory://beam/corpus.txt", "memory://beam/shards", tokenizer)
+    assert len(set(made)) == len(made) == len(manifest.shards) > 4  # each once
+    for shard in manifest.shards:
+        assert system.cat_file(f"/beam/shards/{shard.file}") == (local / "shards" / shard.file).read_bytes()
+    assert not list(tmp_path.rglob("*.tfrecord")) and not system.find("/beam/shards/.unfinished")
+    assert ShardReader("memory://beam/shards", tokenizer).num_examples == manifest.examples
+    assert by_beam("memory://beam/corpus.txt", "memory://beam/shards", tokenizer) == manifest
+    system.rm("/beam", recursive=True)
 
 
 @pytest.fixture

@@ -99,6 +99,8 @@ def test_pipes_and_devices(tmp_path):
             find_files(inputs)
     with pytest.raises(DataError, match=r"corpus /dev/zero: it is a device"):
         find_files("/dev/zero")
+    with pytest.raises(DataError, match="corpus .*this is not a name of a file"):
+        find_files("a\0b.txt")
 
 
 @contextlib.contextmanager

@@ -89,3 +89,12 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(DataError, match="reading Parquet needs the package pyarrow; pip install pyarrow"):
         texts(write(tmp_path / "a.parquet", b"PAR1"))
+
+
+def test_parquet_with_two_columns_of_one_name(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table([["a"], ["b"]], names=["text", "text"]), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="several columns have the name 'text'"):
+        texts(tmp_path / "a.parquet")

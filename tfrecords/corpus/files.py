@@ -65,6 +65,8 @@ def find_files(inputs):
                 files.setdefault(path.resolve(), CorpusFile(path, name, path.stat().st_size))
         except OSError as error:
             raise DataError(f"corpus {error.filename or item}: {error.strerror}") from None
+        except ValueError as error:  # NUL, or a surrogate that no encoding has
+            raise DataError(f"corpus {str(item)!r}: this is not a name of a file ({error}); check it") from None
     if not files:
         raise DataError("no corpus given; name at least one .txt, .jsonl, .tsv, .csv or .parquet file, folder or glob")
     if left_out:

@@ -106,6 +106,8 @@ def read_parquet(path, column):
     """
     with opened_parquet(path) as file:
         name = _choose_column(file.schema_arrow.names, column, path)
+        if file.schema_arrow.names.count(name) > 1:
+            raise DataError(f"{path}: several columns have the name '{name}'; rename all but one")
         kind = str(file.schema_arrow.field(name).type)
         if kind not in ("string", "large_string"):
             raise DataError(f"{path}: the column '{name}' holds {kind}, not strings; name another with --text-field")

@@ -2,10 +2,11 @@
 
 Each worker reads parts of the corpus, and tokenizes, packs and writes them (`write_unit` of the job); a part that an
 interrupted run has written is only read. What passes through the pipeline are counts and errors. Its last step writes
-the manifest, from which the launcher knows the result. Corpus and output are addresses, or paths on a file system that
-all workers and the launcher see.
+the manifest, from which the launcher knows the result. Corpus and output are addresses, which workers read and write
+themselves, or paths on a file system that all workers and the launcher see.
 """
 
+import dataclasses
 import json
 import re
 
@@ -13,9 +14,11 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from bert_tf import errors
+from bert_tf.files import atomic_write, display_path, explain_address, is_address, is_there, open_file, push
+from bert_tf.files.addresses import open_file_system
 from tfrecords.schema import MANIFEST_NAME
 from tfrecords.shards.manifest import Manifest
-from tfrecords.shards.results import Totals
+from tfrecords.shards.results import UNFINISHED_FOLDER, Totals
 
 # A runner passes on the text of an error, not its class, and may quote it.
 _ERROR = re.compile("bert_tf error ([0-9a-f]+)")
@@ -33,6 +36,10 @@ def process(job, folder, options):
         UserError: a worker has raised it.
         RunDirectoryError: the workers' files are not in the output folder that is seen here.
     """
+    output = display_path(job.output)  # of which the launcher has a copy, where it is an address
+    if is_address(output):
+        push(job.output)  # the tokenizer, which workers load
+        job = dataclasses.replace(job, output=output)
     pipeline = beam.Pipeline(options=PipelineOptions(options))
     _ = (
         pipeline
@@ -50,12 +57,24 @@ def process(job, folder, options):
             raise
         name, message = json.loads(bytes.fromhex(found[1]))
         raise getattr(errors, name)(message) from None
-    if not (job.output / MANIFEST_NAME).exists():
+    if not is_there(f"{output}/{MANIFEST_NAME}"):
         raise errors.RunDirectoryError(
-            f"the Beam workers are done, but what they wrote is not in {job.output}; name an address that every worker and "
+            f"the Beam workers are done, but what they wrote is not in {output}; name an address that every worker and "
             "this machine can read and write, or a folder on a file system that they share"
         )
-    return Manifest.load(job.output)
+    manifest = Manifest.load(output)
+    if is_address(output):
+        with open_file(f"{output}/{MANIFEST_NAME}") as file, atomic_write(folder.path / MANIFEST_NAME, "wb") as copy:
+            copy.write(file.read())
+        system, inside = open_file_system(output)
+        kept = {shard.file for shard in manifest.shards}
+        with explain_address(output, errors.RunDirectoryError):
+            for name in map(str, system.find(inside)):
+                if f"/{UNFINISHED_FOLDER}/" in name or (
+                    name.endswith(".tfrecord") and name.rpartition("/")[2] not in kept
+                ):
+                    system.rm_file(name)
+    return manifest
 
 
 class _WriteUnits(beam.DoFn):
@@ -104,7 +123,8 @@ def _finish(result, job, folder):
         for _, name, message in sorted(failures):
             raise getattr(errors, name)(message)
         job.prepare()
-        folder.finish(job.manifest(totals))
+        manifest = job.manifest(totals)
+        manifest.save(job.output) if is_address(job.output) else folder.finish(manifest)
     except errors.UserError as error:
         text = json.dumps([type(error).__name__, str(error)])
         raise RuntimeError(f"bert_tf error {text.encode().hex()}") from None

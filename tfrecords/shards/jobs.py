@@ -6,6 +6,7 @@ for each unit of the corpus, and `manifest` at the end. `writer` and `beam` driv
 
 import dataclasses
 import hashlib
+import json
 from pathlib import Path
 
 from bert_tf.errors import ConfigError, DataError
@@ -29,7 +30,7 @@ class ShardJob:
 
     Attributes:
         files: the corpus, from `corpus.files.find_files`.
-        output: Path of the folder to write; it holds the tokenizer before `prepare` is called.
+        output: Path or address of the folder to write; it holds the tokenizer before `prepare` is called.
         tokenizer: stays in this process; others load the one in `output`.
         config: `ShardsConfig`.
 
@@ -39,7 +40,7 @@ class ShardJob:
     """
 
     files: list
-    output: Path
+    output: Path | str
     tokenizer: object
     config: ShardsConfig
     _tokenize: DocumentTokenizer | None = dataclasses.field(default=None, init=False, repr=False)
@@ -83,15 +84,20 @@ class ShardJob:
     def prepare(self):
         """Prepares `write_unit` and returns it."""
         if self.tokenizer is None:
-            self.tokenizer = load_tokenizer(self.output / TOKENIZER_FOLDER)
+            self.tokenizer = load_tokenizer(f"{self.output}/{TOKENIZER_FOLDER}")
         self._tokenize = DocumentTokenizer(self.tokenizer, self.config.pieces)
         return self.write_unit
 
     def write_unit(self, unit):
         """Writes the chunks of a `Unit` that have no shard yet; yields the `Done` of all."""
         for chunk in read_chunks(unit, self.config):
-            result = ChunkResult.load(self.output, shard_name(chunk.place), chunk.sha256)
+            result = ChunkResult.load(self.output, shard_name(chunk.place), self._identity(chunk))
             yield Done(chunk.place, result or self.write(chunk), result is not None, chunk.size)
+
+    def _identity(self, chunk):
+        """A checksum of all that decides the shard of a chunk: another launcher may have had other settings."""
+        settings = json.dumps(self.settings, sort_keys=True)
+        return hashlib.sha256(f"{settings} {chunk.place} {chunk.sha256}".encode()).hexdigest()
 
     def write(self, chunk):
         """Writes shard and sidecar of one `Chunk`; returns a `ChunkResult`.
@@ -104,7 +110,9 @@ class ShardJob:
         counts["packed_tokens"] = len(tokens.token_ids) * self.config.duplicates
         records = self._records(chunk.place, tokens, counts) if len(tokens.token_ids) else ()
         name = shard_name(chunk.place)
-        result = ChunkResult(chunk.sha256, Shard(name, *write_records(self.output / name, records)), counts)
+        result = ChunkResult(
+            self._identity(chunk), Shard(name, *write_records(f"{self.output}/{name}", records)), counts
+        )
         result.save(self.output)
         return result
 

@@ -1,7 +1,6 @@
 """manifest.json: what a folder of shards holds, and which tokenizer made it."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated
 
 from bert_tf.config import Range
@@ -136,7 +135,7 @@ class Manifest:
 
     def save(self, folder):
         """Writes `folder`/manifest.json, atomically."""
-        save_record(self, Path(folder) / MANIFEST_NAME)
+        save_record(self, f"{folder}/{MANIFEST_NAME}")
 
     def check_tokenizer(self, tokenizer):
         """Raises DataError if the ids in the shards are not those of `tokenizer`."""

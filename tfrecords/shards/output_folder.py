@@ -4,7 +4,7 @@ import json
 import shutil
 
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.files import atomic_write, explain_disk_errors
+from bert_tf.files import atomic_write, display_path, explain_disk_errors, is_address, list_files
 from bert_tf.parsing import brief, read_json_object
 from bert_tf.tokenizers import load_tokenizer
 from tfrecords.schema import MANIFEST_NAME, TOKENIZER_FOLDER
@@ -25,9 +25,9 @@ class OutputFolder:
     """
 
     def __init__(self, job):
-        self._folder = job.output
+        self.path = job.output
         self._settings, self._corpus = job.settings, job.corpus
-        self._unfinished = self._folder / UNFINISHED_FOLDER
+        self._unfinished = self.path / UNFINISHED_FOLDER
 
     def prepare(self, overwrite):
         """Makes the folder ready to be written, or to be resumed.
@@ -41,8 +41,8 @@ class OutputFolder:
         """
         if overwrite:
             self._clear(tokenizer=self._check_tokenizer(overwrite))
-        elif (self._folder / MANIFEST_NAME).exists():
-            manifest = Manifest.load(self._folder)
+        elif (self.path / MANIFEST_NAME).exists():
+            manifest = Manifest.load(self.path)
             self._check_finished(manifest)
             self._remove_sidecars()
             return manifest
@@ -52,10 +52,8 @@ class OutputFolder:
             except DataError as error:
                 raise RunDirectoryError(f"{error}; {_ANOTHER}") from None
             self._check_settings("the beginning of a run", theirs)
-        elif any(self._folder.glob(_FILES)):
-            raise RunDirectoryError(
-                f"{self._folder} holds shards of unknown origin, without {MANIFEST_NAME}; {_ANOTHER}"
-            )
+        elif any(self.path.glob(_FILES)):
+            raise RunDirectoryError(f"{self.path} holds shards of unknown origin, without {MANIFEST_NAME}; {_ANOTHER}")
         self._check_tokenizer()
         with atomic_write(self._unfinished / _SETTINGS) as file:
             json.dump(self._settings, file)
@@ -64,10 +62,10 @@ class OutputFolder:
     def finish(self, manifest):
         """Writes the manifest, which marks the folder as finished, and removes what is not listed in it."""
         listed = {entry.file for entry in manifest.files}
-        for path in self._folder.glob(_FILES):  # empty, or of a corpus that was longer before
+        for path in self.path.glob(_FILES):  # empty, or of a corpus that was longer before
             if path.name not in listed:
                 path.unlink()
-        manifest.save(self._folder)
+        manifest.save(self.path)
         self._remove_sidecars()
 
     def _remove_sidecars(self):
@@ -76,22 +74,24 @@ class OutputFolder:
                 shutil.rmtree(self._unfinished)
 
     def _clear(self, tokenizer):
-        with explain_disk_errors(self._folder):
+        with explain_disk_errors(self.path):
             # The manifest first: without it, the rest counts as unfinished.
-            (self._folder / MANIFEST_NAME).unlink(missing_ok=True)
+            (self.path / MANIFEST_NAME).unlink(missing_ok=True)
             if tokenizer:
-                shutil.rmtree(self._folder / TOKENIZER_FOLDER)
+                shutil.rmtree(self.path / TOKENIZER_FOLDER)
             self._remove_sidecars()
-            for path in self._folder.glob(_FILES):
+            for path in self.path.glob(_FILES):
                 path.unlink()
 
     def _check_finished(self, manifest):
         self._check_settings("finished shards", manifest.settings)
         if manifest.corpus != self._corpus:
-            raise RunDirectoryError(f"{self._folder} holds finished shards of another corpus; {_ANOTHER}")
+            raise RunDirectoryError(f"{self.path} holds finished shards of another corpus; {_ANOTHER}")
+        folder = display_path(self.path)  # the workers of Beam write to an address, not to the copy of it
+        sizes = list_files(folder) if is_address(folder) else None
         for entry in manifest.files:
-            path = self._folder / entry.file
-            if not is_whole(path, entry.bytes):
+            path = f"{folder}/{entry.file}"
+            if not (is_whole(path, entry.bytes) if sizes is None else sizes.get(path) == entry.bytes):
                 raise RunDirectoryError(
                     f"{path} is missing or not of the size in {MANIFEST_NAME}; write the folder again with {_OVERWRITE}"
                 )
@@ -104,11 +104,11 @@ class OutputFolder:
             if ours.get(key) != theirs.get(key)
         )
         if differing:
-            raise RunDirectoryError(f"{self._folder} holds {what} with other settings ({differing}); {_ANOTHER}")
+            raise RunDirectoryError(f"{self.path} holds {what} with other settings ({differing}); {_ANOTHER}")
 
     def _check_tokenizer(self, overwrite=False):
         """Whether to remove the tokenizer in the folder; refuses another one that is not of files to overwrite."""
-        folder = self._folder / TOKENIZER_FOLDER
+        folder = self.path / TOKENIZER_FOLDER
         if folder.exists() and not folder.is_dir():
             raise RunDirectoryError(
                 f"{folder} is a file, where the folder of the tokenizer must be; choose another folder"
@@ -128,8 +128,8 @@ class OutputFolder:
     def _recorded_tokenizer(self):
         """The fingerprint of the tokenizer that made the files in the folder; "" where it is not recorded."""
         try:
-            if (self._folder / MANIFEST_NAME).exists():
-                return Manifest.load(self._folder).tokenizer_fingerprint
+            if (self.path / MANIFEST_NAME).exists():
+                return Manifest.load(self.path).tokenizer_fingerprint
             return read_json_object(self._unfinished / _SETTINGS).get("tokenizer", "")
         except DataError:
             return ""

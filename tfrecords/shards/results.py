@@ -2,13 +2,13 @@
 
 import dataclasses
 import json
+import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from bert_tf.config import build
 from bert_tf.errors import UserError
-from bert_tf.files import atomic_write
+from bert_tf.files import atomic_write, is_address, is_there, list_files
 from bert_tf.parsing import read_json_object
 from tfrecords.shards.manifest import Shard
 
@@ -20,12 +20,12 @@ class ChunkResult:
     """A finished chunk.
 
     Attributes:
-        chunk_sha256: of its text.
+        identity: checksum of its text and of the settings.
         entry: what the manifest says of its file, a `Shard`.
         counts: dict of name to int.
     """
 
-    chunk_sha256: str
+    identity: str
     entry: Shard
     counts: dict
 
@@ -35,7 +35,7 @@ class ChunkResult:
             json.dump(dataclasses.asdict(self), file)
 
     @classmethod
-    def load(cls, folder, name, chunk_sha256):
+    def load(cls, folder, name, identity):
         """The result for the file `name` that is there; None if it or its sidecar is missing, damaged or of other text."""
         try:
             values = read_json_object(sidecar_path(folder, name))
@@ -44,8 +44,8 @@ class ChunkResult:
             result = cls(**values, entry=entry, counts=counts)
         except (UserError, ValueError, KeyError, TypeError, AttributeError):
             return None
-        known = entry.file == name and result.chunk_sha256 == chunk_sha256
-        return result if known and is_whole(Path(folder) / name, entry.bytes) else None
+        known = entry.file == name and result.identity == identity
+        return result if known and is_whole(f"{folder}/{name}", entry.bytes) else None
 
 
 class Done(NamedTuple):
@@ -65,12 +65,14 @@ class Done(NamedTuple):
 
 
 def sidecar_path(folder, name):
-    return (Path(folder) / UNFINISHED_FOLDER / name).with_suffix(".json")
+    return f"{folder}/{UNFINISHED_FOLDER}/{name.removesuffix('.tfrecord')}.json"
 
 
 def is_whole(path, size):
-    """Whether there is a file of that size."""
-    return path.is_file() and path.stat().st_size == size
+    """Whether there is a file of that size, at a path or an address."""
+    if is_address(path):
+        return is_there(path) and list_files(path) == {path: size}
+    return os.path.isfile(path) and os.path.getsize(path) == size
 
 
 class Totals:
