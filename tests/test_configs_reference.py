@@ -41,9 +41,10 @@ or out of range is refused with the key's name, before TensorFlow is loaded. The
 | the same with another family | `laptop/FAMILY`; decoders `laptop/gpt1`, `pretrain/gpt_laptop`; text to text `pretrain/t5_laptop` |
 | pretrain as a paper did, on accelerators | `pretrain/` and the name of the published size, such as `pretrain/roberta_base` |
 | classify texts or pairs, predict a number or several labels | `finetune/classification`, `finetune/regression`, `finetune/multi_label` |
-| tag words, choose an option, answer questions about a text | `finetune/tagging`, `finetune/multiple_choice`, `finetune/squad2` |
-| write texts from texts | `finetune/text_to_text`, with T5 `finetune/t5` |
-| fine-tune on a known data set as a paper did | its name, and the model's where papers differ: `finetune/mrpc`, `finetune/squad_electra` |
+| tag words, choose an option, answer questions about a text | `finetune/tagging`, `finetune/multiple_choice`, `finetune/question_answering` |
+| write texts from texts | `finetune/text_to_text` |
+| fine-tune GPT-1, T5 or an LSTM above word vectors on data of yours | `finetune/models/gpt1`, `finetune/models/t5`, `finetune/models/bilstm` |
+| fine-tune on a known data set as a paper did | `finetune/published/` and its name, and the model's where papers differ: `mrpc`, `squad_electra` |
 | run GLUE or SuperGLUE | `benchmarks/glue`, `benchmarks/superglue` |
 | teach a small model your task | `distill/soft_labels`; from a pretrained student and unlabelled texts `distill/well_read` |
 | make a small general model | `distill/distilbert`, `distill/minilm`, `distill/tinybert_general`, `distill/mobilebert` |

@@ -46,7 +46,7 @@ def page(request):
 def test_every_command_and_configuration_named_exists(page):
     text = page.read_text(encoding="utf-8")
     assert set(re.findall(r"bert-tf ([a-z][a-z-]*)", text)) <= set(COMMANDS)
-    for config in re.findall(r"--config ([a-z]+/[a-z0-9_]+)", text):
+    for config in re.findall(r"--config ([a-z]+(?:/[a-z0-9_]+)+)", text):
         assert (ROOT / "configs" / f"{config}.yaml").is_file(), config
 
 

@@ -123,7 +123,7 @@ def test_students_are_distilled_as_published():
 
 def test_gpt1_and_t5_are_fine_tuned_as_published():
     # Radford et al. 2018, section 4.1; finetune-transformer-lm train.py and opt.py, warmup_linear.
-    experiment = config.load(FinetuneConfig, "finetune/gpt1")
+    experiment = config.load(FinetuneConfig, "finetune/models/gpt1")
     assert (
         experiment.task["decoder"]["lm_weight"],
         experiment.task["head"]["dropout"],
@@ -134,7 +134,7 @@ def test_gpt1_and_t5_are_fine_tuned_as_published():
     for step, expected in ((10, 10 / 20 * 0.999), (20, 0.998), (5000, 0.5)):
         assert float(schedule(step)) == pytest.approx(6.25e-5 * expected, rel=1e-4)
     # Raffel et al. 2020, section 3.1.3.
-    experiment = config.load(FinetuneConfig, "finetune/t5")
+    experiment = config.load(FinetuneConfig, "finetune/models/t5")
     schedule = make_optimizer(experiment.optimizer, 1000)._learning_rate
     assert [float(schedule(step)) for step in (0, 999)] == pytest.approx([1e-3, 1e-3])
     assert (experiment.train.batch_size, experiment.task["sequence_length"]) == (128, 512)
@@ -147,16 +147,18 @@ def test_multiple_choice_is_fine_tuned_as_published():
         "swag": (2e-5, None, 3, 16, 128, None, "last"),
         "race": (1e-5, 1000, 4, 32, 512, 128, "last"),
         "race_roberta": (1e-5, 0, 5, 16, 512, 126, "first"),
-        "gpt1_rocstories": (6.25e-5, None, 3, 32, 512, 254, "first"),  # n_batch 8 on each of n_gpu 4
+        "rocstories_gpt1": (6.25e-5, None, 3, 32, 512, 254, "first"),  # n_batch 8 on each of n_gpu 4
     }
     for name, expected in published.items():
-        experiment = config.load(FinetuneConfig, f"finetune/{name}")
+        experiment = config.load(FinetuneConfig, f"finetune/published/{name}")
         task, optimizer, train = check_task(experiment.task), experiment.optimizer, experiment.train
         found = (optimizer.learning_rate, optimizer.warmup_steps, train.epochs, train.batch_size)
         assert found + (task.sequence_length, task.option_length, task.option_kept) == expected, name
         assert task.order == ("option" if name == "race_roberta" else "context")
     assert task.decoder.lm_weight == 0.5 and task.decoder.layout == "gpt1" and task.context_length == 254
-    schedule = make_optimizer(config.load(FinetuneConfig, "finetune/race_roberta").optimizer, 1000)._learning_rate
+    schedule = make_optimizer(
+        config.load(FinetuneConfig, "finetune/published/race_roberta").optimizer, 1000
+    )._learning_rate
     assert [float(schedule(step)) for step in (0, 999)] == pytest.approx([1e-5, 1e-5])
 
 

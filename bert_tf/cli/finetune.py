@@ -12,7 +12,7 @@ example:
   bert-tf finetune --init-from run --train train.tsv --dev dev.tsv --output sentiment
   bert-tf finetune --config finetune/tagging --init-from run --train train.conll --dev dev.conll \\
       --output tagger --set train.seeds=3
-  bert-tf finetune --config finetune/t5 --init-from t5 --train rte/train.tsv --dev rte/dev.tsv \\
+  bert-tf finetune --config finetune/models/t5 --init-from t5 --train rte/train.tsv --dev rte/dev.tsv \\
       --output rte --set task.format=rte
   bert-tf finetune --init-from run --train train.tsv --dev dev.tsv --output grid \\
       --set optimizer.learning_rate=[2e-5,3e-5,5e-5] --set train.batch_size=[16,32] --set train.epochs=[2,3,4]

@@ -31,7 +31,7 @@ TASKS = {
     "stsb": ("finetune/regression", ["task.preset=stsb"], "spearman"),
     "tagging": ("finetune/tagging", ["data.columns.tag_scheme=conlleval"], "f1"),
     "choices": ("finetune/multiple_choice", ["data.columns.skip_malformed=true"], "accuracy"),
-    "squad": ("finetune/squad2", [], "best_f1"),
+    "squad": ("finetune/published/squad2", [], "best_f1"),
 }
 #: Of squad, also kept in the file.
 MORE = ("best_em", "best_f1_threshold", "has_answer_f1", "no_answer_f1")

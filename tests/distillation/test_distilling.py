@@ -134,7 +134,7 @@ def test_what_the_flags_say(tmp_path, monkeypatch, capsys):
 
 
 def test_a_decoder_with_an_auxiliary_loss_teaches(folder, tmp_path):
-    """As configs/finetune/gpt1.yaml trains it; the student has no such loss."""
+    """As configs/finetune/models/gpt1.yaml trains it; the student has no such loss."""
     tokenizer, sizes = make_tokenizer(), {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32}
     config = build_config({"family": "gpt2", "max_positions": 32} | sizes, tokenizer.vocabulary_size)
     settings = {"kind": "classification", "sequence_length": 16, "labels": ["0", "1"], "decoder": {"lm_weight": 0.5}}

@@ -201,7 +201,7 @@ def test_rocstories_are_read_as_gpt1_read_them(tmp_path):
     header = ",".join(["InputStoryid", *header, "AnswerRightEnding"])
     (tmp_path / "a.csv").write_text(f"{header}\nx,{story}y,{story}")
     tokenizer = load_tokenizer(FIXTURES / "checkpoints" / "gpt1")
-    experiment = configuration.load(FinetuneConfig, "finetune/gpt1_rocstories")
+    experiment = configuration.load(FinetuneConfig, "finetune/published/rocstories_gpt1")
     small = {"sequence_length": 24, "context_length": 8, "option_length": 5, "head": {"dropout": 0.0}}
     task = build_task(experiment.task | small, tokenizer)
     examples = task.read(tmp_path / "a.csv")

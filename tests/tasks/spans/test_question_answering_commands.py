@@ -26,7 +26,7 @@ def test_from_files_to_official_predictions(tmp_path, capsys):
     values += ["train.batch_size=2", "train.precision=float32", "optimizer.learning_rate=1e-2", "train.seeds=1"]
     files = ["--train", squad, "--dev", squad, "--test", squad, "--output", tmp_path / "run"]
     options = [part for value in values for part in ("--set", value)]
-    run("finetune", "--config", "finetune/squad2", "--init-from", tmp_path / "bert", *files, *options)
+    run("finetune", "--config", "finetune/published/squad2", "--init-from", tmp_path / "bert", *files, *options)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     saved = json.loads((tmp_path / "run" / "task.json").read_text())
     dev, test = summary["dev"]["mean"], summary["test"]["mean"]
