@@ -1,8 +1,7 @@
 """Evaluate a model: the metrics of a fine-tuned one on a labelled file, or the perplexity of a decoder on a corpus.
 
 Beside the metrics stand those of baselines that use only the labels of the training file, if that file still exists;
-below them precision, recall and F1 of each label (or entity type), and for classification the confusion matrix. With more
-than 20 labels this second part is printed only with --report.
+below them, with at most 20 labels, the scores of each label and the confusion matrix.
 
 Of a pretrained decoder files, folders and globs are a corpus, read as `bert-tf shards` reads it: exp(nll / tokens),
 exp(nll / words) and bits per byte; the last two compare models with different vocabularies. Documents longer than --length

@@ -1,28 +1,22 @@
 """Write a SavedModel for TensorFlow Serving that contains the tokenizer and takes plain text.
 
-A fine-tuned run, or a published checkpoint of a fine-tuned class, is exported as its task; one of
-the task text_to_text writes what `bert-tf predict` writes. A pretrained run is exported as a model
-that fills masks or that generates text, or as embeddings with --kind embedding. The export is
-written to RUN/export/<version>, loaded, and compared with the model in memory before it gets its
-version number.
+A fine-tuned run, or a published checkpoint of a fine-tuned class, is exported as its task; a pretrained one fills masks or
+generates text, or with --kind embedding gives vectors. The export is written to RUN/export/<version>, loaded, and compared
+with the model in memory before it gets its version number.
 
---quantize and --format litert or onnx write a smaller model of a fine-tuned task. It is compared with
-the float model on the dev file of the run (--dev, --texts: on another file), and refused where it
-answers too many examples differently or where the dev metric falls (--tolerance). Size and latency
-before and after are printed. See bert_tf/compression/README.md.
+--quantize and --format litert or onnx write a smaller model of a fine-tuned task. It is compared with the float model on
+the dev file of the run (--dev, --texts: on another file), and refused where it answers too many examples differently or
+where the dev metric falls (--tolerance). See bert_tf/compression/README.md.
 
 example:
   bert-tf export sentiment
   bert-tf export bert-base-NER --output models/ner      # a Hugging Face directory, or hf://owner/name
-  bert-tf export run --kind embedding --output models/encoder --version 3
-  bert-tf export summaries --set max_new_tokens=64
-  bert-tf export sentiment --quantize float16
   bert-tf export sentiment --format litert --quantize dynamic_int8 --tolerance 0.02
   bert-tf export gpt --set method=beam_search --set n_best=3 --set max_new_tokens=64
 
 in Python:
-  from bert_tf.export import export_run
-  export_run("sentiment")
+  import bert_tf
+  bert_tf.load("sentiment").export()
   from bert_tf.compression import export_compressed
   export_compressed("sentiment", format="litert", quantize="dynamic_int8")
 """
@@ -36,48 +30,67 @@ def add_arguments(parser):
 
     kinds = (*TASKS, "masked_lm", "generation", "embedding")
     add("run", help="the run directory, or a published checkpoint")
-    add("--kind", choices=kinds, help="what the export computes (default: the task or objective of the run)")
+    add(
+        "--kind",
+        choices=kinds,
+        metavar="KIND",
+        help="masked_lm, generation, embedding or a kind of task (default: the task or objective of the run)",
+    )
     add("--output", help="the folder that holds the versions (default RUN/export)")
-    add("--version", type=at_least(1), help="version number (default: the newest version plus one)")
-    add("--sequence-length", type=at_least(1), help="truncate texts to so many tokens (default: as in training)")
+    add("--version", type=at_least(1), metavar="N", help="version number (default: the newest version plus one)")
+    add(
+        "--sequence-length",
+        type=at_least(1),
+        metavar="N",
+        help="truncate texts to so many tokens (default: as in training)",
+    )
     add(
         "--static",
         action="store_true",
-        help="pad every text to the sequence length, for GPU and TPU (default: to the longest text of a batch)",
+        help="pad to the sequence length, for GPU and TPU (default: to the longest of a batch)",
     )
     add(
         "--precision",
         default="auto",
         choices=("auto", "float32", "mixed_bfloat16"),
-        help="number format of the computation; auto: the faster one on this machine (default %(default)s)",
+        metavar="NAME",
+        help="float32, mixed_bfloat16, or auto: the faster one on this machine (default %(default)s)",
     )
     compressed = parser.add_argument_group("compression, of fine-tuned runs")
     compressed.add_argument(
         "--format",
         default="saved_model",
         choices=("saved_model", "litert", "onnx"),
-        help="litert, onnx: a file with ids in, whose texts all have the sequence length (default %(default)s)",
+        metavar="NAME",
+        help="litert, onnx: a file with ids in, whose texts all have one length (default %(default)s)",
     )
     compressed.add_argument(
         "--quantize",
         choices=("float16", "dynamic_int8"),
-        help="store the weights in fewer bits; LiteRT and ONNX also multiply in int8 with dynamic_int8",
+        metavar="NAME",
+        help="store weights as float16 or dynamic_int8, with which LiteRT and ONNX also multiply",
     )
     compressed.add_argument(
         "--tolerance",
         type=float,
-        help="refuse a model that answers more than this fraction of the examples differently, or whose dev metric is "
-        "worse by more than this (default 0.01)",
+        metavar="PART",
+        help="refuse if more answers differ than this, or the dev metric is worse by more (default 0.01)",
     )
     compressed.add_argument("--dev", help="a labelled file to compare on (default: the dev file of the run)")
     compressed.add_argument("--texts", help="a file without labels to compare on")
-    add("--top-k", type=at_least(1), help="masked_lm: answers for each mask (default 5); generation: the setting top_k")
-    add("--words", choices=("punctuation", "whitespace"), help="tagging: what ends a word (default punctuation)")
-    add_set(
-        parser,
-        "generation: a setting of GenerationConfig (method, max_new_tokens, n_best, top_p, ...), stop_tokens or "
-        "allowed_tokens; question_answering: n_best; may be repeated",
+    add(
+        "--top-k",
+        type=at_least(1),
+        metavar="K",
+        help="masked_lm: answers for each mask (default 5); generation: the setting top_k",
     )
+    add(
+        "--words",
+        choices=("punctuation", "whitespace"),
+        metavar="NAME",
+        help="tagging: what ends a word, punctuation (default) or whitespace",
+    )
+    add_set(parser, "generation: of GenerationConfig, stop_tokens, allowed_tokens; question_answering: n_best")
 
 
 def run(arguments):

@@ -5,7 +5,9 @@ from bert_tf.config import apply_overrides
 
 
 def add_arguments(parser):
-    parser.add_argument("--batch-size", type=at_least(1), default=32, help="examples of a batch (default %(default)s)")
+    parser.add_argument(
+        "--batch-size", type=at_least(1), metavar="N", default=32, help="examples of a batch (default %(default)s)"
+    )
     parser.add_argument(
         "--columns",
         action="append",

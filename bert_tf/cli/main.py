@@ -3,6 +3,7 @@
 # PYTHON_ARGCOMPLETE_OK
 
 import argparse
+import functools
 import os
 import re
 import sys
@@ -134,13 +135,17 @@ def make_parser(only=None):
             command,
             help=known.summary,
             description=module.__doc__ if module else None,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=30),
         )
         if module:
             module.add_arguments(options)
         options.set_defaults(parser=options)
         options.add_argument(
-            "--log-level", choices=LOG_LEVELS, default="warning", help="what is logged on stderr (default %(default)s)"
+            "--log-level",
+            choices=LOG_LEVELS,
+            default="warning",
+            metavar="LEVEL",
+            help=f"what is logged on stderr: {', '.join(LOG_LEVELS)} (default %(default)s)",
         )
     return parser
 

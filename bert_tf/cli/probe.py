@@ -1,27 +1,21 @@
 """What a pretrained model has learned: cloze questions, minimal pairs, stereotypes, and what each layer shows.
 
 Beside each number stand its chance level and that of the same model with random weights. All of it is printed, and
-written as one page beside the numbers, probe.html and probe.json.
+written as a page and as numbers: probe.html, probe.json.
 
-A model that sees both sides is asked for each hidden token (BERT and the like, ELECTRA's generator, XLNet), a decoder
-for each token after those before it. `layers`, `word`, `wic`, `heads`, `positions`, `trees` and `edges` read the layers
-of the frozen model; `head_importance` a fine-tuned one. `attention` draws every head for a text or a pair, `neighbours`
-prints the nearest words of word vectors.
+A model that sees both sides is asked for each hidden token (BERT, ELECTRA's generator, XLNet), a decoder for each token
+after those before it. `layers`, `word`, `wic`, `heads`, `positions`, `trees` and `edges` read the layers of the frozen model;
+`head_importance` a fine-tuned one. `attention` draws every head for a text or a pair; `neighbours` prints nearest words.
 
 example:
   bert-tf probe cloze run
   bert-tf probe lama run LAMA/ConceptNet/test.jsonl
-  bert-tf probe lama run LAMA/TREx --set relations=LAMA/relations.jsonl
   bert-tf probe pairs run BLiMP.zip --most 100
   bert-tf probe crows_pairs run crows_pairs_anonymized.csv --hide token
-  bert-tf probe stereoset run dev.json
   bert-tf probe winobias run pro_stereotyped_type1.txt.dev anti_stereotyped_type1.txt.dev
   bert-tf probe ettinger run CPRAG-102.tsv ROLE-88.tsv NEG-136-SIMP.tsv NEG-136-NAT.tsv
   bert-tf probe layers run train.conllu dev.conllu
-  bert-tf probe word run bank bank.tsv --set layer=4
   bert-tf probe wic run WiC/train.jsonl WiC/val.jsonl
-  bert-tf probe heads run dev.conllu --most 500
-  bert-tf probe positions run dev.conllu --most 500
   bert-tf probe head_importance task dev.tsv --most 256
   bert-tf probe trees run train.conllu dev.conllu --most 2000
   bert-tf probe edges run train.jsonl dev.jsonl --set epochs=5
@@ -29,11 +23,10 @@ example:
   bert-tf probe neighbours vectors king queen
 
 in Python:
-  from bert_tf.probing import Cloze, text_scorer
   import bert_tf
-  model = bert_tf.load("run")
-  scorer, probe = text_scorer(model.objective, model.tokenizer), Cloze()
-  probe.run(scorer, probe.read("english"))["facts"]["right"]
+  from bert_tf.probing import Cloze, text_scorer
+  model, probe = bert_tf.load("run"), Cloze()
+  probe.run(text_scorer(model.objective, model.tokenizer), probe.read("english"))["facts"]["right"]
 """
 
 from bert_tf.cli.settings import add_set, at_least
@@ -59,7 +52,7 @@ def add_arguments(parser):
         help="hide the later tokens of a word, too, or each token alone, as Salazar et al. 2020 (default %(default)s)",
     )
     add("--no-control", action="store_true", help="leave out the same model with random weights")
-    add("--batch-size", type=at_least(1), default=32, help="sequences of a batch (default %(default)s)")
+    add("--batch-size", type=at_least(1), metavar="N", default=32, help="sequences of a batch (default %(default)s)")
     add(
         "--output",
         default="probe.html",

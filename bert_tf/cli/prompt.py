@@ -32,7 +32,9 @@ def add_arguments(parser):
     )
     add("--output", help="write a line of JSON for each prompt here")
     add("--json", action="store_true", help="print the result as one line of JSON")
-    add("--batch-size", type=settings.at_least(1), default=8, help="texts of a batch (default %(default)s)")
+    add(
+        "--batch-size", type=settings.at_least(1), metavar="N", default=8, help="texts of a batch (default %(default)s)"
+    )
 
 
 def run(arguments):

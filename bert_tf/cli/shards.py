@@ -1,21 +1,16 @@
 """Write shards of training examples from a corpus. Examples are masked later, when they are read.
 
-The corpus is .txt (an empty line between documents), .jsonl (a "text" field), .tsv or .csv (a column),
-each also gzipped (.gz), or .parquet; or folders and globs of them. With --format text_pairs it is .tsv
-(source<TAB>target) or .jsonl (fields source and target). Run the same command again to resume an interrupted one. The
-shards do not depend on the number of workers.
+The corpus is .txt (an empty line between documents), .jsonl (a "text" field), .tsv or .csv (a column), each also gzipped,
+or .parquet; or folders and globs of them. With --format text_pairs it is .tsv (source<TAB>target) or .jsonl (fields source
+and target). Run the same command again to resume. The shards do not depend on the number of workers.
 
-With --runner the work runs on Apache Beam (pip install -e '.[beam]' in the clone of this library), and
-the shards are the same, byte for byte. Everything after --beam-options is passed to Beam, so put it
-last. Every Beam worker needs bert_tf installed, and must see corpus and output under the same path as
-this machine. On a single machine, --workers is faster.
+With --runner the work runs on Apache Beam (pip install -e '.[beam]' in the clone of this library), with the same shards, byte
+for byte. Everything after --beam-options is passed to Beam, so put it last. Every Beam worker needs bert_tf installed;
+corpus and output are addresses, or paths that all see. On a single machine, --workers is faster.
 
 example:
   bert-tf shards corpus/ --tokenizer tokenizer --output shards
-  bert-tf shards corpus/*.jsonl.gz --tokenizer tokenizer --output shards512 --sequence-length 512 \\
-      --format full_sentences --workers 16
   bert-tf shards reviews.csv --text-field comment --tokenizer tokenizer --output shards
-  bert-tf shards corpus/ --tokenizer tokenizer --output ordered --pair-task sop
   bert-tf shards 'src/**/*.py' --keep-text --tokenizer tokenizer --output code --format token_blocks
   bert-tf shards train.en-de.tsv --format text_pairs --tokenizer tokenizer --output pairs --target-length 128
   bert-tf shards s3://b/corpus --tokenizer tokenizer --output s3://b/shards --runner FlinkRunner \\
@@ -28,7 +23,7 @@ in Python:
 
 import argparse
 
-from bert_tf.cli.settings import add_set, overrides
+from bert_tf.cli.settings import add_set, at_least, overrides
 from bert_tf.errors import ConfigError
 
 
@@ -37,27 +32,38 @@ def add_arguments(parser):
     add("corpus", nargs="+", help="files, folders or globs of text")
     add("--tokenizer", required=True, help="tokenizer folder or vocab.txt")
     add("--output", required=True, help="folder for the shards")
-    add("--sequence-length", type=int, help="tokens of an example, special tokens included (default 128)")
+    add(
+        "--sequence-length",
+        type=at_least(1),
+        metavar="N",
+        help="tokens of an example, special tokens included (default 128)",
+    )
     add(
         "--format",
         help="segment_pair (default), sentence_pair, electra, xlnet, full_sentences, doc_sentences, token_blocks or "
         "text_pairs",
     )
-    add("--target-length", type=int, help="text_pairs: tokens of a target (default: --sequence-length)")
+    add(
+        "--target-length",
+        type=at_least(1),
+        metavar="N",
+        help="text_pairs: tokens of a target (default: --sequence-length)",
+    )
     add("--pair-task", help="the task that pairs get labels for: nsp (default), sop or none")
     add(
         "--text-field",
         metavar="NAME",
-        help="the .jsonl field or the column that holds the text (default text, or the one column of a usual name); a "
-        "number from 0 for a .tsv or .csv without a header",
+        help="the field or column that holds the text (default text, or the one of a usual name); a number from 0 for a "
+        ".tsv or .csv without a header",
     )
     add("--one-document-a-line", action="store_true", help="in .txt files every line is a document")
+    add("--keep-text", action="store_true", help="for causal LM: keep all white space; a .txt is one document")
     add(
-        "--keep-text",
-        action="store_true",
-        help="keep line ends, indentation and all other white space; a .txt is one document (for causal LM)",
+        "--workers",
+        type=at_least(1),
+        metavar="N",
+        help="how many shards to write at a time (default: one for each core)",
     )
-    add("--workers", type=int, help="how many shards to write at a time (default: one for each core)")
     add("--overwrite", action="store_true", help="replace existing shards")
     add_set(parser, "any other setting, e.g. duplicates=5")
     add("--runner", help="DirectRunner, DataflowRunner, FlinkRunner, SparkRunner, ...: of Apache Beam")

@@ -1,13 +1,11 @@
 """Train a subword vocabulary on a corpus, or write the tokenizer of ByT5 or ELMo, which need none.
 
-The corpus is .txt (an empty line between documents), .jsonl (a "text" field), .tsv or .csv (a column),
-each also gzipped (.gz), or .parquet; or folders and globs of them. The tokenizer's folder appears only
-when it is complete.
+The corpus is .txt (an empty line between documents), .jsonl (a "text" field), .tsv or .csv (a column), each also gzipped,
+or .parquet; or folders and globs of them. The tokenizer's folder appears only when it is complete.
 
 example:
   bert-tf vocab corpus/ --output tokenizer --size 30522
   bert-tf vocab korean/*.jsonl --output tokenizer --size 32000 --cased
-  bert-tf vocab chinese/ --output tokenizer --size 21128 --alphabet 8000
   bert-tf vocab corpus/ --output tokenizer --size 50265 --kind byte_level_bpe
   bert-tf vocab --output tokenizer --kind byte
 
@@ -33,7 +31,13 @@ def add_arguments(parser):
     add("--output", required=True, help="folder for the tokenizer")
     add("--size", type=at_least(1), help=f"entries of the vocabulary (default {SIZE})")
     families = "; ".join(f"{name}: {trainer.families}" for name, trainer in trainers().items())
-    add("--kind", choices=tuple(trainers()), default="wordpiece", help=f"default %(default)s. {families}")
+    add(
+        "--kind",
+        choices=tuple(trainers()),
+        metavar="KIND",
+        default="wordpiece",
+        help=f"default %(default)s. {families}",
+    )
     add(
         "--cased",
         action="store_true",
@@ -58,8 +62,8 @@ def add_arguments(parser):
         "--text-field",
         default="text",
         metavar="NAME",
-        help="the .jsonl field or the column that holds the text (default text, or the one column of a usual name); a "
-        "number from 0 for a .tsv or .csv without a header",
+        help="the field or column that holds the text (default text, or the one of a usual name); a number from 0 for a "
+        ".tsv or .csv without a header",
     )
     add("--overwrite", action="store_true", help="replace an existing tokenizer")
     add("--replace-invalid", action="store_true", help="replace bytes that are not UTF-8 by U+FFFD")

@@ -343,12 +343,14 @@ def test_a_wrong_setting_is_refused_before_tensorflow_is_imported():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_of_every_command(command, capsys):
+def test_help_of_every_command(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     with pytest.raises(SystemExit) as exit:
         run(f"{command} --help")
     assert exit.value.code == 0
     shown = capsys.readouterr().out
     assert f"bert-tf {command}" in shown and "example:" in shown
+    assert len(shown.splitlines()) <= 50, "a screen"
 
 
 @pytest.mark.parametrize(("command", "message"), [
