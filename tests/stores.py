@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import http
+import logging
 import os
 from unittest import mock
 
@@ -10,6 +11,11 @@ from unittest import mock
 @functools.cache
 def start(scheme):
     """Starts the store of a scheme, which runs until this process ends; the environment variables that lead to it."""
+    for name in (
+        "werkzeug",
+        "gcp_storage_emulator",
+    ):  # whose threads would log a line for each request into other tests
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return {"s3": _s3, "gs": _gs}[scheme]()
 
 

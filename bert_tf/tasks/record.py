@@ -224,7 +224,8 @@ def _class_of(settings):
         if kind in record.aliases:
             raise ConfigError(f"'task.kind' is '{kind}'; did you mean '{record.name}'?")
     if kind is None:
-        kind = glue.GLUE_TASKS[preset].kind if preset in glue.GLUE_TASKS else "classification"
+        known = glue.GLUE_TASKS.get(preset) if isinstance(preset, str) else None
+        kind = known.kind if known else "classification"
     return TASKS[kind].config
 
 

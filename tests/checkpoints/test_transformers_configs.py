@@ -116,10 +116,7 @@ def test_rates_and_sizes_are_read_as_they_are():
                     same[key].add(setting)
                     if setting in (*DROPOUT_RATES, "initializer_range", "vocabulary_size"):
                         assert ours[setting] == json.loads(value), (family, name)
-    rates = {
-        "hidden_dropout_prob": {"dropout", "task.head.dropout"},
-        "attention_probs_dropout_prob": {"attention_dropout"},
-    }
+    rates = {"hidden_dropout_prob": {"dropout", "task.dropout"}, "attention_probs_dropout_prob": {"attention_dropout"}}
     for key, settings in rates.items():
         assert same[key] == settings
     assert same["max_position_embeddings"] == same["n_positions"] == {"max_positions"}

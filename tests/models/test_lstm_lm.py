@@ -96,7 +96,7 @@ def test_linear_gain_is_a_mean_with_rising_weights():
     assert float(model.loss_sums(features, training=True)[0]["label"]) == pytest.approx(expected, rel=1e-5)
     last = losses[0, 4] + losses[1, 1]
     assert float(model.loss_sums(features, training=False)[0]["label"]) == pytest.approx(last, rel=1e-5)
-    with pytest.raises(ConfigError, match="task.linear_gain is for decoders"):
+    with pytest.raises(ConfigError, match="task.decoder.linear_gain is for decoders"):
         Classifier(model.backbone, 3, linear_gain=True, lm_weight=0.5)
 
 
