@@ -10,7 +10,6 @@ import tensorflow as tf
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.markup import h
 from bert_tf.models.weights import with_output
-from bert_tf.parsing import brief
 from bert_tf.probing.probe import Probe
 from bert_tf.probing.scored_texts import tokenized
 from bert_tf.probing.tables import ProbeTable
@@ -176,7 +175,7 @@ class AttentionMap(Probe):
     def run(self, model, rows, progress=None):
         attention = text_attention(model.encoder, model.tokenizer, *rows)
         sizes = list(attention.weights.shape[:3])
-        row = (brief(rows[0]), sizes)
+        row = (rows[0][:60], sizes)
         return _AttentionTable(self.title, ["layers", "heads", "tokens"], [row], bars=False, attention=attention)
 
     def write_page(self, table, path, title, about=""):

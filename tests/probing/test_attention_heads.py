@@ -83,4 +83,4 @@ def test_the_command(tmp_path, capsys):
     out = tmp_path / "a.html"
     assert main(["probe", "attention", bert, "the law of people", "a war", "--output", str(out)]) == 0
     assert "layers  heads  tokens" in capsys.readouterr().out and "Attention of bert" in out.read_text()
-    assert json.loads((tmp_path / "a.json").read_text())["model"]["rows"]["'the law of people'"]["layers"] == 2
+    assert json.loads((tmp_path / "a.json").read_text())["model"]["rows"]["the law of people"]["layers"] == 2

@@ -454,7 +454,7 @@ from tfrecords.shards.writer import write_shards
 
 folder, shard_bytes = sys.argv[1], int(sys.argv[2])
 tokenizer, config = load_tokenizer(folder + "/vocabulary"), ShardsConfig(sequence_length=32, shard_bytes=shard_bytes)
-for name in ("one", "one", "ten"):  # the first to warm up
+for name in [*["one"] * 5, "ten"]:  # the first to warm up: until then memory grows with the number of shards
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")  # resets the peak, see proc(5)
     write_shards(f"{folder}/{name}.txt", f"{folder}/shards", tokenizer, config, 1, overwrite=True, progress=False)
@@ -479,6 +479,6 @@ def test_memory_does_not_grow_with_the_corpus(tmp_path, tokenizer):
     done = subprocess.run(
         [sys.executable, "-c", PEAK_MEMORY, tmp_path, str(size // 4)], capture_output=True, text=True, check=True
     )
-    _, one, ten = (int(line) for line in done.stdout.split())
+    *_, one, ten = (int(line) for line in done.stdout.split())
     assert 9 * size > 24e6
     assert ten - one < 12e6 and ten < 1.1 * one
