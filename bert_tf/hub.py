@@ -1,9 +1,9 @@
 """Models and data of the Hugging Face Hub: `hf://owner/name` works wherever a local path does.
 
 huggingface_hub fetches the files into its cache (HF_HOME), resumes interrupted downloads, shows the progress, logs in
-(`hf auth login`, HF_TOKEN) and works offline from the cache (HF_HUB_OFFLINE=1). A hub that stalls ends in an error. Only files of `MODEL` and `DATA` are
-fetched: weights, vocabularies, settings and text. Files that run code when they are opened are never fetched. Other
-addresses, such as gs://, go to `bert_tf.files`.
+(`hf auth login`, HF_TOKEN) and works offline from the cache (HF_HUB_OFFLINE=1). A hub that stalls ends in an error. Only
+files of `MODEL` and `DATA` are fetched: weights, vocabularies, settings and text. Files that run code when they are opened
+are never fetched. Other addresses, such as gs://, go to `bert_tf.files`.
 """
 
 import contextlib

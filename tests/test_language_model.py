@@ -7,10 +7,12 @@ import pytest
 import tensorflow as tf
 
 import bert_tf
-from bert_tf.config import to_dict
+from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import GenerationConfig
-from bert_tf.models import describe
+from bert_tf.models import build_backbone, describe
+from bert_tf.objectives import MaskedLM
+from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.tasks import build_task
 from bert_tf.training.converting import write_run
 
@@ -83,6 +85,20 @@ def test_what_was_trained_in_memory_is_saved_and_exported(tmp_path):
     assert served["tokens"].numpy()[0, 0, 0].decode() == expected[0][0][0]
     with pytest.raises(ConfigError, match="is not a run directory; say where the export is written"):
         model.export()
+
+
+def test_a_head_that_was_trained_in_memory_is_published_without_the_others(bert, tmp_path):
+    """No published format holds SpanBERT's second head, so that another objective is made for it."""
+    settings = build(ObjectiveConfig, {"span_boundary": True, "masking": {"strategy": "span"}})
+    objective = MaskedLM.from_settings(build_backbone(bert.config), settings)
+    record = {"model": describe(bert.config), "objective": to_dict(settings), "data": {"sequence_length": 16}}
+    write_run(tmp_path / "run", record, bert.tokenizer, {v.path: np.asarray(v) for v in objective.weights})
+    opened = bert_tf.load(tmp_path / "run")
+    bias = opened.objective.masked_lm_head.output_bias
+    bias.assign(np.arange(bias.shape[0], dtype="float32"))
+    opened.save(tmp_path / "hf", "hf")
+    published = bert_tf.load(tmp_path / "hf").objective.masked_lm_head.output_bias
+    np.testing.assert_array_equal(published, np.arange(bias.shape[0]))
 
 
 def test_answers_of_a_task(bert, tmp_path):

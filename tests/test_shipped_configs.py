@@ -124,11 +124,8 @@ def test_students_are_distilled_as_published():
 def test_gpt1_and_t5_are_fine_tuned_as_published():
     # Radford et al. 2018, section 4.1; finetune-transformer-lm train.py and opt.py, warmup_linear.
     experiment = config.load(FinetuneConfig, "finetune/models/gpt1")
-    assert (
-        experiment.task["decoder"]["lm_weight"],
-        experiment.task["head"]["dropout"],
-        experiment.task["sequence_length"],
-    ) == (0.5, 0.1, 512)
+    decoder, head = experiment.task["decoder"], experiment.task["head"]
+    assert (decoder["lm_weight"], head["dropout"], experiment.task["sequence_length"]) == (0.5, 0.1, 512)
     assert (experiment.train.epochs, experiment.train.batch_size, experiment.optimizer.weight_decay) == (3, 32, 0.01)
     schedule = make_optimizer(experiment.optimizer, 10_000)._learning_rate
     for step, expected in ((10, 10 / 20 * 0.999), (20, 0.998), (5000, 0.5)):
@@ -156,9 +153,8 @@ def test_multiple_choice_is_fine_tuned_as_published():
         assert found + (task.sequence_length, task.option_length, task.option_kept) == expected, name
         assert task.order == ("option" if name == "race_roberta" else "context")
     assert task.decoder.lm_weight == 0.5 and task.decoder.layout == "gpt1" and task.context_length == 254
-    schedule = make_optimizer(
-        config.load(FinetuneConfig, "finetune/published/race_roberta").optimizer, 1000
-    )._learning_rate
+    race = config.load(FinetuneConfig, "finetune/published/race_roberta")
+    schedule = make_optimizer(race.optimizer, 1000)._learning_rate
     assert [float(schedule(step)) for step in (0, 999)] == pytest.approx([1e-5, 1e-5])
 
 

@@ -24,7 +24,7 @@ def open_file(path: StrPath, error_class: type[UserError] = DataError) -> Iterat
     A file at an address is read as a stream, in blocks. Errors while the block reads are explained too.
 
     Raises:
-        error_class: there is no such file, it cannot be read, or is no regular file.
+        error_class: there is no such file, it cannot be read, or is not a regular file.
     """
     path = without_scheme(path)
     if not is_address(path):

@@ -33,7 +33,7 @@ class DependencyTree:
     punctuation: list
 
     def distances(self):
-        """float [N, N], the number of edges between each two words; infinite where the heads are no tree."""
+        """float [N, N], the number of edges between each two words; infinite where the heads do not form a tree."""
         edges = np.zeros((len(self.words),) * 2)
         for word, head in enumerate(self.heads):
             edges[word, head] = head >= 0
@@ -51,7 +51,7 @@ def read_trees(path, most=None):
         list of `DependencyTree`.
 
     Raises:
-        DataError: a file in another format, or a sentence whose heads are no tree; with its line.
+        DataError: a file in another format, or a sentence whose heads do not form a tree; with its line.
 
     Example:
         words = ["1\\ta\\t_\\tDET\\t_\\t_\\t2\\tdet\\t_\\t_", "2\\tfilm\\t_\\tNOUN\\t_\\t_\\t0\\troot\\t_\\t_"]
@@ -72,7 +72,7 @@ def read_trees(path, most=None):
         punctuation = [mark == "PUNCT" or relation == "punct" for mark, relation in zip(marks, relations)]
         tree = DependencyTree(words, numbers, relations, punctuation)
         if numbers.count(-1) != 1 or not np.isfinite(tree.distances()).all():
-            raise BadRow("the heads of the sentence are no tree with one root")
+            raise BadRow("the heads of the sentence do not form a tree with one root")
         return [tree]
 
     return read_each(dataclasses.replace(table, rows=table.rows[:most]), read).items

@@ -152,7 +152,7 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def row_of(self, item):
-        """The row of an input from Python that is no dict, such as a text: a dict by the roles of the columns.
+        """The row of an input from Python that is not a dict, such as a text: a dict by the roles of the columns.
 
         Raises:
             BadRow: there is none, as of a number.

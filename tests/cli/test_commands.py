@@ -1,6 +1,5 @@
 """Every command on one small road, as a user types them."""
 
-import argparse
 import contextlib
 import importlib.metadata
 import io
@@ -22,7 +21,6 @@ import bert_tf
 from bert_tf import samples
 from bert_tf.cli import finetune as finetune_command
 from bert_tf.cli import pretrain as pretrain_command
-from bert_tf.cli import settings as command_settings
 from bert_tf.cli import study as study_command
 from bert_tf.cli.main import COMMANDS, main
 from bert_tf.config import build, load
@@ -390,26 +388,6 @@ def test_mistakes_are_one_sentence_without_a_traceback(command, message, capsys,
     shown = capsys.readouterr().err.strip()
     assert message in shown and "Traceback" not in shown
     assert shown.startswith(f"bert-tf {command.split()[0]}: ") and len(shown.splitlines()) == 1
-
-
-@pytest.mark.parametrize(("command", "message"), [
-    ("quickstart --pretrain-steps 0", "--pretrain-steps: 0 is too small; it must be at least 1"),
-    ("predict nowhere text --batch-size 0", "--batch-size: 0 is too small; it must be at least 1"),
-    ("prompt nowhere --show -1", "--show: -1 is too small; it must be at least 0"),
-    ("probe cloze nowhere --most 1.5", "--most: '1.5' is not a whole number"),
-])  # fmt: skip
-def test_numbers_that_a_flag_cannot_be(command, message, capsys):
-    with pytest.raises(SystemExit) as exit:
-        run(command)
-    assert exit.value.code == 2 and message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("folder", ["my runs #2/shards", "512", "1e5", "true", "a: b", "[x", '"quoted"', "größe"])
-def test_what_a_flag_is_given_is_taken_as_it_is(folder):
-    arguments = argparse.Namespace(config="pretrain/bert_tiny", set=["train.steps=1e3"])
-    config = command_settings.load(PretrainConfig, arguments, data__shards=folder)
-    assert config.data.shards == folder
-    assert config.train.steps == 1000, "--set reads YAML as ever"
 
 
 def test_pretrain_advises_what_works(tmp_path):

@@ -24,7 +24,7 @@ def test_files(tmp_path):
     assert read_trees(path) == [TREES[1]] * 2 and len(read_trees(path, most=1)) == 1
     for old, new, message in (
         ("\t3\tcop", "\t9\tcop", "line 3: the head is '9'"),
-        ("\t0\troot", "\t1\troot", "line 1: .* no tree"),
+        ("\t0\troot", "\t1\troot", "line 1: .* do not form a tree"),
     ):
         path.write_text("\n".join(LINES).replace(old, new) + "\n")
         with pytest.raises(DataError, match=message):

@@ -45,7 +45,7 @@ def options_of(texts):
     """The options of a row as a tuple of str; empty ones at the end, as rows with fewer options have them, are left out.
 
     Raises:
-        BadRow: an option that is no text or empty, or fewer than two.
+        BadRow: an option that is empty or not a text, or fewer than two.
     """
     for number, text in enumerate(texts, start=1):
         if isinstance(text, bool) or not isinstance(text, (str, int, float, type(None))):

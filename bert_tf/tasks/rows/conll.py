@@ -81,7 +81,7 @@ def read_conll(path):
     """The `ConllTable` of a file.
 
     Columns are separated by tabs in lines that hold one, else by spaces. Comments (lines that begin with # in a file of
-    tabs) are no words.
+    tabs) are not words.
 
     Raises:
         DataError: no sentence in the file.

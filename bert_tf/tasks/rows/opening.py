@@ -22,7 +22,7 @@ def open_table(data: Any, columns: Any, row_of: Callable[[Any], Any] | None = No
         data: a file, also a remote one; or Python objects: a list or a generator of rows (dicts, or what `row_of`
             takes), a dict of columns (lists of equal lengths), a DataFrame of pandas, or a split of the package datasets.
         columns: `ColumnsConfig`.
-        row_of: function(item) -> row of an item that is no dict, such as a text; raises `BadRow`. None: each item must
+        row_of: function(item) -> row of an item that is not a dict, such as a text; raises `BadRow`. None: each item must
             be a dict.
         format: of the file, where it is known; None: `file_format` says it.
 
