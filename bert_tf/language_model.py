@@ -263,7 +263,10 @@ class LanguageModel(OpenedModel):
 def _as_list(texts):
     """(list, whether `texts` is one text or one pair, whose answer is one)."""
     is_one = isinstance(texts, (str, dict)) or (isinstance(texts, tuple) and len(texts) == 2)
-    return ([texts] if is_one else list(texts)), is_one
+    try:
+        return ([texts] if is_one else list(texts)), is_one
+    except TypeError:
+        raise DataError(f"the texts are {brief(texts)}; give a text, or a list of texts") from None
 
 
 def _answers(answers, is_one):

@@ -43,6 +43,8 @@ def test_a_text_has_one_vector_and_a_list_a_row_each(bert):
     np.testing.assert_allclose(unit, vectors / np.linalg.norm(vectors, axis=1, keepdims=True), atol=1e-5)
     assert np.abs(bert.embed(texts, pooling="cls") - vectors).max() > 0.01
     assert bert.embed([]).shape == (0, bert.config.hidden_size)
+    with pytest.raises(DataError, match="the texts are 5; give a text, or a list of texts"):
+        bert.embed(5)
     with pytest.raises(ConfigError, match="pooling is 'men'; did you mean 'mean'"):
         bert.embed(texts, pooling="men")
 

@@ -94,7 +94,8 @@ def run(arguments):
             progress.update(done)
 
         tables[name] = probe.run(model, rows, show)
-        progress.finish()
+        if progress.total:
+            progress.finish()
     table = tables["model"].beside(tables.get("random weights"))
     print(f"{arguments.run}{measure}\n\n" + "\n".join(table.lines()))
     _write(probe, tables, table, page, numbers, arguments, measure)
