@@ -13,6 +13,7 @@ from bert_tf.runs.experiment import numbers
 from bert_tf.table import Table
 from bert_tf.tasks.record import TASKS, check_task
 from bert_tf.training.finetuning import finetune, finetune_seeds
+from bert_tf.training.labels_recipe import LabelsRecipe
 from bert_tf.training.run_directory import CONFIG, SUMMARY, RunDirectory
 from bert_tf.training.strategies import is_chief, strategy_of, training_in
 
@@ -49,9 +50,9 @@ def finetune_grid(grid, output):
                 configuration.save(record, folder.path / CONFIG)
                 experiment.folder.mkdir(exist_ok=True)
 
-            summaries[experiment.name] = finetune_seeds(
-                experiment.config, experiment.folder, strategy, in_place, begin
-            ) | {"best": experiment.name}
+            recipe = LabelsRecipe(experiment.config)
+            summary = finetune_seeds(recipe, experiment.folder, strategy, in_place, begin)
+            summaries[experiment.name] = summary | {"best": experiment.name}
 
         results = run_all(experiments, output, run, lambda lost: collect(grid, summaries, map(Path, lost)), strategy)
         (deciding,) = results.table.lower

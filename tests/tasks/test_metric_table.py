@@ -12,7 +12,7 @@ import bert_tf.tasks
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks import build_task, check_task
 from bert_tf.tasks.metric_table import CLASSIFICATION, MULTI_LABEL, REGRESSION, measure
-from bert_tf.training.finetuning import _best
+from bert_tf.training.seed_run import best_epoch
 
 RANDOM = np.random.default_rng(0)
 BINARY = RANDOM.integers(0, 2, 40), RANDOM.dirichlet([1, 1], 40)
@@ -105,7 +105,7 @@ def test_the_chosen_metric_is_reported_and_its_direction_counts():
     examples = task.read({"text": ["good", "bad"], "label": ["a", "b"]})
     found = task.scores(examples, [{"logits": np.array(row, "float32")} for row in ([1, 0], [0, 2])])
     assert found["log_loss"] == pytest.approx(found["loss"])
-    assert _best([{"log_loss": 0.7}, {"log_loss": 0.3}, {"log_loss": 0.5}], task) == 1
+    assert best_epoch([{"log_loss": 0.7}, {"log_loss": 0.3}, {"log_loss": 0.5}], task) == 1
     baselines = task.baselines(examples, examples)
     assert "log_loss is 0.9000, not below the 0.6931" in task.not_above({"log_loss": 0.9}, baselines)
     assert task.not_above(found, baselines) is None
