@@ -11,12 +11,12 @@ import sys
 
 from bert_tf import files
 from bert_tf.files import writes_to
-from bert_tf.reporting import guarded, write_report
 from bert_tf.training import data_identity
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning  # noqa: F401
 from bert_tf.training.labels_recipe import LabelsRecipe
 from bert_tf.training.precision import resolve
-from bert_tf.training.run_directory import SUMMARY, RunDirectory
+from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.run_records import SUMMARY, update_report
 from bert_tf.training.seed_run import SeedRun
 from bert_tf.training.strategies import is_chief, strategy_of, training_in
 
@@ -87,8 +87,7 @@ def finetune_seeds(recipe, output, strategy, in_place, before=lambda: None):
     folder.check_in_place("the summary")
     with files.atomic_write(folder.path / SUMMARY) as file:
         json.dump(summary, file, indent=1)
-    with guarded(f"the report of {folder.path}"):
-        write_report(folder.path)
+    update_report(folder.path)
     return summary
 
 

@@ -7,7 +7,7 @@ import os
 import tensorflow as tf
 
 from bert_tf.files import explain_disk_errors
-from bert_tf.training.run_directory import METRICS
+from bert_tf.training.run_records import METRICS
 
 
 class MetricsLog:

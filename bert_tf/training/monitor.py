@@ -9,8 +9,8 @@ from bert_tf import interrupts
 from bert_tf.files import display_path
 from bert_tf.interrupts import Interrupted
 from bert_tf.progress import Progress
-from bert_tf.reporting import guarded, write_report
 from bert_tf.training.metrics_log import MetricsLog
+from bert_tf.training.run_records import update_report
 
 
 def make_progress(label, total_steps, done, shown):
@@ -71,8 +71,7 @@ class Monitor(keras.callbacks.Callback):
             self.run.check_in_place(f"step {self.step}")
             state = {"metrics_lines": self.log.lines} | ({} if saving else {"running_sums": self.model.running_sums})
             self.run.checkpoints.save(self.model, self.step, interrupted=not saving, **state)
-            with guarded(f"the report of {self.run.path}"):
-                write_report(self.run.path)
+            update_report(self.run.path)
         if signal:
             left = "the run is finished" if last else "the same command continues from there"
             saved = f"step {self.step:,} of {self.train.steps:,} is saved in {display_path(self.run.path)}"

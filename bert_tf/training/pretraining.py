@@ -9,9 +9,8 @@ from absl import logging
 
 from bert_tf import interrupts
 from bert_tf.backend.dtype_policy import dtype_policy
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, guarded
 from bert_tf.files import writes_to
-from bert_tf.reporting import guarded, keep_findings, write_report
 from bert_tf.training import data_identity
 from bert_tf.training.baselines import unigram
 from bert_tf.training.checkpoints import Checkpoints
@@ -20,6 +19,7 @@ from bert_tf.training.optimization import make_optimizer
 from bert_tf.training.precision import resolve
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining  # noqa: F401
 from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.run_records import keep_findings, update_report
 from bert_tf.training.shards_recipe import ShardsRecipe
 from bert_tf.training.strategies import check_agreement, feed, feed_batches, is_chief, locked, strategy_of
 from tfrecords.reading.reader import ShardReader
@@ -94,8 +94,7 @@ def pretrain_recipe(recipe, output, strategy):
                 monitor = Monitor(run, config.train, state, tokens_per_step, baseline, shown=is_chief(strategy))
                 _fit(model, dataset, held_out, monitor)
             else:  # it may have been killed before it wrote its report
-                with guarded(f"the report of {run.path}"):
-                    write_report(run.path)
+                update_report(run.path)
             run.check_in_place("its result")
         metrics = run.metrics()[-1] if run.metrics() else {"step": step}
     return run, metrics | {f"unigram_{name}": value for name, value in baseline.items()}

@@ -24,10 +24,10 @@ from bert_tf import config as configuration
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import atomic_folder, atomic_write, is_there, list_folder, sha256
 from bert_tf.parsing import bare_name, brief
-from bert_tf.reporting.records import CONFIG, FINISHED, METRICS, SUMMARY, Finished, Summary, read_metrics  # noqa: F401
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import data_identity
 from bert_tf.training.checkpoints import Checkpoints
+from bert_tf.training.run_records import CONFIG, METRICS, SUMMARY, Summary, read_metrics
 
 TOKENIZER = "tokenizer"
 CHECKSUMS = "checksums.json"

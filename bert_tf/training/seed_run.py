@@ -11,17 +11,16 @@ from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.backend.dtype_policy import dtype_policy
 from bert_tf.backend.tensorflow.tpu import is_tpu
-from bert_tf.errors import NonFiniteError
+from bert_tf.errors import NonFiniteError, guarded
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import describe
-from bert_tf.reporting import guarded, keep_findings
 from bert_tf.training.checkpoints import Checkpoints
 from bert_tf.training.freezing import Freezing
 from bert_tf.training.layer_decay import set_layer_decay
 from bert_tf.training.metrics_log import MetricsLog
 from bert_tf.training.monitor import EpochProgress, make_progress
 from bert_tf.training.optimization import make_optimizer, make_schedule, sampled
-from bert_tf.training.run_directory import CONFIG, FINISHED, Finished
+from bert_tf.training.run_records import CONFIG, FINISHED, Finished, keep_findings
 from bert_tf.training.strategies import check_agreement, feed_batches, is_chief, of_chief
 
 #: The checkpoints of the newest epoch, beside those of the best; gone when the run is finished.

@@ -21,7 +21,8 @@ from bert_tf.tokenizers import load_tokenizer, train_words
 from bert_tf.tokenizers.wordpiece.whole_words import SPECIAL_TOKENS
 from bert_tf.training import data_identity
 from bert_tf.training.checkpoints import MODEL, write_state
-from bert_tf.training.run_directory import CONFIG, METRICS, RunDirectory
+from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.run_records import CONFIG, METRICS
 from bert_tf.vectors.algorithms import ALGORITHMS
 from bert_tf.vectors.corpus import encode
 from bert_tf.vectors.state import load_state, save_state
