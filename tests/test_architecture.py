@@ -24,7 +24,7 @@ _FLOORS = """
     tfrecords: tokenizers
     objectives: backend layers tokenizers models tfrecords
     generation: backend layers tokenizers models tfrecords objectives
-    tasks: backend layers tokenizers models tfrecords objectives generation reporting
+    tasks: backend layers tokenizers models tfrecords objectives generation
     checkpoints: backend layers tokenizers models tfrecords objectives generation tasks
     probing: backend layers tokenizers models tfrecords objectives generation tasks prompting reporting
     prompting: backend layers tokenizers models tfrecords objectives generation tasks samples

@@ -225,7 +225,7 @@ class Task(abc.ABC):
         raise ConfigError(f"task.kind={self.kind} reads no unlabelled examples in training; remove data.unlabelled")
 
     def findings(self, examples, outputs):
-        """What report.html shows beyond the metrics: a dict for JSON, with keys of `bert_tf.reporting.findings`.
+        """What report.html shows beyond the metrics: a dict for JSON, with keys of `bert_tf.tasks.findings`.
 
         Arguments as for `scores`.
         """

@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 
 from bert_tf.errors import ConfigError
-from bert_tf.reporting import findings
-from bert_tf.tasks import metrics
+from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.choices.choice_sequences import encode_questions
 from bert_tf.tasks.choices.model import MultipleChoice
 from bert_tf.tasks.choices.option_rows import OptionRows

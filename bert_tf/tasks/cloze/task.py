@@ -8,8 +8,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.reporting import findings
-from bert_tf.tasks import metrics
+from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.cloze.files import PLACEHOLDER, read_row, scores_of
 from bert_tf.tasks.examples import read_examples
 from bert_tf.tasks.heads import Classifier

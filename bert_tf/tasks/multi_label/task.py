@@ -5,8 +5,7 @@ import functools
 import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.reporting import findings
-from bert_tf.tasks import metrics
+from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.metric_table import MULTI_LABEL, measure
 from bert_tf.tasks.multi_label.labels import label_reader
 from bert_tf.tasks.multi_label.model import MultiLabelClassifier

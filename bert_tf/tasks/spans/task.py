@@ -9,7 +9,7 @@ import numpy as np
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.families import describe
 from bert_tf.parsing import brief
-from bert_tf.reporting import findings
+from bert_tf.tasks import findings
 from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.spans import scorer
 from bert_tf.tasks.spans.decoding import CERTAIN, find_answers

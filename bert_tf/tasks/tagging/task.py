@@ -8,8 +8,7 @@ import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
-from bert_tf.reporting import findings
-from bert_tf.tasks import metrics
+from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.rows.files import FORMATS

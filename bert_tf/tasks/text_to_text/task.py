@@ -7,8 +7,7 @@ import numpy as np
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import Restrictions, StopStrings
 from bert_tf.parsing import brief
-from bert_tf.reporting import findings
-from bert_tf.tasks import metrics
+from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.rows.labels import no_label, not_in_label_set
 from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.task import Task

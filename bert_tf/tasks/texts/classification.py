@@ -4,8 +4,7 @@ import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import parse_number
-from bert_tf.reporting import findings
-from bert_tf.tasks import metrics
+from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.metric_table import CLASSIFICATION, measure
 from bert_tf.tasks.rows.labels import check_distinct, class_weights, not_in_label_set

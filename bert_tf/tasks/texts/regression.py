@@ -7,8 +7,7 @@ import numpy as np
 
 from bert_tf.config import Range
 from bert_tf.parsing import brief, parse_number
-from bert_tf.reporting import findings
-from bert_tf.tasks import metrics
+from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.heads import Regressor
 from bert_tf.tasks.metric_table import REGRESSION, measure
 from bert_tf.tasks.rows.values import BadRow
