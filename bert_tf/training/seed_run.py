@@ -95,8 +95,8 @@ class SeedRun:
         self.steps = task.steps_per_epoch(self.examples, train.batch_size, static_shapes=is_tpu(self.strategy))
         self.freezing = Freezing(self.model, train, self.recipe.source)
         optimizer = make_optimizer(self.config.optimizer, self.steps * train.epochs)
-        if train.layer_decay:
-            set_layer_decay(optimizer, self.model, train.layer_decay, train.layer_decay_variant)
+        if train.trainable.layer_decay:
+            set_layer_decay(optimizer, self.model, train.trainable.layer_decay, train.trainable.layer_decay_variant)
         self.fitted = self.recipe.wrap(self.model)
         self.fitted.compile(
             optimizer=optimizer,
@@ -177,7 +177,7 @@ class SeedRun:
         if has_changed:
             self.fitted.make_train_function(force=True)
         if self.writes and self.freezing.active and (has_changed or resumes):
-            self.freezing.say(epoch)
+            self.freezing.print_count(epoch)
         shown = EpochProgress(progress, epoch * self.steps, compiling=has_changed or resumes)
         batches = self._batches(epoch)
         fitted = self.fitted.fit(batches, steps_per_epoch=self.steps, epochs=1, verbose=0, callbacks=[shown])
