@@ -56,8 +56,8 @@ def distill(config, output):
 def _train_alone(config, learning, output, strategy, in_place):
     """The same student on the labels alone, with as many updates."""
     train = config.train
-    task = learning.make_task()
-    labelled = learning.read(task)["train"]
+    task, data = learning.read(learning.make_task())
+    labelled = data["train"]
     size = train.batch_size
     epochs = math.ceil(
         train.epochs * task.steps_per_epoch(learning.combined, size) / task.steps_per_epoch(labelled, size)

@@ -14,6 +14,7 @@ from bert_tf.distillation.views import TaskView
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.families import build_backbone
 from bert_tf.tasks import build_task
+from bert_tf.tasks.build import read_all
 from bert_tf.tasks.rows.columns_config import changed_columns
 from bert_tf.training.learning import FromLabels
 from bert_tf.training.starting import with_dropout
@@ -66,7 +67,7 @@ class FromTeacher(FromLabels):
             is_section = isinstance(value, dict) and isinstance(settings.get(name), dict)
             settings[name] = settings[name] | value if is_section else value
         columns = changed_columns(self.teacher_task.columns, self.config.data.columns)
-        task = build_task(settings, self.tokenizer, columns)
+        task = build_task(settings, self.tokenizer, columns, self.source.config)
         if task.tokenizer.layout != self.tokenizer.layout:
             raise ConfigError(
                 "task.decoder.layout differs from the teacher's; a student reads the same tokens: leave it out"
@@ -75,21 +76,19 @@ class FromTeacher(FromLabels):
         if task.config.sequence_length > longest:
             length = task.config.sequence_length
             raise ConfigError(f"task.sequence_length={length} is beyond the teacher's {longest} positions")
-        for field in dataclasses.fields(self.teacher_task.saved):  # labels, the mean of a regression, ...
-            if field.name not in ("tokenizer_fingerprint", "backbone_structure"):
-                setattr(task, field.name, getattr(self.teacher_task, field.name))
-        return task
+        # Labels, the mean of a regression, ...
+        return task.with_state(**vars(self.teacher_task.state) | {"structure": task.state.structure})
 
     def read(self, task):
         files = self.config.data.files
         unlabelled = files.pop("unlabelled", None)
-        data = {split: task.read(path) for split, path in files.items()}
+        task, data = read_all(task, files)
         parts = [data["train"]] if "train" in data else []
         if unlabelled is not None:
             more = task.read(unlabelled, labelled=False)
             parts.append(dataclasses.replace(more, labels=task.placeholder_labels(more)))
         self.combined, self.labelled = _joined(parts), len(data["train"]) if "train" in data else 0
-        return data
+        return task, data
 
     def examples(self, data):
         return self.combined

@@ -60,7 +60,7 @@ class Findings:
     Attributes:
         baselines: of pretraining: a baseline's name -> metrics.
         learning_rate: of fine-tuning: [update, rate] pairs.
-        dev, test: of fine-tuning: the findings of the best epoch, see `bert_tf.reporting.findings`.
+        dev, test: of fine-tuning: the findings of the best epoch, see `bert_tf.tasks.findings`.
     """
 
     baselines: dict = dataclasses.field(default_factory=dict)

@@ -86,7 +86,8 @@ def finetune_seeds(config, output, strategy, in_place, before=lambda: None, lear
     task = learning.make_task()
     tokens = config.train.batch_size * task.config.sequence_length
     config = resolve(config, folder, strategy, learning.model_config, tokens)
-    data, identities = learning.read(task), learning.identities()
+    task, data = learning.read(task)
+    identities = learning.identities()
     first = next(iter(data.values()))
     chosen = ", ".join(f"{role} {column!r}" for role, column in first.columns.items())
     if chosen and writes:  # found by their usual names, they may be other columns than the user means

@@ -3,7 +3,8 @@
 from bert_tf.checkpoints import open_source
 from bert_tf.hub import local_file
 from bert_tf.models.families import build_backbone
-from bert_tf.tasks import build_task
+from bert_tf.tasks import build_task, check_task
+from bert_tf.tasks.build import class_of, read_all
 from bert_tf.tasks.frozen_outputs import keep_frozen_outputs
 from bert_tf.training import inputs
 from bert_tf.training.starting import copy_token_table, fill_head, finetuning_dropout, new_config, with_dropout
@@ -28,18 +29,18 @@ class FromLabels:
 
     @property
     def model_config(self):
-        """The configuration of the encoder that is trained, once there is a task."""
+        """The configuration of the encoder that is trained, once `whole` is known."""
         return new_config(self.source, self.config.encoder, self.whole)
 
     def make_task(self):
         """The `Task`, before a file is read."""
-        task = build_task(self.config.task, self.source.tokenizer, self.config.data.columns)
-        self.whole = task.whole
-        return task
+        config = check_task(self.config.task)
+        self.whole = class_of(config).whole
+        return build_task(config, self.source.tokenizer, self.config.data.columns, self.model_config)
 
     def read(self, task):
-        """The `Examples` of each split."""
-        return {split: task.read(path) for split, path in self.config.data.files.items()}
+        """(the task, which has learned from the training file; the `Examples` of each split)."""
+        return read_all(task, self.config.data.files)
 
     def examples(self, data):
         """The `Examples` that are trained on, of those that `read` returned."""
