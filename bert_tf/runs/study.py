@@ -18,10 +18,8 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import writes_to
 from bert_tf.hub import is_hub_address
 from bert_tf.parsing import brief, read_json_object
-from bert_tf.reporting.records import Results
-from bert_tf.reporting.tables import NOT_RESULTS
 from bert_tf.runs.engine import run_all
-from bert_tf.runs.experiment import numbers
+from bert_tf.runs.experiment import Results, numbers
 from bert_tf.runs.grid import finetune_grid
 from bert_tf.runs.study_config import StudyConfig  # noqa: F401
 from bert_tf.runs.study_plan import build_shards, configs_of, plan
@@ -32,7 +30,7 @@ from bert_tf.tasks.metric_registry import is_lower_better
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.training.pretraining import pretrain
-from bert_tf.training.run_directory import CONFIG, SUMMARY, Summary
+from bert_tf.training.run_records import CONFIG, NOT_RESULTS, SUMMARY, Summary
 from tfrecords.shards.writer import write_shards
 
 

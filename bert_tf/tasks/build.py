@@ -32,7 +32,7 @@ def read_all(task, paths):
 
     Args:
         task: a `Task`.
-        paths: split ("train", "dev", "test") -> file.
+        paths: split ("train", "dev", "test") -> file; others are not read.
 
     Returns:
         (The task that has learned, split -> `Examples`.)
@@ -43,7 +43,7 @@ def read_all(task, paths):
     train = {"train": task.read(paths["train"])} if "train" in paths else {}
     for examples in train.values():
         task = task.learn(examples)
-    return task, train | {split: task.read(path) for split, path in paths.items() if split != "train"}
+    return task, train | {split: task.read(paths[split]) for split in ("dev", "test") if split in paths}
 
 
 def class_of(config):

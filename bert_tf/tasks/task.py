@@ -15,10 +15,9 @@ import numpy as np
 from absl import logging
 
 from bert_tf.config import to_dict
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import ConfigError, DataError, guarded
 from bert_tf.files import atomic_write
 from bert_tf.models.families import family_of, task_head
-from bert_tf.reporting.guard import guarded
 from bert_tf.tasks import metrics
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.features import FROZEN_OUTPUTS

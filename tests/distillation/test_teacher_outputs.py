@@ -8,7 +8,7 @@ from tiny_distillation import make_encoder as encoder
 from tiny_distillation import make_tokenizer as tokenizer
 
 from bert_tf.distillation.distiller import TEACHER_OUTPUTS, Distiller
-from bert_tf.distillation.from_teacher import _joined
+from bert_tf.distillation.task_recipe import join_examples
 from bert_tf.distillation.teacher_outputs import LEFT_OUT, TeacherOutputs
 from bert_tf.distillation.terms import read_terms
 from bert_tf.distillation.views import TaskView
@@ -115,7 +115,7 @@ def test_numbers_too_large_for_float16(tmp_path):
 def test_unlabelled_examples_have_no_hard_loss(kind):
     task, examples = made(kind)
     more = task.read(TEXTS[:6] if examples.texts else [text.split() for text in TEXTS[:6]], labelled=False)
-    both = _joined([examples, type(more)(**{**vars(more), "labels": task.placeholder_labels(more)})])
+    both = join_examples([examples, type(more)(**{**vars(more), "labels": task.placeholder_labels(more)})])
     sequences = task.sequences(both)
     flags = (sequences.examples_of_sequences() < len(examples)).astype(np.float32)
     assert (len(both), int(flags.sum())) == (len(examples) + 6, len(examples))

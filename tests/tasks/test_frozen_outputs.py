@@ -1,7 +1,5 @@
 """The outputs of a frozen model, computed once: what a task learns and predicts from them."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import tiny
@@ -12,7 +10,7 @@ from bert_tf.models.lstm.model import LstmLM
 from bert_tf.tasks import build_task
 from bert_tf.tasks.frozen_outputs import keep_frozen_outputs
 from bert_tf.training.finetune_config import FinetuneConfig
-from bert_tf.training.learning import FromLabels
+from bert_tf.training.labels_recipe import LabelsRecipe, TaskData
 
 SENTENCES = [["Anna", "met", "Bert"], ["a", "film"], ["London"] * 20, ["the", "actor", "in", "Paris"]]
 TAGS = [["B-PER", "O", "B-PER"], ["O", "O"], ["B-LOC"] * 20, ["O", "O", "O", "B-LOC"]]
@@ -115,11 +113,12 @@ def test_where_nothing_is_kept():
 
 def test_finetuning_keeps_those_of_the_files_that_are_read_in_every_epoch():
     task, _, model = case("tagging")
-    learning = SimpleNamespace(config=FinetuneConfig(task={}, data=None, init_from="run"))
-    for writes, kept in ((True, [True, True]), (False, [True, False])):
+    recipe = LabelsRecipe(FinetuneConfig(task={}, data=None, init_from="run"))
+    for folder, kept in (("run", [True, True]), (None, [True, False])):
         examples, dev = (
             task.read({"words": SENTENCES, "tags": TAGS}),
             task.read({"words": SENTENCES[:2], "tags": TAGS[:2]}),
         )
-        FromLabels.prepare(learning, task, model, examples, dev, None, writes)
+        recipe.data = TaskData(task, examples, {"train": examples, "dev": dev})
+        recipe.start(model, folder)
         assert ["frozen_outputs" in task.dataset(some, 2).element_spec for some in (examples, dev)] == kept

@@ -12,7 +12,7 @@ import bert_tf.tasks
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks import METRICS, Metric, build_task, check_task, register_metric
 from bert_tf.tasks.metric_registry import measure
-from bert_tf.training.finetuning import _best
+from bert_tf.training.seed_run import best_epoch
 
 RANDOM = np.random.default_rng(0)
 BINARY = RANDOM.integers(0, 2, 40), RANDOM.dirichlet([1, 1], 40)
@@ -112,7 +112,7 @@ def test_the_chosen_metric_is_reported_and_its_direction_counts():
         examples, task.decide(examples, [{"logits": np.array(row, "float32")} for row in ([1, 0], [0, 2])])
     )
     assert found["log_loss"] == pytest.approx(found["loss"])
-    assert _best([{"log_loss": 0.7}, {"log_loss": 0.3}, {"log_loss": 0.5}], task) == 1
+    assert best_epoch([{"log_loss": 0.7}, {"log_loss": 0.3}, {"log_loss": 0.5}], task) == 1
     baselines = task.baselines(examples, examples)
     assert "log_loss is 0.9000, not below the 0.6931" in task.not_above({"log_loss": 0.9}, baselines)
     assert task.not_above(found, baselines) is None
@@ -144,7 +144,7 @@ def test_a_metric_from_outside():
         examples = task.read({"text": ["good", "bad", "fine"], "label": ["yes", "no", "yes"]})
         found = task.measure(examples, {"logits": np.array([[1.0, 0.0]] * 3)})
         assert found["cost"] == pytest.approx(10 / 3) and task.sign == -1
-        assert _best([{"cost": 0.7}, {"cost": 0.3}], task) == 1
+        assert best_epoch([{"cost": 0.7}, {"cost": 0.3}], task) == 1
         with pytest.raises(ConfigError, match="task.metric=cost is no metric of regression"):
             check_task({"kind": "regression", "metric": "cost"})
         with pytest.raises(ConfigError, match="there is another metric of the name 'cost'"):
