@@ -15,6 +15,7 @@ from bert_tf.distillation.views import TaskView
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.families import build_backbone
 from bert_tf.tasks import build_task
+from bert_tf.tasks.build import read_all
 from bert_tf.tasks.rows.columns_config import changed_columns
 from bert_tf.training.labels_recipe import LabelsRecipe, TaskData
 from bert_tf.training.starting import with_dropout
@@ -67,10 +68,13 @@ class TaskTeacherRecipe(LabelsRecipe):
     def model_config(self):
         return self.student_config or super().model_config
 
+    @property
+    def whole(self):
+        return self.teacher_task.whole
+
     @functools.cached_property
     def data(self):
-        task = self.make_task()
-        files, unlabelled = self.read_files(task), self.config.data.unlabelled
+        (task, files), unlabelled = read_all(self.make_task(), self.config.data.files), self.config.data.unlabelled
         parts = [files["train"]] if "train" in files else []
         if unlabelled:
             more = task.read(unlabelled, labelled=False)
@@ -88,7 +92,7 @@ class TaskTeacherRecipe(LabelsRecipe):
             is_section = isinstance(value, dict) and isinstance(settings.get(name), dict)
             settings[name] = settings[name] | value if is_section else value
         columns = changed_columns(known.columns, self.config.data.columns)
-        task = build_task(settings, known.tokenizer, columns)
+        task = build_task(settings, known.tokenizer, columns, self.model_config)
         if task.tokenizer.layout != known.tokenizer.layout:
             raise ConfigError(
                 "task.decoder.layout differs from the teacher's; a student reads the same tokens: leave it out"
@@ -96,10 +100,8 @@ class TaskTeacherRecipe(LabelsRecipe):
         longest, length = self.teacher.backbone.config.max_positions, task.config.sequence_length
         if length > longest:
             raise ConfigError(f"task.sequence_length={length} is beyond the teacher's {longest} positions")
-        for field in dataclasses.fields(known.saved):  # labels, the mean of a regression, ...
-            if field.name not in ("tokenizer_fingerprint", "backbone_structure"):
-                setattr(task, field.name, getattr(known, field.name))
-        return task
+        # Labels, the mean of a regression, ...
+        return task.with_state(**vars(known.state) | {"structure": task.state.structure})
 
     def identities(self):
         return super().identities() | {"teacher.path": (self.config.teacher.path, self.opened.source.identity())}

@@ -10,7 +10,7 @@ from bert_tf.files import writes_to
 from bert_tf.runs.engine import run_all
 from bert_tf.runs.experiment import Results, numbers
 from bert_tf.table import Table
-from bert_tf.tasks.record import TASKS, check_task
+from bert_tf.tasks.metric_registry import is_lower_better
 from bert_tf.training.finetuning import finetune, finetune_seeds
 from bert_tf.training.labels_recipe import LabelsRecipe
 from bert_tf.training.run_directory import RunDirectory
@@ -88,8 +88,7 @@ def collect(grid, summaries, diverged=()):
             known = summaries.get(combination.name)
             cells.append(numbers(known[split], metric) if known else "diverged" if combination.name in lost else None)
         rows.append(cells)
-    kind = check_task(grid.configs[0].task).kind
-    lower = {f"dev {metrics['dev']}": metrics["dev"] in TASKS[kind].lower}
+    lower = {f"dev {metrics['dev']}": is_lower_better(metrics["dev"])}
     table = Table([*(key.split(".")[-1] for key in grid.axes), *columns], rows, lower, left=())
     note = f"Later commands use the combination with the best dev {metrics['dev']}."
     charts = {column: table.points(column, names) for column in columns}

@@ -6,7 +6,8 @@ import functools
 from bert_tf.checkpoints import open_source
 from bert_tf.hub import local_file
 from bert_tf.models.families import build_backbone
-from bert_tf.tasks import Task, build_task
+from bert_tf.tasks import Task, build_task, check_task
+from bert_tf.tasks.build import class_of, read_all
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.frozen_outputs import keep_frozen_outputs
 from bert_tf.training import data_identity
@@ -19,7 +20,7 @@ class TaskData:
     """The data of a run of fine-tuning.
 
     Attributes:
-        task: the `Task`, with what the labels of its training file determined.
+        task: the `Task`, which has learned from the training file.
         examples: the `Examples` that are trained on.
         files: split ("train", "dev", "test") -> the `Examples` of that file, where it is given.
     """
@@ -39,22 +40,21 @@ class LabelsRecipe(Recipe):
 
     @functools.cached_property
     def data(self):
-        task = self.make_task()
-        files = self.read_files(task)
+        task, files = read_all(self.make_task(), self.config.data.files)
         return TaskData(task, files["train"], files)
 
     @property
     def model_config(self):
-        return new_config(self.source, self.config.encoder, self.data.task.whole)
+        return new_config(self.source, self.config.encoder, self.whole)
+
+    @property
+    def whole(self):
+        """Whether the task is on the whole of an encoder-decoder, and not on the encoder alone."""
+        return class_of(check_task(self.config.task)).whole
 
     def make_task(self):
         """The `Task`, before a file is read."""
-        return build_task(self.config.task, self.source.tokenizer, self.config.data.columns)
-
-    def read_files(self, task):
-        """Split -> `Examples`, of the labelled files."""
-        paths = self.config.data.files
-        return {split: task.read(paths[split]) for split in ("train", "dev", "test") if split in paths}
+        return build_task(self.config.task, self.source.tokenizer, self.config.data.columns, self.model_config)
 
     def identities(self):
         paths = {f"data.{split}": path for split, path in self.config.data.files.items()}

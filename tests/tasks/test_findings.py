@@ -1,4 +1,4 @@
-"""Calibration and errors, compared with what they must be."""
+"""Calibration, and the errors that a report shows, compared with what they must be."""
 
 import numpy as np
 import pytest

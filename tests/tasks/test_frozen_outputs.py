@@ -37,6 +37,7 @@ def case(kind, pairs=False, **settings):
         "word_pair": lambda: task.read([PAIR | {"label": True}]),
         "multiple_choice": lambda: task.read([row | {"label": n} for n, row in enumerate(CHOICES)]),
     }[kind]()
+    task = task.learn(examples)
     return task, examples, task.model(tiny.encoder(layers=2, dropout=0.3, seed=1))
 
 
@@ -64,8 +65,9 @@ def test_the_losses_from_kept_outputs_are_the_same(kind):
 def test_a_task_learns_and_predicts_the_same_from_kept_outputs():
     """The embeddings of this model, narrower than its states, are one of the layers that are mixed."""
     task, examples, _ = case("tagging", frozen_layers=FEATURES["frozen_layers"] | {"name": "scalar_mix"})
-    config = LstmLMConfig(task.tokenizer.vocabulary_size, hidden_size=12, embedding_size=8)
-    model = task.model(LstmLM(config, dtype="float32"))
+    lstm = LstmLM(LstmLMConfig(task.tokenizer.vocabulary_size, hidden_size=12, embedding_size=8), dtype="float32")
+    task = build_task(task.config, task.tokenizer, backbone=lstm).learn(examples)
+    model = task.model(lstm)
     start = [variable.numpy() for variable in model.trainable_variables]
 
     def trained():

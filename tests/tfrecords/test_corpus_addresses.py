@@ -76,6 +76,7 @@ def test_labelled_files(folder):
     put(folder, train_tsv=b"text\tlabel\ngood\tpos\nbad\tneg\n", other_tsv=b"x")
     task = build_task({"kind": "classification", "sequence_length": 16}, tiny.tokenizer())
     examples = task.read(f"{folder}/train.tsv")
+    task = task.learn(examples)
     assert (examples.texts, examples.labels) == (["good", "bad"], ["pos", "neg"])
     assert task.read(f"{folder}/tr*.tsv").texts == examples.texts and examples.where(1) == f"{folder}/train.tsv, line 3"
     assert data_identity.of_file(f"{folder}/train.tsv")["bytes"] == 28
