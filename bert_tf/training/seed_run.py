@@ -82,7 +82,7 @@ class SeedRun:
         result["dev"] = self._train()
         self.task = self.task.tuned(result["dev"])
         if self.writes:
-            self._keep_task()
+            self.task.save(self.run.path)
             if "test" in self.data:
                 result["test"] = self._measure_test()
         return result
@@ -113,15 +113,11 @@ class SeedRun:
         """Writes what describes the run, before it is trained."""
         self.begin()
         self.run.keep_tokenizer(self.task.tokenizer)
-        self._keep_task()
+        self.task.save(self.run.path)
         record = configuration.to_dict(self.config) | {"model": describe(self.model.backbone.config)}
         configuration.save(record, self.run.path / CONFIG)
         updates = self.steps * self.train.epochs
         self._keep_findings(learning_rate=sampled(make_schedule(self.config.optimizer, updates), updates))
-
-    def _keep_task(self):
-        with files.explain_disk_errors(self.run.path):
-            self.task.save(self.run.path)
 
     def _baselines(self):
         """Split -> the metrics of guesses by the labels of the training file; none without that file."""

@@ -138,7 +138,7 @@ def test_a_decoder_with_an_auxiliary_loss_teaches(folder, tmp_path):
     tokenizer, sizes = make_tokenizer(), {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32}
     config = build_config({"family": "gpt2", "max_positions": 32} | sizes, tokenizer.vocabulary_size)
     settings = {"kind": "classification", "sequence_length": 16, "labels": ["0", "1"], "decoder": {"lm_weight": 0.5}}
-    task = build_task(settings, tokenizer)
+    task = build_task(settings, tokenizer, backbone=config)
     model = task.model(build_backbone(config))
     record = {"model": describe(config), "task": configuration.to_dict(task.config)}
     tensors = {v.path: np.ascontiguousarray(v) for v in model.variables}

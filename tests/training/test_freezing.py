@@ -18,7 +18,6 @@ from bert_tf.models.families import build_backbone, build_config
 from bert_tf.models.lora import enable_lora
 from bert_tf.tasks.heads import Classifier
 from bert_tf.training import seed_run
-from bert_tf.training.converting import import_run
 from bert_tf.training.finetune_config import FinetuneConfig, FinetuneTrainConfig, check_finetuning
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.freezing import Freezing
@@ -97,7 +96,7 @@ def test_lora_trains_factors_alone_and_is_merged_when_loaded(folder, tmp_path, c
     loaded = {v.path: np.asarray(v) for v in model.weights}
     assert sum(path.endswith("lora_kernel_a") for path in stored) == 4
     assert not [path for path in loaded if "lora" in path]
-    import_run(tmp_path / "run", tmp_path / "converted", encoder_only=True)
+    bert_tf.load(tmp_path / "run").save(tmp_path / "converted", format="run", encoder_only=True)
     converted = newest(RunDirectory(tmp_path / "converted"))
     started = {v.path: np.asarray(v) for v in bert_tf.load(tmp_path / "run").encoder.weights}
     for path, value in before.items():
