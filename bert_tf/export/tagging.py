@@ -52,14 +52,14 @@ class ServedTagger(ServingModule):
         return cls(model, task.tokenizer, task.labels, **settings)
 
     def answer(self, features):
-        probabilities = self.bucketed_output(features, "probabilities", [None, len(self.labels)])
+        probabilities = self._probabilities(features)
         return self._best(probabilities) | {"label_probabilities": probabilities}
 
     def answer_text(self, text):
         ids, begins, spans = tokenize_words(self.tokenizer, text, self.words == "punctuation")
         layout = self.tokenizer.layout
         room = self.sequence_length - layout.special_tokens_per_sequence
-        probabilities = self.bucketed_output(self._pack(ids), "probabilities", [None, len(self.labels)])
+        probabilities = self._probabilities(self._pack(ids))
         ids, begins = ids[:, :room], begins[:, :room].values
         rows = ids.value_rowids()
         lengths = tf.math.unsorted_segment_sum(tf.cast(begins, tf.int32), rows, ids.nrows())
@@ -79,6 +79,9 @@ class ServedTagger(ServingModule):
             "ends": dense(spans[:, 1], lengths, -1),
             "probabilities": dense(best["probabilities"], lengths, 0.0),
         }
+
+    def _probabilities(self, features):
+        return self.bucketed_outputs(features, probabilities=[None, len(self.labels)])["probabilities"]
 
     def _best(self, probabilities):
         """[..., L] -> the most probable tag and its probability, [...]."""

@@ -149,8 +149,8 @@ class QuestionAnsweringTask(Task):
         return result
 
     def _found(self, examples, outputs):
-        sequences = self.sequences(examples)
-        return find_answers(sequences, outputs, examples.text_pairs, self.config.n_best, self.null_alone)
+        sequences, threshold = self.sequences(examples), self.threshold if self.impossible else None
+        return find_answers(sequences, outputs, examples.text_pairs, self.config.n_best, self.null_alone, threshold)
 
     def scores(self, examples, outputs):
         found = self._found(examples, outputs)
@@ -160,7 +160,7 @@ class QuestionAnsweringTask(Task):
             weights = self.sequences(examples).trained
             losses = np.array([output["loss"] for output in outputs], np.float64)
             scores = {"loss": float(np.sum(losses * weights) / max(weights.sum(), 1.0))} | scores
-        answers = {"" if self.impossible and o > self.threshold else t for t, o in zip(texts, odds)}
+        answers = {one.text if one.answered else "" for one in found}
         if len(examples) > 1 and len(answers) == 1 and any(not a.impossible for a in examples.labels):
             scores |= {"collapsed": True, "warning": f"collapsed: every question is answered by {brief(min(answers))}"}
         return scores
@@ -177,7 +177,6 @@ class QuestionAnsweringTask(Task):
         return [self._answer(one) for one in self._found(examples, outputs)]
 
     def _answer(self, found):
-        nothing = not found.texts or (self.impossible and found.null_odds > self.threshold)
         scores = np.array(found.scores, np.float64)
         weights = np.exp(scores - scores.max()) if len(scores) else scores
         best = [
@@ -187,9 +186,9 @@ class QuestionAnsweringTask(Task):
             )
         ]
         return {
-            "answer": "" if nothing else found.text,
-            "start": None if nothing else found.starts[0],
-            "end": None if nothing else found.ends[0],
+            "answer": found.text if found.answered else "",
+            "start": found.starts[0] if found.answered else None,
+            "end": found.ends[0] if found.answered else None,
             "score": found.scores[0] if best else None,
             "null_score": found.null_score,
             "null_odds": found.null_odds,
