@@ -5,6 +5,7 @@ import tensorflow as tf
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.export.signatures import ServingModule, dense, labels_file
+from bert_tf.tasks.tagging.sequences import tagged_tokens
 from bert_tf.tokenizers.ops.word_spans import tokenize_words
 
 WORDS = ("punctuation", "whitespace")
@@ -60,19 +61,13 @@ class ServedTagger(ServingModule):
         layout = self.tokenizer.layout
         room = self.sequence_length - layout.special_tokens_per_sequence
         probabilities = self._probabilities(self._pack(ids))
-        ids, begins = ids[:, :room], begins[:, :room].values
-        rows = ids.value_rowids()
-        lengths = tf.math.unsorted_segment_sum(tf.cast(begins, tf.int32), rows, ids.nrows())
+        begins = begins[:, :room]
+        lengths = tf.reduce_sum(tf.cast(begins, tf.int32), axis=1)
         spans = tf.gather(spans, tf.ragged.range(lengths), batch_dims=1).values
-        column = tf.ragged.range(ids.row_lengths()).values + len(layout.before_first)
-        tagged = begins
-        # The token before the next word, or before the end of the row.
-        if self._model().backbones()[""].structure == "decoder":
-            next_begins = tf.concat([begins[1:], [True]], 0) | tf.concat([rows[1:] != rows[:-1], [True]], 0)
-            started = ids.with_values(tf.cast(begins, tf.int32)).to_tensor()
-            started = tf.gather_nd(tf.cumsum(started, axis=1), tf.stack([rows, column - len(layout.before_first)], 1))
-            tagged = next_begins & (started > 0)
-        best = self._best(tf.gather_nd(probabilities, tf.boolean_mask(tf.stack([rows, column], 1), tagged)))
+        places = tf.stack([begins.value_rowids(), tf.ragged.range(begins.row_lengths()).values], 1)
+        tagged = tagged_tokens(begins, self._model().backbones()[""].structure == "decoder")
+        places = tf.boolean_mask(places, tagged) + [0, len(layout.before_first)]
+        best = self._best(tf.gather_nd(probabilities, places))
         return {
             "tags": dense(best["tags"], lengths, ""),
             "starts": dense(spans[:, 0], lengths, -1),
