@@ -121,7 +121,7 @@ class CountTask(TextTask):
 
 class ServedCount(ServingModule):
     def answer(self, features):
-        return {"count": self.bucketed_output(features, "count", [])}
+        return self.bucketed_outputs(features, count=[])
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -75,7 +75,13 @@ def test_files_columns_and_numbers_of_numpy(tmp_path):
     (tmp_path / "train.csv").write_text("review,stars\n" + "".join(f"{text},{len(text)}\n" for text in TEXTS))
     dev = {"review": TEXTS, "stars": np.array([len(text) for text in TEXTS], np.float32)}
     columns = {"text": "review", "label": "stars"}
-    model = train(tmp_path / "run", str(tmp_path / "train.csv"), dev=dev, columns=columns, task={"kind": "regression", "sequence_length": 16})
+    model = train(
+        tmp_path / "run",
+        str(tmp_path / "train.csv"),
+        dev=dev,
+        columns=columns,
+        task={"kind": "regression", "sequence_length": 16},
+    )
     assert set(model.predict("the law")) == {"score"} and not (tmp_path / "run" / "data" / "train.jsonl").exists()
     with pytest.raises(DataError, match="is no table of rows of which dev="):
         (tmp_path / "a.conll").write_text("Anna B-PER\nmet O\n")

@@ -55,7 +55,7 @@ class ServedOptions(ServingModule):
         options = tf.convert_to_tensor(options)
         mask = self.present(question, options)
         features = self.rows_of(context, question, options, mask)
-        answer = self._best(self.bucketed_output(features, "score", []), mask)
+        answer = self._best(self._scores(features), mask)
         chosen = tf.gather(
             tf.pad(options, [[0, 0], [0, 1]], constant_values=""), tf.maximum(answer["label"], 0), batch_dims=1
         )
@@ -72,7 +72,10 @@ class ServedOptions(ServingModule):
         rows = check_ids(rows, self.tokenizer.vocabulary_size, self.num_segments)
         mask = tf.reshape(tf.reduce_any(rows["padding_mask"], axis=1), shape[:2])
         rows = {name: tf.boolean_mask(x, tf.reshape(mask, [-1])) for name, x in rows.items()}
-        return self._best(self.bucketed_output(rows, "score", []), mask)
+        return self._best(self._scores(rows), mask)
+
+    def _scores(self, features):
+        return self.bucketed_outputs(features, score=[])["score"]
 
     def _best(self, scores, mask):
         """Scores [M] of the options that are there -> the answers of the questions."""

@@ -33,7 +33,7 @@ class ServedClassifier(ServingModule):
         return cls(model, task.tokenizer, task.labels, pairs=task.pairs, **settings)
 
     def answer(self, features):
-        probabilities = self.bucketed_output(features, "probabilities", [len(self.labels)])
+        probabilities = self.bucketed_outputs(features, probabilities=[len(self.labels)])["probabilities"]
         labels = tf.constant(self.labels)
         return {
             "label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
@@ -95,4 +95,4 @@ class ServedRegressor(ServingModule):
         return cls(model, task.tokenizer, pairs=task.pairs, **settings)
 
     def answer(self, features):
-        return {"score": self.bucketed_output(features, "score", [])}
+        return self.bucketed_outputs(features, score=[])

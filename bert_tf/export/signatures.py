@@ -174,19 +174,19 @@ class ServingModule(tf.Module):
         finally:
             self._computed = self.compute
 
-    def bucketed_output(self, features, output, shape):
-        """The model's output of that name as float32 [N, *shape], computed in length buckets unless `static`.
+    def bucketed_outputs(self, features, **shapes):
+        """The model's outputs of these names as float32 [N, *shape], computed in length buckets unless `static`.
 
         Args:
             features: `token_ids`, `segment_ids`, `padding_mask` [N, S].
-            output: a key of what the model returns.
-            shape: the shape of the output for one text; begins with None if there is a value for each token.
+            shapes: by the name of an output its shape for one text; begins with None if there is a value for each token.
         """
 
         def function(part):
-            return tf.cast(self.call_model(part)[output], tf.float32)
+            outputs = self.call_model(part)
+            return {name: tf.cast(outputs[name], tf.float32) for name in shapes}
 
-        return function(features) if self.static else apply_in_buckets(function, features, shape, self.whole)
+        return function(features) if self.static else apply_in_buckets(function, features, shapes, self.whole)
 
     def answer_text(self, text, text_pair=None):
         """What `serving_default` computes."""

@@ -5,6 +5,7 @@ import tensorflow as tf
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.export.signatures import ServingModule, dense, labels_file
+from bert_tf.tasks.tagging.sequences import tagged_tokens
 from bert_tf.tokenizers.ops.word_spans import tokenize_words
 
 WORDS = ("punctuation", "whitespace")
@@ -52,33 +53,30 @@ class ServedTagger(ServingModule):
         return cls(model, task.tokenizer, task.labels, **settings)
 
     def answer(self, features):
-        probabilities = self.bucketed_output(features, "probabilities", [None, len(self.labels)])
+        probabilities = self._probabilities(features)
         return self._best(probabilities) | {"label_probabilities": probabilities}
 
     def answer_text(self, text):
         ids, begins, spans = tokenize_words(self.tokenizer, text, self.words == "punctuation")
         layout = self.tokenizer.layout
         room = self.sequence_length - layout.special_tokens_per_sequence
-        probabilities = self.bucketed_output(self._pack(ids), "probabilities", [None, len(self.labels)])
-        ids, begins = ids[:, :room], begins[:, :room].values
-        rows = ids.value_rowids()
-        lengths = tf.math.unsorted_segment_sum(tf.cast(begins, tf.int32), rows, ids.nrows())
+        probabilities = self._probabilities(self._pack(ids))
+        begins = begins[:, :room]
+        lengths = tf.reduce_sum(tf.cast(begins, tf.int32), axis=1)
         spans = tf.gather(spans, tf.ragged.range(lengths), batch_dims=1).values
-        column = tf.ragged.range(ids.row_lengths()).values + len(layout.before_first)
-        tagged = begins
-        # The token before the next word, or before the end of the row.
-        if self._model().backbones()[""].structure == "decoder":
-            next_begins = tf.concat([begins[1:], [True]], 0) | tf.concat([rows[1:] != rows[:-1], [True]], 0)
-            started = ids.with_values(tf.cast(begins, tf.int32)).to_tensor()
-            started = tf.gather_nd(tf.cumsum(started, axis=1), tf.stack([rows, column - len(layout.before_first)], 1))
-            tagged = next_begins & (started > 0)
-        best = self._best(tf.gather_nd(probabilities, tf.boolean_mask(tf.stack([rows, column], 1), tagged)))
+        places = tf.stack([begins.value_rowids(), tf.ragged.range(begins.row_lengths()).values], 1)
+        tagged = tagged_tokens(begins, self._model().backbones()[""].structure == "decoder")
+        places = tf.boolean_mask(places, tagged) + [0, len(layout.before_first)]
+        best = self._best(tf.gather_nd(probabilities, places))
         return {
             "tags": dense(best["tags"], lengths, ""),
             "starts": dense(spans[:, 0], lengths, -1),
             "ends": dense(spans[:, 1], lengths, -1),
             "probabilities": dense(best["probabilities"], lengths, 0.0),
         }
+
+    def _probabilities(self, features):
+        return self.bucketed_outputs(features, probabilities=[None, len(self.labels)])["probabilities"]
 
     def _best(self, probabilities):
         """[..., L] -> the most probable tag and its probability, [...]."""
