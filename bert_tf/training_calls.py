@@ -1,4 +1,4 @@
-"""The Python calls that train: `bert_tf.finetune`."""
+"""The Python calls that train: `bert_tf.pretrain` and `bert_tf.finetune`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,56 @@ from bert_tf.files import atomic_write, is_there, writes_to
 from bert_tf.language_model import LanguageModel
 from bert_tf.parsing import brief
 from bert_tf.types import StrPath
+
+
+def pretrain(
+    text: Any,
+    *,
+    minutes: float,
+    output: StrPath,
+    init_from: StrPath | None = None,
+    seed: int = 0,
+    overwrite: bool = False,
+) -> LanguageModel:
+    """Pretrains a model on text for so many minutes, and opens it.
+
+    Vocabulary, sizes and schedule are those of the recipes that the searches of RESULTS.md found: a small ModernBERT that
+    predicts masked tokens. How many updates the time allows is measured on this machine. What is chosen is said, with the
+    commands that do the same; they are where settings can be changed. The same call again resumes a run that was
+    interrupted, or returns the one that is finished.
+
+    Args:
+        text: files, folders or globs of text, as `bert-tf shards` reads them; or a list or generator of texts. Every
+            twentieth piece is held out.
+        minutes: the time for all of it.
+        output: the run directory: a new one, or one to resume.
+        init_from: a run directory, a published checkpoint or hf://owner/name to train on, with its tokenizer and objective
+            (masked LM or causal LM); None for a new model.
+        seed: of the weights, the order of reading and the masks.
+        overwrite: whether a run that is in `output` is deleted first.
+
+    Returns:
+        A `LanguageModel`, with `results`: the last metrics, those of the held-out text with the prefix "eval_".
+
+    Raises:
+        ConfigError: too few minutes; a model that cannot be trained on.
+        DataError: text that cannot be read, or too little.
+        RunDirectoryError: `output` holds another run.
+
+    Example:
+        model = bert_tf.pretrain("books/", minutes=30, output="run")
+        model.fill_mask("The [MASK] of the United States.")
+        bert_tf.pretrain("reports/", init_from="hf://google-bert/bert-base-uncased", minutes=30, output="domain")
+    """
+    from bert_tf.checkpoints import open_source
+    from bert_tf.training.budget import pretrain_within
+
+    if overwrite:
+        _delete(output)
+    _, metrics = pretrain_within(minutes, text, output, init_from, seed)
+    model = LanguageModel(open_source(output))
+    model.results = metrics
+    return model
 
 
 def finetune(
@@ -110,7 +160,7 @@ def _train(mapping, data, output, overwrite):
             files[split] = str(given)
     grid = read_grid(mapping | {"data": mapping["data"] | files})  # before anything is written or TensorFlow imported
     if overwrite:
-        shutil.rmtree(folder, ignore_errors=True)
+        _delete(folder)
     from bert_tf.runs.grid import finetune_grid
     from bert_tf.training.run_records import CONFIG
 
@@ -120,6 +170,19 @@ def _train(mapping, data, output, overwrite):
     finally:
         if not is_there(folder / CONFIG):  # it was refused: nothing is left behind
             shutil.rmtree(folder / DATA, ignore_errors=True)
+
+
+@writes_to("output")
+def _delete(output):
+    """Deletes a run, and nothing that is none."""
+    folder = Path(output)
+    from bert_tf.training.run_records import CONFIG, DATA
+
+    strangers = [path.name for path in folder.glob("*") if path.name != DATA and not path.name.startswith(".")]
+    if strangers and not is_there(folder / CONFIG):
+        raise RunDirectoryError(f"{folder} holds no run ({', '.join(sorted(strangers)[:3])}), so it is not deleted")
+    for path in folder.glob("*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _write_data(data, files, folder, columns, seed):
