@@ -102,7 +102,23 @@ def save(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str = "
 
 
 def import_run(path: StrPath, run_directory: StrPath, family: str | None = None) -> OpenedModel:
-    """Turns a published checkpoint into a run directory; see `training.converting.import_run`."""
-    from bert_tf.training import converting
+    """Turns a published checkpoint into a run directory.
 
-    return converting.import_run(path, run_directory, family)
+    `finetune`, `export`, `predict` and `pretrain` (`train.init_from`) can then use it like any other run. A fine-tuned
+    one (such as BertForSequenceClassification) becomes a run that `evaluate`, `predict` and `export` take.
+
+    Args:
+        path: what `load` opens.
+        run_directory: a folder that does not exist yet, or is empty.
+        family: see `load`.
+
+    Returns:
+        The model that was written.
+
+    Raises:
+        ConfigError, DataError: as `load`; also a fine-tuned model of a task that this library does not have.
+        RunDirectoryError: the folder holds something, or cannot be written.
+    """
+    model = load(path, family=family)
+    model.save(run_directory, format="run")
+    return model

@@ -4,7 +4,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from bert_tf import config as configuration
-from bert_tf.checkpoints import OpenedModel, open_source, write_checkpoint
+from bert_tf.checkpoints import write_checkpoint
 from bert_tf.checkpoints.hugging_face import write_finetuned
 from bert_tf.checkpoints.published_tasks import publish
 from bert_tf.errors import ConfigError, DataError
@@ -15,39 +15,24 @@ from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.run_records import CONFIG
 
 
-def import_run(path, run_directory, family=None, encoder_only=False):
-    """Turns a published checkpoint into a run directory.
+def convert(opened, output, to, encoder_only=False):
+    """Writes an `OpenedModel` as `to`: "run" or another format; see `bert_tf.import_run` and `bert_tf.save`.
 
-    `finetune`, `export`, `predict` and `pretrain` (`train.init_from`) can then use it like any
-    other run. A fine-tuned one (such as BertForSequenceClassification) becomes a run that `evaluate`, `predict` and
-    `export` take.
+    Parts that it has already made are written with their present weights, trained or not. A fine-tuned model is written
+    with the head of its task, as "run" or "hf".
 
     Args:
-        path: what `bert_tf.load` opens.
-        run_directory: a folder that does not exist yet, or is empty.
-        family: see `bert_tf.load`.
-        encoder_only: leaves out the heads; otherwise they are converted too.
-
-    Returns:
-        The `OpenedModel` that was written.
-
-    Raises:
-        ConfigError, DataError: as `bert_tf.load`; also a fine-tuned model of a task that this library does not have.
-        RunDirectoryError: the folder holds something, or cannot be written.
-    """
-    opened = OpenedModel(open_source(path, family))
-    convert(opened, run_directory, "run", encoder_only)
-    return opened
-
-
-def convert(opened, output, to, encoder_only=False):
-    """Writes an `OpenedModel` as `to`: "run" or another format; see `import_run` and `bert_tf.save`.
-
-    What was asked of it before is written as it is now, trained or not. A fine-tuned model is written with the head of its
-    task, as "run" or "hf".
+        opened: the `OpenedModel`.
+        output: a folder that does not exist yet, or is empty.
+        to: the name of the format.
+        encoder_only: whether the heads are left out.
 
     Returns:
         The Keras model that was written.
+
+    Raises:
+        ConfigError, DataError: as `bert_tf.save`; also a head that the format cannot hold.
+        RunDirectoryError: the folder holds something, or cannot be written.
     """
     if opened.source.task is not None and not encoder_only:
         return _convert_finetuned(opened, output, to)

@@ -139,9 +139,9 @@ class RunDirectory:
 
     def lora_scale(self):
         """What the product of LoRA's factors is multiplied with, alpha / rank; None for a run without them."""
-        train = self.config().get("train") or {}
-        rank = train.get("lora_rank")
-        return rank and (train.get("lora_alpha") or rank) / rank
+        trainable = (self.config().get("train") or {}).get("trainable") or {}
+        rank = trainable.get("rank")
+        return rank and (trainable.get("alpha") or rank) / rank
 
     def tokenizer(self):
         """The run's tokenizer; raises RunDirectoryError if its files were changed since they were saved."""

@@ -44,7 +44,7 @@ def test_the_outputs_are_those_of_the_formula(kind):
         read = np.concatenate([outputs[-1, :6], outputs[0, 6:]]) if kind == "classification" else outputs
         logits = found[row] if kind == "classification" else found[row][mask]
         np.testing.assert_allclose(logits, read @ kernel + bias, rtol=1e-4, atol=1e-5)
-    paths, layers = depths(model, "train.layer_decay")
+    paths, layers = depths(model, "train.trainable.layer_decay")
     assert {paths[v.path] for layer in model.lstms for v in layer.weights} == {layers + 2}, "at the rate of the head"
 
 
