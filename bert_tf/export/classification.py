@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from bert_tf.export.signatures import ServingModule, labels_file
+from bert_tf.tasks.multi_label.decoding import predicted
 
 
 class ServedClassifier(ServingModule):
@@ -15,7 +16,7 @@ class ServedClassifier(ServingModule):
             TF Serving batches requests along the first axis of every output.
 
     Args:
-        model: returns {"probabilities": [N, L]} for the features of the data contract.
+        model: returns {"logits", "probabilities"}, [N, L] each, for the features of the data contract.
         tokenizer, sequence_length, pairs, static: as in `ServingModule`.
         labels: L str, in the order of the model's outputs.
 
@@ -33,13 +34,14 @@ class ServedClassifier(ServingModule):
         return cls(model, task.tokenizer, task.labels, pairs=task.pairs, **settings)
 
     def answer(self, features):
-        probabilities = self.bucketed_outputs(features, probabilities=[len(self.labels)])["probabilities"]
-        labels = tf.constant(self.labels)
-        return {
-            "label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
-            "probabilities": probabilities,
-            "labels": tf.tile(labels[None], [tf.shape(probabilities)[0], 1]),
-        }
+        count = len(self.labels)
+        outputs = self.bucketed_outputs(features, logits=[count], probabilities=[count])
+        logits, labels = outputs.pop("logits"), tf.constant(self.labels)
+        return outputs | self.decided(logits) | {"labels": tf.tile(labels[None], [tf.shape(logits)[0], 1])}
+
+    def decided(self, logits):
+        """The outputs that say what is right, from float32 [N, L]."""
+        return {"label": tf.gather(tf.constant(self.labels), tf.argmax(logits, axis=-1))}
 
     def files(self):
         return labels_file(self.labels)
@@ -74,10 +76,8 @@ class ServedMultiLabelClassifier(ServedClassifier):
     def settings(self):
         return super().settings() | {"threshold": self.threshold}
 
-    def answer(self, features):
-        answer = super().answer(features)
-        del answer["label"]
-        return answer | {"predicted": answer["probabilities"] >= self.threshold}
+    def decided(self, logits):
+        return {"predicted": predicted(logits, self.threshold)}
 
 
 class ServedRegressor(ServingModule):

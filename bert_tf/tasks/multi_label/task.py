@@ -8,6 +8,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.reporting import findings
 from bert_tf.tasks import metrics
 from bert_tf.tasks.metric_table import MULTI_LABEL, measure
+from bert_tf.tasks.multi_label.decoding import predicted
 from bert_tf.tasks.multi_label.labels import label_reader
 from bert_tf.tasks.multi_label.model import MultiLabelClassifier
 from bert_tf.tasks.rows.labels import check_distinct, not_in_label_set
@@ -85,7 +86,7 @@ class MultiLabelTask(TextTask):
 
     def _predicted(self, logits):
         """bool [N, L]: the labels whose probability reaches the threshold."""
-        return _probabilities(logits) >= self.config.threshold
+        return predicted(np.stack(logits), self.config.threshold).numpy()
 
     def _scores_of_logits(self, examples, logits):
         from sklearn.metrics import f1_score
@@ -134,9 +135,8 @@ class MultiLabelTask(TextTask):
 
     def answers(self, examples, outputs):
         answers = []
-        for output in outputs:
+        for output, chosen in zip(outputs, self._predicted([output["logits"] for output in outputs])):
             probabilities = {name: float(p) for name, p in zip(self.labels, output["probabilities"])}
-            chosen = self._predicted(output["logits"])
             labels = [name for name, right in zip(self.labels, chosen) if right]
             answers.append({"labels": labels, "probabilities": probabilities})
         return answers
