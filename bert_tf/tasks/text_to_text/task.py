@@ -182,19 +182,27 @@ class TextToTextTask(Task):
         )
         return TextToText(encoder, rules, restrictions, self.tokenizer.pad_id, self.stop_strings)
 
-    def _written(self, output):
-        """The texts of one example, best first: a list of {"generated", "score", "finished"}."""
-        stop, end, texts = self.stop_strings, self.frame.end, []
-        for ids, length, score in zip(output["generated_ids"], output["lengths"], output["scores"]):
-            ids = ids[:length].tolist()
-            text, found = stop.cut(self.tokenizer.decode([i for i in ids if i not in stop.not_shown_ids]))
-            if length:  # fewer texts than n_best may have been found
-                texts.append({"generated": text, "score": float(score), "finished": found or end in ids})
-        return texts or [{"generated": "", "score": 0.0, "finished": True}]
+    def _written(self, outputs):
+        """For each example its texts, best first: a list of {"generated", "score", "finished"}."""
+        names, stop = ("generated_ids", "lengths", "scores"), self.stop_strings
+        ids, lengths, scores = (np.stack([output[name] for output in outputs]) for name in names)
+        finished = ((ids == self.frame.end) & (np.arange(ids.shape[-1]) < lengths[..., None])).any(axis=-1)
+        rows = ids.reshape(-1, ids.shape[-1]), lengths.ravel()
+        texts = stop.texts(*rows).numpy().reshape(lengths.shape)
+        if stop:
+            finished |= stop(*rows).numpy().reshape(lengths.shape)
+        written = []
+        for columns in zip(texts, scores.tolist(), finished.tolist(), lengths):
+            found = [
+                {"generated": t.decode(), "score": s, "finished": f} for t, s, f, length in zip(*columns) if length
+            ]
+            # Fewer texts than n_best may have been found.
+            written.append(found or [{"generated": "", "score": 0.0, "finished": True}])
+        return written
 
     def _answer_texts(self, outputs):
         """The best text of each example, without white space around it, which no metric counts."""
-        return [self._written(output)[0]["generated"].strip() for output in outputs]
+        return [texts[0]["generated"].strip() for texts in self._written(outputs)]
 
     # -- results ---------------------------------------------------------------------------------
 
@@ -250,8 +258,7 @@ class TextToTextTask(Task):
 
     def answers(self, examples, outputs):
         answers = []
-        for output in outputs:
-            texts = self._written(output)
+        for texts in self._written(outputs):
             answer = dict(texts[0])
             if self.judged_as == "labels":
                 text = answer["generated"].strip()
