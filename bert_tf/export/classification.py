@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from bert_tf.export.signatures import ServingModule, labels_file
+from bert_tf.export.signatures import ServingModule
 from bert_tf.tasks.multi_label.decoding import predicted
 
 
@@ -43,9 +43,6 @@ class ServedClassifier(ServingModule):
         """The outputs that say what is right, from float32 [N, L]."""
         return {"label": tf.gather(tf.constant(self.labels), tf.argmax(logits, axis=-1))}
 
-    def files(self):
-        return labels_file(self.labels)
-
 
 class ServedMultiLabelClassifier(ServedClassifier):
     """Text (or a pair) to any number of labels.
@@ -65,6 +62,8 @@ class ServedMultiLabelClassifier(ServedClassifier):
         module.answer_text(["a good film", "bad"])["predicted"].shape  # [2, 2]
     """
 
+    recorded = ("threshold",)
+
     def __init__(self, model, tokenizer, labels, sequence_length=128, pairs=False, static=False, threshold=0.5):
         super().__init__(model, tokenizer, labels, sequence_length, pairs, static)
         self.threshold = threshold
@@ -72,9 +71,6 @@ class ServedMultiLabelClassifier(ServedClassifier):
     @classmethod
     def of_task(cls, task, model, **settings):
         return super().of_task(task, model, threshold=task.config.threshold, **settings)
-
-    def settings(self):
-        return super().settings() | {"threshold": self.threshold}
 
     def decided(self, logits):
         return {"predicted": predicted(logits, self.threshold)}
@@ -89,10 +85,6 @@ class ServedRegressor(ServingModule):
         module = ServedRegressor(Regressor(encoder, mean=2.5, scale=1.5), tokenizer, sequence_length=32)
         module.answer_text(["a good film", "bad"])["score"]  # [2]
     """
-
-    @classmethod
-    def of_task(cls, task, model, **settings):
-        return cls(model, task.tokenizer, pairs=task.pairs, **settings)
 
     def answer(self, features):
         return self.bucketed_outputs(features, score=[])

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
-from bert_tf.export.signatures import ServingModule, dense, labels_file
+from bert_tf.export.signatures import ServingModule, dense
 from bert_tf.tasks.tagging.sequences import tagged_tokens
 from bert_tf.tokenizers.ops.word_spans import tokenize_words
 
@@ -86,6 +86,3 @@ class ServedTagger(ServingModule):
             "tags": tf.gather(tf.constant(self.labels), tf.argmax(logits, axis=-1)),
             "probabilities": tf.reduce_max(probabilities, axis=-1),
         }
-
-    def files(self):
-        return labels_file(self.labels)
