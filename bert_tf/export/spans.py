@@ -42,6 +42,7 @@ class ServedQuestionAnswering(ServingModule):
 
     kind = "question_answering"
     options = ("n_best",)
+    recorded = ("stride", "max_query_length", "threshold", "n_best")
 
     def __init__(
         self,
@@ -75,10 +76,6 @@ class ServedQuestionAnswering(ServingModule):
 
     def inputs_of(self, name, texts):
         return {"question": tf.constant(texts, tf.string), "context": tf.constant(texts[::-1], tf.string)}
-
-    def settings(self):
-        names = ("stride", "max_query_length", "threshold", "n_best")
-        return super().settings() | {name: getattr(self, name) for name in names}
 
     def answer_question(self, question, context):
         """What `serving_default` computes."""

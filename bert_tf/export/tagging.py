@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
-from bert_tf.export.signatures import ServingModule, dense, labels_file
+from bert_tf.export.signatures import ServingModule, dense
 from bert_tf.tasks.tagging.sequences import tagged_tokens
 from bert_tf.tokenizers.ops.word_spans import tokenize_words
 
@@ -25,7 +25,7 @@ class ServedTagger(ServingModule):
     mean nothing. The first token of a word carries its tag, on a decoder the last one.
 
     Args:
-        model: returns {"probabilities": [N, S, L]} for the features of the data contract.
+        model: returns {"logits", "probabilities"}, [N, S, L] each, for the features of the data contract.
         tokenizer, sequence_length, static: as in `ServingModule`; words beyond the length get no tag.
         labels: L str, in the order of the model's outputs.
         words: what a word is. "punctuation", for running text: white space ends a word, and every punctuation mark
@@ -53,21 +53,21 @@ class ServedTagger(ServingModule):
         return cls(model, task.tokenizer, task.labels, **settings)
 
     def answer(self, features):
-        probabilities = self._probabilities(features)
-        return self._best(probabilities) | {"label_probabilities": probabilities}
+        logits, probabilities = self._outputs(features)
+        return self._best(logits, probabilities) | {"label_probabilities": probabilities}
 
     def answer_text(self, text):
         ids, begins, spans = tokenize_words(self.tokenizer, text, self.words == "punctuation")
         layout = self.tokenizer.layout
         room = self.sequence_length - layout.special_tokens_per_sequence
-        probabilities = self._probabilities(self._pack(ids))
+        outputs = self._outputs(self._pack(ids))
         begins = begins[:, :room]
         lengths = tf.reduce_sum(tf.cast(begins, tf.int32), axis=1)
         spans = tf.gather(spans, tf.ragged.range(lengths), batch_dims=1).values
         places = tf.stack([begins.value_rowids(), tf.ragged.range(begins.row_lengths()).values], 1)
         tagged = tagged_tokens(begins, self._model().backbones()[""].structure == "decoder")
         places = tf.boolean_mask(places, tagged) + [0, len(layout.before_first)]
-        best = self._best(tf.gather_nd(probabilities, places))
+        best = self._best(*(tf.gather_nd(x, places) for x in outputs))
         return {
             "tags": dense(best["tags"], lengths, ""),
             "starts": dense(spans[:, 0], lengths, -1),
@@ -75,15 +75,14 @@ class ServedTagger(ServingModule):
             "probabilities": dense(best["probabilities"], lengths, 0.0),
         }
 
-    def _probabilities(self, features):
-        return self.bucketed_outputs(features, probabilities=[None, len(self.labels)])["probabilities"]
+    def _outputs(self, features):
+        """The logits and the probabilities, float32 [N, S, L] each."""
+        shape = [None, len(self.labels)]
+        return self.bucketed_outputs(features, logits=shape, probabilities=shape).values()
 
-    def _best(self, probabilities):
+    def _best(self, logits, probabilities):
         """[..., L] -> the most probable tag and its probability, [...]."""
         return {
-            "tags": tf.gather(tf.constant(self.labels), tf.argmax(probabilities, axis=-1)),
+            "tags": tf.gather(tf.constant(self.labels), tf.argmax(logits, axis=-1)),
             "probabilities": tf.reduce_max(probabilities, axis=-1),
         }
-
-    def files(self):
-        return labels_file(self.labels)
