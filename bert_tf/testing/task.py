@@ -113,7 +113,7 @@ def _check_training(task, model, examples, folder, tolerance):
 def _check_saved(model, path, batches):
     """Of a model that was trained and then saved: what is loaded, cloned, and trained further."""
     loaded = keras.saving.load_model(path)
-    _check_same(loaded, model, batches)
+    check_same_model(loaded, model, batches)
     assert int(loaded.optimizer.iterations) == int(model.optimizer.iterations)
 
     class Own(type(model)):
@@ -124,14 +124,14 @@ def _check_saved(model, path, batches):
         own = keras.saving.load_model(path)
     for one in (own, model):
         one.fit(batches, verbose=0)
-    _check_same(own, model, batches)
+    check_same_model(own, model, batches)
     clone = keras.models.clone_model(model)
     model.save_weights(path.with_suffix(".weights.h5"))
     clone.load_weights(path.with_suffix(".weights.h5"))
-    _check_same(clone, model, batches)
+    check_same_model(clone, model, batches)
 
 
-def _check_same(model, expected, batches):
+def check_same_model(model, expected, batches):
     """Checks that a model has the settings, weights and outputs of another."""
     assert isinstance(model, type(expected)) and model.get_config() == expected.get_config()
     for variable, other in zip(model.weights, expected.weights, strict=True):
@@ -153,7 +153,7 @@ def _check_bfloat16(task, model, encoder, examples):
         variable.assign(other)
     clone = keras.models.clone_model(mixed)  # where another policy is the global one
     clone.set_weights(mixed.get_weights())
-    _check_same(clone, mixed, task.dataset(examples, 2))
+    check_same_model(clone, mixed, task.dataset(examples, 2))
     exact, found = (task.evaluate(one, examples)["loss"] for one in (model, mixed))
     np.testing.assert_allclose(found, exact, rtol=0.1)
     mixed.compile(AdamW(1e-3))
