@@ -92,6 +92,7 @@ class LengthBucket(PretrainingModel):
 # -- a task: how many of some words a text holds ------------------------------------------------------
 
 
+@keras.saving.register_keras_serializable("extending")
 class CountModel(TaskModel):
     def call(self, features, training=False):
         return {"count": ops.exp(self.outputs(features, training=training)[:, 0])}

@@ -35,7 +35,7 @@ class ServedTagger(ServingModule):
         ConfigError: another value of `words`.
 
     Example:
-        model = Classifier(encoder, 2, pooled=False)
+        model = Classifier(encoder, 2, head=TaskHead("tokens"))
         module = ServedTagger(model, tokenizer, ("O", "PER"), sequence_length=32)
         module.answer_text(["Anna met Paul."])["tags"]  # [1, 4]
     """

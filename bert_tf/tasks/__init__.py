@@ -46,7 +46,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "texts.text_task": ["TextTask"],
         "text_to_text.task": ["TextToTextTask"],
         "text_to_text.text_to_text_config": ["TextToTextConfig"],
-        "text_to_text.model": ["TextToText"],
+        "text_to_text.model": ["TextToTextModel"],
         "word_pairs.model": ["WordPairClassifier"],
         "word_pairs.task": ["WordPairTask"],
         "word_pairs.word_pair_config": ["WordPairConfig"],

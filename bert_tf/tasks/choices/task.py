@@ -112,7 +112,7 @@ class MultipleChoiceTask(Task):
 
     def make_model(self, encoder):
         options = {"head": self.head_of(encoder.config), "lm_weight": self.config.decoder.lm_weight}
-        return MultipleChoice(encoder, self.config.head.dropout, name="multiple_choice", **options)
+        return MultipleChoice(encoder, dropout=self.config.head.dropout, name="multiple_choice", **options)
 
     # -- results ---------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.task import Task
 from bert_tf.tasks.text_to_text import text_metrics
 from bert_tf.tasks.text_to_text.files import open_texts, read_format, read_sources, source_row
-from bert_tf.tasks.text_to_text.model import TextToText
+from bert_tf.tasks.text_to_text.model import TextToTextModel
 from bert_tf.tasks.text_to_text.sequences import encode_pairs
 from bert_tf.tasks.text_to_text.t5_formats import UNKNOWN, class_of, glue_row, t5_format
 from bert_tf.tasks.texts.text_task import with_separators
@@ -190,7 +190,7 @@ class TextToTextTask(Task):
         restrictions = Restrictions(
             self.frame.stop_ids, rules.min_new_tokens, rules.no_repeat_ngram, allowed, rules.repetition_penalty
         )
-        return TextToText(encoder, rules, restrictions, self.tokenizer.pad_id, self.stop_strings)
+        return TextToTextModel(encoder, rules, restrictions, self.tokenizer.pad_id, self.stop_strings)
 
     def _written(self, outputs):
         """For each example its texts, best first: a list of {"generated", "score", "finished"}."""
