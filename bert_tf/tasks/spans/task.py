@@ -17,8 +17,8 @@ from bert_tf.tasks.spans.heads import HEADS, published_head
 from bert_tf.tasks.spans.model import SpanModel
 from bert_tf.tasks.spans.window_sequences import encode_questions
 from bert_tf.tasks.spans.windows import null_at_end
-from bert_tf.tasks.task import Task, TaskState
-from bert_tf.tasks.texts.text_task import with_separators
+from bert_tf.tasks.state import TaskState
+from bert_tf.tasks.task import Task
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,9 +97,6 @@ class QuestionAnsweringTask(Task):
     @property
     def test_metric(self):
         return self.metric.removeprefix("best_")
-
-    def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.decoder.layout)
 
     def open(self, data, columns, labelled):
         return open_questions(data, columns, labelled, self.row_of), columns

@@ -17,7 +17,6 @@ from bert_tf.tasks.text_to_text.files import open_texts, read_format, read_sourc
 from bert_tf.tasks.text_to_text.model import TextToTextModel
 from bert_tf.tasks.text_to_text.sequences import encode_pairs
 from bert_tf.tasks.text_to_text.t5_formats import UNKNOWN, class_of, glue_row, t5_format
-from bert_tf.tasks.texts.text_task import with_separators
 from bert_tf.tokenizers.frame import Frame
 
 
@@ -118,9 +117,6 @@ class TextToTextTask(Task):
         return StopStrings(
             self.config.generation.stop_strings, self.tokenizer, (*self.frame.stop_ids, self.tokenizer.pad_id)
         )
-
-    def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.decoder.layout)
 
     # -- data ------------------------------------------------------------------------------------
 
