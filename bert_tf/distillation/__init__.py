@@ -6,7 +6,9 @@ Names are imported when they are first used, so that settings are there without 
 from bert_tf.lazy import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, {
-    "distill_config": ["DistillConfig", "DistillPretrainConfig", "StudentConfig", "TeacherConfig"],
+    "distill_config": [
+        "DistillConfig", "DistillPretrainConfig", "StudentConfig", "TaskStudentConfig", "TaskTeacherConfig", "TeacherConfig",
+    ],
     "augmentation": ["Augmenter"],
     "augmented_file": ["augment_file"],
     "distilling": ["distill", "distill_pretraining"],

@@ -106,34 +106,36 @@ class Augmenter:
         words = []
         for text, tokens, begin, span in zip(texts, ids, begins, spans):
             firsts = [*np.flatnonzero(begin).tolist(), len(tokens)]
-            found = (_Word(*place, *tokens_of) for place, tokens_of in zip(span, itertools.pairwise(firsts)))
-            words.append([word for word in found if self._may_go(text[word.start : word.end])])
+            every = (_Word(*place, *tokens_of) for place, tokens_of in zip(span, itertools.pairwise(firsts)))
+            words.append([word for word in every if self._may_be_replaced(text[word.start : word.end])])
         return ids, words
 
-    def _may_go(self, word):
+    def _may_be_replaced(self, word):
         return word.isalpha() and word.lower() not in self.stop_words
 
     def _fitting(self, texts, ids, words):
         """For each word of each text a list of str, what may stand in its place."""
-        asked = [(i, word) for i, of_text in enumerate(words) for word in of_text if word.last - word.first == 1]
-        asked = [(i, word) for i, word in asked if word.first < self._room("special_tokens_per_sequence")]
-        answers = {}
-        order = sorted(range(len(asked)), key=lambda number: len(ids[asked[number][0]]))  # batches of like length
-        for start in range(0, len(order), self.batch_size):
-            chosen = [asked[number] for number in order[start : start + self.batch_size]]
-            for (i, word), found in zip(
-                chosen, self._ask([ids[i] for i, _ in chosen], [word.first for _, word in chosen])
-            ):
-                answers[i, word] = self._spelled(found, word.first == 0 and self.tokenizer.is_continuation[ids[i][0]])
-        return [
-            [
-                answers[i, word] if (i, word) in answers else self._near(text[word.start : word.end], word)
-                for word in of_text
-            ]
-            for i, (text, of_text) in enumerate(zip(texts, words))
+        room, fitting = self._room("special_tokens_per_sequence"), {}
+        single = [
+            (i, word)
+            for i, of_text in enumerate(words)
+            for word in of_text
+            if word.last - word.first == 1 and word.first < room
         ]
+        single.sort(key=lambda pair: len(ids[pair[0]]))  # batches of like length
+        for start in range(0, len(single), self.batch_size):
+            batch = single[start : start + self.batch_size]
+            likely = self._predict([ids[i] for i, _ in batch], [word.first for _, word in batch])
+            for (i, word), tokens in zip(batch, likely):
+                unmarked = word.first == 0 and self.tokenizer.is_continuation[ids[i][0]]
+                fitting[i, word] = self._words_among(tokens, unmarked)
+        for i, (text, of_text) in enumerate(zip(texts, words)):
+            for word in of_text:
+                if (i, word) not in fitting:
+                    fitting[i, word] = self._near(text[word.start : word.end], word)
+        return [[fitting[i, word] for word in of_text] for i, of_text in enumerate(words)]
 
-    def _spelled(self, tokens, unmarked):
+    def _words_among(self, tokens, unmarked):
         """The tokens that are words, as a list of str.
 
         `unmarked`: in front of a text, where byte-level BPE has no space that tells a token that begins a word from one
@@ -150,13 +152,13 @@ class Augmenter:
         row = self.words.find(text)
         if row not in self._neighbours:
             self._neighbours[row] = [near for near, _ in self.words.neighbours(text, self.candidates)]
-        found = self._neighbours[row]
-        return [near.title() for near in found] if text.istitle() else found
+        neighbours = self._neighbours[row]
+        return [near.title() for near in neighbours] if text.istitle() else neighbours
 
     def _room(self, special):
         return self.longest - getattr(self.tokenizer.layout, special)
 
-    def _ask(self, sequences, places):
+    def _predict(self, sequences, places):
         """int [B, k]: the most probable tokens at a place of each sequence, which is hidden in the first of its two copies."""
         first = tf.ragged.constant(sequences, tf.int32, row_splits_dtype=tf.int64)
         # A text that does not fit twice stands alone.
@@ -174,7 +176,7 @@ class Augmenter:
         return ops.top_k(logits[:, 0, : self.tokenizer.vocabulary_size], self.candidates)[1]
 
     def _draw(self, text, words, fitting, key):
-        draws, found = np.random.default_rng([self.seed, *key]), []
+        draws, versions = np.random.default_rng([self.seed, *key]), []
         choices = [(word, others) for word, others in zip(words, fitting) if others]
         for _ in range(self.copies):
             replaced = draws.random(len(choices)) < self.rate
@@ -183,6 +185,6 @@ class Augmenter:
             for (word, others), replace, index in reversed(list(zip(choices, replaced, which))):
                 if replace:
                     version = version[: word.start] + others[index] + version[word.end :]
-            if version != text and version not in found:
-                found.append(version)
-        return found
+            if version != text and version not in versions:
+                versions.append(version)
+        return versions

@@ -39,16 +39,16 @@ def augment_file(augmenter, examples, output, key):
     """
     output = Path(output)
     partial = output.with_name(f"{output.name}.partial")
-    there = RunDirectoryError(f"{output} exists already; choose another file, or remove it")
+    exists = RunDirectoryError(f"{output} exists already; choose another file, or remove it")
     if is_there(output) and not is_there(partial):
-        raise there
+        raise exists
     key = json.dumps(key | {"file": sha256(examples.path)}, sort_keys=True)
     with explain_disk_errors(output):
         output.parent.mkdir(parents=True, exist_ok=True)
         with lock_file(partial) as file:
-            done, end = _kept(file, key)
+            done, end = _count_done(file, key)
             if is_there(output) and done < len(examples):
-                raise there
+                raise exists
             progress = Progress("augmenting,", len(examples), "examples", done=done)
             file.seek(end)
             file.truncate()
@@ -73,7 +73,7 @@ def augment_file(augmenter, examples, output, key):
     return count
 
 
-def _kept(file, key):
+def _count_done(file, key):
     """(examples that an open partial file holds, the bytes up to their end); (0, 0) where it is none of `key`."""
     done, end = -1, 0  # the first line is the key
     for line in file:
@@ -91,7 +91,7 @@ def _versions(augmenter, examples, numbers):
         row = {name: texts[number] for name, texts in columns}
         rows.append([row | ({"label": examples.labels[number]} if examples.labels is not None else {})])
     for index, (name, texts) in enumerate(columns):
-        found = augmenter.versions([texts[number] for number in numbers], [(number, index) for number in numbers])
-        for of_example, versions in zip(rows, found):
+        drawn = augmenter.versions([texts[number] for number in numbers], [(number, index) for number in numbers])
+        for of_example, versions in zip(rows, drawn):
             of_example += [of_example[0] | {name: version} for version in versions]
     return rows

@@ -10,9 +10,8 @@ from bert_tf.models.families import build_config
 from bert_tf.objectives.masked_lm_config import MaskedLMConfig
 from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.tasks.record import TASKS
-from bert_tf.training.finetune_config import FinetuneConfig, FinetuneDataConfig
-from bert_tf.training.optimizer_config import check_accumulation
-from bert_tf.training.pretrain_config import DataConfig, PretrainConfig, check_training
+from bert_tf.training.finetune_config import FinetuneConfig, FinetuneDataConfig, FinetuneTrainConfig, LayerDecayConfig
+from bert_tf.training.pretrain_config import DataConfig, PretrainConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,16 +21,28 @@ class TeacherConfig:
     Attributes:
         path: a fine-tuned run or a published fine-tuned model for a task; a run of pretraining or a published model for
             pretraining, with its masked LM head where its predictions are compared. Also hf://owner/name.
-        cache: the precision in which a run of a task keeps the teacher's outputs for the training examples: "float16"
-            halves the space; "float32" is exact. Pretraining keeps none: masks are new in each epoch.
+
+    Example:
+        TeacherConfig(path="bert")
+    """
+
+    path: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskTeacherConfig(TeacherConfig):
+    """The teacher of a task. (Pretraining keeps no outputs of its teacher: masks are new in each epoch.)
+
+    Attributes:
+        cache: the precision in which the run keeps the teacher's outputs for the training examples: "float16" halves the
+            space; "float32" is exact.
         top_k: how many of the teacher's largest logits are kept of each prediction; the others count as probability 0.
             For tasks with many labels. null for all.
 
     Example:
-        TeacherConfig(path="sentiment", cache="float32")
+        TaskTeacherConfig(path="sentiment", cache="float32")
     """
 
-    path: str = ""
     cache: Literal["float16", "float32"] = "float16"
     top_k: Annotated[int | None, Range(at_least=1)] = None
 
@@ -41,18 +52,37 @@ class StudentConfig:
     """The model that learns.
 
     Attributes:
-        model: its sizes, as the section `model` of pretraining: a preset, or a family with all sizes. Empty: the model
-            of `init_from`; or the teacher's sizes with as many layers as `layers` names.
         layers: the layers, from 0, of `init_from`, or else of the teacher, that are the initial weights of the
             student's layers; embeddings, pooler and masked LM head are copied, too. "spread": evenly from the first to
             the last, for 6 of 12 layers DistilBERT's 0, 2, 4, 7, 9, 11. null: random weights, or those of `init_from`.
 
     Example:
         StudentConfig(layers=(0, 2, 4))  # of the teacher, in a model of three layers
+
+    Raises:
+        ConfigError: no layer is named.
+    """
+
+    layers: tuple[Annotated[int, Range(at_least=0)], ...] | Literal["spread"] | None = None
+
+    def __post_init__(self):
+        if self.layers == ():
+            raise ConfigError("layers is empty; name a layer, e.g. [0,2,4], or remove it")
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskStudentConfig(StudentConfig):
+    """The student of a task.
+
+    Attributes:
+        model: its sizes, as the section `model` of pretraining: a preset, or a family with all sizes. Empty: the model
+            of `init_from`; or the teacher's sizes with as many layers as `layers` names.
+
+    Example:
+        TaskStudentConfig(model={"preset": "bert_mini"})
     """
 
     model: dict = dataclasses.field(default_factory=dict)
-    layers: tuple[Annotated[int, Range(at_least=0)], ...] | Literal["spread"] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,6 +102,22 @@ class DistillDataConfig(FinetuneDataConfig):
 
 
 @dataclasses.dataclass(frozen=True)
+class StudentLayerDecayConfig(LayerDecayConfig):
+    """The whole student is trained, perhaps its lower layers slower."""
+
+    @classmethod
+    def choices(cls):
+        return {"all": cls}
+
+
+@dataclasses.dataclass(frozen=True)
+class DistillTrainConfig(FinetuneTrainConfig):
+    """The duration, batches, devices and seeds of the distillation of a task."""
+
+    trainable: StudentLayerDecayConfig = StudentLayerDecayConfig()
+
+
+@dataclasses.dataclass(frozen=True)
 class DistillConfig(FinetuneConfig):
     """Distillation of a task, as in configs/distill/*.yaml: fine-tuning whose loss compares with a teacher.
 
@@ -85,17 +131,19 @@ class DistillConfig(FinetuneConfig):
         terms: the terms of the loss, which are added: name -> weight, or -> a mapping with `weight` and the term's
             settings; null leaves a term of the recipe out.
         alone: whether the same student is also fine-tuned on the labels alone, with as many updates, to compare with.
+        train: duration, batches, devices and seeds.
 
     Example:
-        student = StudentConfig(model={"preset": "bert_mini"})
+        student = TaskStudentConfig(model={"preset": "bert_mini"})
         data = DistillDataConfig(unlabelled="texts.txt", dev="dev.tsv")
-        DistillConfig(teacher=TeacherConfig("sentiment"), student=student, data=data)
+        DistillConfig(teacher=TaskTeacherConfig("sentiment"), student=student, data=data)
     """
 
     data: DistillDataConfig = DistillDataConfig()
     init_from: str | None = None
-    teacher: TeacherConfig = TeacherConfig()
-    student: StudentConfig = StudentConfig()
+    train: DistillTrainConfig = DistillTrainConfig()
+    teacher: TaskTeacherConfig = TaskTeacherConfig()
+    student: TaskStudentConfig = TaskStudentConfig()
     terms: dict = dataclasses.field(default_factory=lambda: {"soft_labels": 1.0})
     alone: bool = False
 
@@ -105,12 +153,12 @@ class DistillPretrainConfig(PretrainConfig):
     """Distillation in pretraining: masked LM on shards, whose loss also compares with a teacher.
 
     Attributes:
-        model: the student; see `student.model`, which it replaces here. Empty: the model of `train.init_from`; or the
+        model: the student: a preset, or a family with all sizes. Empty: the model of `train.init_from`; or the
             teacher's sizes with as many layers as `student.layers` names.
         data: the shards, written with the teacher's tokenizer.
         objective: how the input is corrupted, and the student's own loss, which the term `hard_labels` adds.
         teacher: the model that is learned from.
-        student: which of the teacher's layers it starts from; its `model` must be empty.
+        student: which of the teacher's layers it starts from.
         terms: as for tasks.
         predictions: where the teacher's probabilities are compared: at the "masked" tokens, or at "all" tokens, as
             DistilBERT does, which takes more memory and time.
@@ -150,15 +198,8 @@ def check_distillation(config):
         raise ConfigError("alone=true trains on labels alone; set data.train, or alone=false")
     if config.task.get("kind") not in (None, *TASKS):
         raise ConfigError(f"task.kind is {config.task['kind']!r}; leave it out: it is the teacher's")
-    train = config.train
-    check_accumulation(train)
-    for key in ("freeze", "lora_rank"):
-        if getattr(train, key) is not None:
-            raise ConfigError(f"train.{key} does not apply to distillation, which trains the whole student; remove it")
     if config.encoder:
         raise ConfigError("encoder does not apply to distillation; write its keys under student.model")
-    if train.gradual_unfreezing:
-        raise ConfigError("train.gradual_unfreezing does not apply to distillation; remove it")
     if not (config.init_from or config.student.model or config.student.layers):
         raise ConfigError(
             "there is no student: set student.model, e.g. student.model.preset=bert_mini, or student.layers, e.g. "
@@ -187,10 +228,6 @@ def check_distilled_pretraining(config):
             f"objective.name={config.objective.name}: pretraining is distilled by masked LM alone, without span "
             "boundaries"
         )
-    if config.teacher.top_k is not None:
-        raise ConfigError("teacher.top_k does not apply to pretraining, which keeps no outputs of it; remove it")
-    if config.student.model:
-        raise ConfigError("student.model does not apply to pretraining; write its keys under model")
     if config.train.init_from and config.student.layers:
         raise ConfigError("student.layers takes weights of the teacher, train.init_from those of another; remove one")
     if not (config.model or config.student.layers or config.train.init_from):
@@ -199,7 +236,6 @@ def check_distilled_pretraining(config):
             "train.init_from, a pretrained model"
         )
     _check_student(config.student, config.model, "model")
-    check_training(config.train)
 
 
 def _check_terms(config):
@@ -226,5 +262,3 @@ def _check_student(student, model, where):
         build_config(model, vocabulary_size=1)  # the tokenizer's is not known yet
     if student.layers == "spread" and not model:
         raise ConfigError(f"student.layers=spread needs the number of layers; set {where}, or name the layers")
-    if isinstance(student.layers, tuple) and not student.layers:
-        raise ConfigError("student.layers is empty; name a layer, e.g. [0,2,4], or remove it")

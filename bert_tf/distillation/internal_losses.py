@@ -39,13 +39,23 @@ class HiddenCosine(TermLoss):
 
 
 class PerRow(TermLoss):
-    """Base of the terms with one value for each row of a batch, divided by the number of rows."""
+    """Base of the terms with one value for each row of a batch, divided by the number of rows.
+
+    The value is the sum over `pairs`, which are layers of the student and of the teacher, divided by `divisor`.
+    """
+
+    pairs, divisor = (), 1
 
     def weight(self, batch):
         return ops.sum(batch.rows)
 
     def sum(self, student, teacher, batch):
-        return ops.sum(self.of_rows(student.internals, teacher.internals) * batch.rows)
+        rows = sum(self.of_layers(student.internals, i, teacher.internals, j) for i, j in self.pairs)
+        return ops.sum(rows / self.divisor * batch.rows)
+
+    def of_layers(self, student, i, teacher, j):
+        """float32 [B], of layer i of the student's internals and layer j of the teacher's."""
+        raise NotImplementedError(f"{type(self).__name__} must define of_layers")
 
 
 class HiddenStates(PerRow):
@@ -57,7 +67,8 @@ class HiddenStates(PerRow):
 
     def __init__(self, settings, student, teacher):
         super().__init__(settings, student, teacher)
-        self.map = layer_map("hidden_states", settings.layers, student, teacher)
+        layers = layer_map("hidden_states", settings.layers, student, teacher)
+        self.pairs = [(0, 0), *((i + 1, layer + 1) for i, layer in enumerate(layers))]
         initializer = TruncatedNormal(stddev=student.initializer_range)
         self.projection = keras.layers.Dense(
             teacher.hidden_size, kernel_initializer=initializer, dtype="float32", name="hidden_states_projection"
@@ -65,14 +76,10 @@ class HiddenStates(PerRow):
         self.projection.build((None, None, student.hidden_size))
         self.layers = [self.projection]
 
-    def of_rows(self, student, teacher):
-        pairs = [(0, 0), *((i + 1, layer + 1) for i, layer in enumerate(self.map))]
-        found = 0.0
-        for i, j in pairs:
-            theirs = ops.cast(teacher.hidden_states[j], "float32")
-            ours = self.projection(ops.cast(student.hidden_states[i], "float32"))
-            found += ops.mean(squared_errors(ours, theirs), axis=1) / theirs.shape[-1]
-        return found
+    def of_layers(self, student, i, teacher, j):
+        expected = ops.cast(teacher.hidden_states[j], "float32")
+        projected = self.projection(ops.cast(student.hidden_states[i], "float32"))
+        return ops.mean(squared_errors(projected, expected), axis=1) / expected.shape[-1]
 
 
 class AttentionScores(PerRow):
@@ -83,15 +90,12 @@ class AttentionScores(PerRow):
 
     def __init__(self, settings, student, teacher):
         super().__init__(settings, student, teacher)
-        self.map = layer_map("attention_scores", settings.layers, student, teacher)
+        self.pairs = list(enumerate(layer_map("attention_scores", settings.layers, student, teacher)))
         check_same("attention_scores", "num_heads", student, teacher)
 
-    def of_rows(self, student, teacher):
-        found = 0.0
-        for i, layer in enumerate(self.map):
-            ours, theirs = (ops.where(s <= MASKED_SCORE, 0.0, s) for s in (student.scores[i], teacher.scores[layer]))
-            found += ops.mean(ops.square(ours - theirs), axis=(1, 2, 3))
-        return found
+    def of_layers(self, student, i, teacher, j):
+        ours, theirs = (ops.where(s <= MASKED_SCORE, 0.0, s) for s in (student.scores[i], teacher.scores[j]))
+        return ops.mean(ops.square(ours - theirs), axis=(1, 2, 3))
 
 
 class Patient(PerRow):
@@ -103,15 +107,13 @@ class Patient(PerRow):
     def __init__(self, settings, student, teacher):
         super().__init__(settings, student, teacher)
         check_same("patient", "hidden_size", student, teacher)
-        self.map = _patient_layers(settings.layers, student.num_layers, teacher.num_layers)
+        self.pairs = list(enumerate(_patient_layers(settings.layers, student.num_layers, teacher.num_layers)))
+        self.divisor = len(self.pairs)
 
-    def of_rows(self, student, teacher):
-        found = 0.0
-        for i, layer in enumerate(self.map):
-            pair = student.block_outputs[i][:, 0], teacher.block_outputs[layer][:, 0]
-            ours, theirs = (normalized(ops.cast(x, "float32")) for x in pair)
-            found += squared_errors(ours, theirs) / theirs.shape[-1]
-        return found / len(self.map)
+    def of_layers(self, student, i, teacher, j):
+        pair = student.block_outputs[i][:, 0], teacher.block_outputs[j][:, 0]
+        ours, theirs = (normalized(ops.cast(x, "float32")) for x in pair)
+        return squared_errors(ours, theirs) / theirs.shape[-1]
 
 
 class Relations(TermLoss):
@@ -120,7 +122,7 @@ class Relations(TermLoss):
     def __init__(self, settings, student, teacher):
         super().__init__(settings, student, teacher)
         layers, layer = teacher.num_layers, settings.teacher_layer
-        self.own = student.num_layers - 1  # not -1: with task.decoder.pair_order=both the swapped pairs come after it
+        self.last = student.num_layers - 1  # not -1: with task.decoder.pair_order=both the swapped pairs come after it
         self.layer = layers - 1 if layer is None else layer
         if self.layer >= layers:
             raise ConfigError(f"teacher_layer={layer}, but the teacher has the layers 0 to {layers - 1}")
@@ -130,7 +132,7 @@ class Relations(TermLoss):
 
     def relations(self, name, heads, student, teacher, tokens):
         """The divergence of the relations between `queries`, `keys` or `values`, float32 [B, S]."""
-        ours, theirs = getattr(student.internals, name)[self.own], getattr(teacher.internals, name)[self.layer]
+        ours, theirs = getattr(student.internals, name)[self.last], getattr(teacher.internals, name)[self.layer]
         scores = (relation_scores(x, heads, tokens) for x in (ours, theirs))
         return divergences_of_rows(*scores, tokens)
 
@@ -144,9 +146,9 @@ class MiniLM(Relations):
         self.heads = teacher.num_heads
 
     def sum(self, student, teacher, batch):
-        scores = student.internals.scores[self.own], teacher.internals.scores[self.layer]
-        found = divergences_of_rows(*scores, batch.tokens)
-        return ops.sum(found + self.relations("values", self.heads, student, teacher, batch.tokens))
+        scores = student.internals.scores[self.last], teacher.internals.scores[self.layer]
+        attention = divergences_of_rows(*scores, batch.tokens)
+        return ops.sum(attention + self.relations("values", self.heads, student, teacher, batch.tokens))
 
 
 class MiniLM2(Relations):
@@ -162,11 +164,11 @@ class MiniLM2(Relations):
                 )
 
     def sum(self, student, teacher, batch):
-        settings, found = self.settings, 0.0
+        settings, total = self.settings, 0.0
         for name, factor in (("queries", settings.query), ("keys", settings.key), ("values", settings.value)):
             if factor:
-                found += factor * self.relations(name, settings.relation_heads, student, teacher, batch.tokens)
-        return ops.sum(found)
+                total += factor * self.relations(name, settings.relation_heads, student, teacher, batch.tokens)
+        return ops.sum(total)
 
 
 def layer_map(term, layers, student, teacher):

@@ -33,8 +33,8 @@ class SoftLabels(OutputLoss):
                 "terms.soft_labels needs classes, but the task predicts one number; use terms.squared_error"
             )
         temperature = self.settings.temperature
-        found = soft_cross_entropies(student, teacher, temperature, self.settings.divergence)
-        return found * (temperature**2 if self.settings.temperature_squared else 1.0)
+        entropies = soft_cross_entropies(student, teacher, temperature, self.settings.divergence)
+        return entropies * (temperature**2 if self.settings.temperature_squared else 1.0)
 
 
 class SquaredError(OutputLoss):

@@ -32,34 +32,31 @@ class Progressive(PerRow):
         super().__init__(settings, student, teacher)
         check_same("progressive", "hidden_size", student, teacher)
         check_same("progressive", "num_heads", student, teacher)
-        self.map = layer_map("progressive", settings.layers, student, teacher)
+        self.pairs = list(enumerate(layer_map("progressive", settings.layers, student, teacher)))
 
     def sum(self, student, teacher, batch):
-        phase, found = self._phase(batch.step), 0.0
-        for i, layer in enumerate(self.map):
-            rows = self._of_layer(student.internals, i, teacher.internals, layer)
-            found += ops.cast(ops.equal(phase, i), "float32") * ops.sum(rows * batch.rows)
-        return found / len(self.map)
+        phase, total = _phase(batch.step, self.settings.phase_steps, len(self.pairs)), 0.0
+        for i, j in self.pairs:
+            rows = self.of_layers(student.internals, i, teacher.internals, j)
+            total += ops.cast(ops.equal(phase, i), "float32") * ops.sum(rows * batch.rows)
+        return total / len(self.pairs)
 
     def learning_rates(self, model):
         depth, _ = depths(model, "terms.progressive")
-        settings, layers = self.settings, len(self.map)
+        settings, layers = self.settings, len(self.pairs)
         rates = settings.phase_steps, settings.layer_rate, settings.earlier_rate
         return {path: LayerRate(d - 1, layers, *rates) for path, d in depth.items()}
 
-    def _of_layer(self, student, i, teacher, layer):
+    def of_layers(self, student, i, teacher, j):
         settings = self.settings
-        ours, theirs = (ops.cast(x, "float32") for x in (student.block_outputs[i], teacher.block_outputs[layer]))
+        ours, theirs = (ops.cast(x, "float32") for x in (student.block_outputs[i], teacher.block_outputs[j]))
         (mu, var), (mu_t, var_t) = (ops.moments(x, axes=-1, keepdims=True) for x in (ours, theirs))
         normal, normal_t = (ours - mu) * ops.rsqrt(var + _EPSILON), (theirs - mu_t) * ops.rsqrt(var_t + _EPSILON)
-        found = settings.feature_maps * ops.mean(squared_errors(normal, normal_t), axis=1) / theirs.shape[-1]
-        found += settings.mean * ops.mean(ops.square(mu - mu_t), axis=(1, 2))
-        found += settings.variance * ops.mean(ops.abs(var - var_t), axis=(1, 2))
-        p, q_log = ops.softmax(teacher.scores[layer]), ops.log_softmax(student.scores[i])
-        return found - settings.attention * ops.mean(ops.sum(p * q_log, axis=-1), axis=(1, 2))
-
-    def _phase(self, step):
-        return _phase(step, self.settings.phase_steps, len(self.map))
+        total = settings.feature_maps * ops.mean(squared_errors(normal, normal_t), axis=1) / theirs.shape[-1]
+        total += settings.mean * ops.mean(ops.square(mu - mu_t), axis=(1, 2))
+        total += settings.variance * ops.mean(ops.abs(var - var_t), axis=(1, 2))
+        p, q_log = ops.softmax(teacher.scores[j]), ops.log_softmax(student.scores[i])
+        return total - settings.attention * ops.mean(ops.sum(p * q_log, axis=-1), axis=(1, 2))
 
 
 @keras.saving.register_keras_serializable("bert_tf")

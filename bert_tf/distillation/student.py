@@ -57,21 +57,21 @@ def copy_layers(model, layers, origin):
     """
     theirs = by_path(origin)
     wanted = {_path_there(path, layers): variable for path, variable in by_path(model).items()}
-    found = {path: variable for path, variable in wanted.items() if path in theirs}
+    copied = {path: variable for path, variable in wanted.items() if path in theirs}
     for start in ("embeddings/token_embeddings", *(_LAYER.format(layer) for layer in layers)):
-        here, there = ([path for path in paths if path.startswith(start)] for paths in (wanted, found))
+        here, there = ([path for path in paths if path.startswith(start)] for paths in (wanted, copied))
         if not here or len(here) != len(there):
             raise ConfigError(
                 f"student.layers copies weights by their names, and {start.rstrip('/')} is not in both models alike; "
                 "give the student the family of that model, or remove student.layers"
             )
-    for path, variable in found.items():
+    for path, variable in copied.items():
         if tuple(variable.shape) != tuple(theirs[path].shape):
             raise ConfigError(
                 f"student.layers copies '{path}', which has the shape {tuple(theirs[path].shape)} there and "
                 f"{tuple(variable.shape)} in the student; give the student the same sizes, or remove student.layers"
             )
-    for path, variable in found.items():
+    for path, variable in copied.items():
         variable.assign(theirs[path])
 
 

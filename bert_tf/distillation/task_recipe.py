@@ -148,11 +148,10 @@ def join_examples(parts):
     first, second = parts
     values = {}
     for name in ("texts", "text_pairs", "words", "labels", "details", "documents"):
-        ours, theirs = getattr(first, name), getattr(second, name)
-        both = ours is not None and theirs is not None
-        if name in ("texts", "text_pairs", "words") and (ours is None) != (theirs is None):
+        a, b = getattr(first, name), getattr(second, name)
+        if name in ("texts", "text_pairs", "words") and (a is None) != (b is None):
             raise DataError(f"{first.path} and {second.path} hold texts of different kinds: only one has {name}")
-        values[name] = [*ours, *theirs] if both else None
+        values[name] = None if a is None or b is None else [*a, *b]
     if values["documents"] is not None:
         after = max(first.documents, default=-1) + 1
         values["documents"] = [*first.documents, *(after + number for number in second.documents)]

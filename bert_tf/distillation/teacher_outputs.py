@@ -46,7 +46,7 @@ class TeacherOutputs:
         self.dtype, self.top_k = np.dtype(dtype), top_k
         self.key = json.loads(json.dumps(key | {"dtype": dtype} | ({} if top_k is None else {"top_k": top_k})))
         self.folder = None if folder is None else Path(folder) / FOLDER
-        self._ask = tf.function(lambda features: model.outputs(features), autograph=False)
+        self._compute_outputs = tf.function(lambda features: model.outputs(features), autograph=False)
 
     def of(self, task, sequences):
         """float array [R, C], of the dtype, `LEFT_OUT` where a logit is not among the `top_k`; for tagging a `tf.RaggedTensor` [R, None, C], a row for each token.
@@ -55,15 +55,15 @@ class TeacherOutputs:
             task: the student's, by whose tokenizer and lengths the sequences are packed.
             sequences: `Sequences`, R of them.
         """
-        count, kept = len(sequences.lengths), self._kept()
+        count, checksums = len(sequences.lengths), self._read_checksums()
         progress, parts = None, []
         for number, start in enumerate(range(0, count, SHARD)):
             name, chosen = f"{number:05}.safetensors", np.arange(start, min(start + SHARD, count))
-            part = self._read(name, kept)
+            part = self._read(name, checksums)
             if part is None:
                 progress = progress or Progress("the teacher answers,", count, "sequences", done=start)
                 part = self._compute(task, sequences, chosen)
-                self._write(name, part, kept)
+                self._write(name, part, checksums)
                 progress.update(int(chosen[-1]) + 1)
             parts.append(part)
         if progress:
@@ -77,7 +77,7 @@ class TeacherOutputs:
         bounds = bucket_bounds(task.config.sequence_length)
         plan = plan_batches(sequences.lengths[chosen], bounds, BATCH, task.config.tokens_per_batch)
         plan = [(chosen[indexes], bound) for indexes, bound in plan]
-        outputs = dict(infer(task, sequences, plan, self._ask))
+        outputs = dict(infer(task, sequences, plan, self._compute_outputs))
         rows = [outputs[index] for index in chosen]
         rows = [row if row.ndim == 1 else row[: sequences.lengths[index]] for index, row in zip(chosen, rows)]
         values = np.stack(rows) if rows[0].ndim == 1 else np.concatenate(rows)
@@ -89,34 +89,34 @@ class TeacherOutputs:
             part = _largest(part["values"], self.top_k)
         return part | ({} if rows[0].ndim == 1 else {"lengths": np.array([len(row) for row in rows], np.int64)})
 
-    def _kept(self):
+    def _read_checksums(self):
         """The checksums of the shards that are there: name -> sha256."""
         path = None if self.folder is None else self.folder / MANIFEST
         if path is None or not is_there(path):
             return {}
         try:
-            found = read_json_object(path)
+            manifest = read_json_object(path)
         except DataError:
             return {}
-        shards = found.get("shards")
-        return dict(shards) if found.get("key") == self.key and isinstance(shards, dict) else {}
+        shards = manifest.get("shards")
+        return dict(shards) if manifest.get("key") == self.key and isinstance(shards, dict) else {}
 
-    def _read(self, name, kept):
+    def _read(self, name, checksums):
         path = None if self.folder is None else self.folder / name
-        if name not in kept or not is_there(path) or sha256(path) != kept[name]:
+        if name not in checksums or not is_there(path) or sha256(path) != checksums[name]:
             return None
         return load_file(path)
 
-    def _write(self, name, part, kept):
+    def _write(self, name, part, checksums):
         if self.folder is None:
             return
         with explain_disk_errors(self.folder):
             self.folder.mkdir(exist_ok=True)
             with atomic_write(self.folder / name, "wb") as file:
                 file.write(save(part))
-            kept[name] = sha256(self.folder / name)
+            checksums[name] = sha256(self.folder / name)
             with atomic_write(self.folder / MANIFEST) as file:
-                json.dump({"key": self.key, "shards": kept}, file, indent=1)
+                json.dump({"key": self.key, "shards": checksums}, file, indent=1)
 
 
 def _largest(values, k):

@@ -234,14 +234,14 @@ def read_terms(mapping):
     mapping = {name: settings for name, settings in (mapping or {}).items() if settings is not None}
     if not mapping:
         raise ConfigError("terms is empty; name at least one term of the loss, e.g. terms.soft_labels=1")
-    found = {}
+    terms = {}
     for name, settings in mapping.items():
         config, where = TERMS[name].config, f"terms.{name}"
         if isinstance(settings, (int, float)) and not isinstance(settings, bool):
             settings = {"weight": settings}
-        found[name] = settings if isinstance(settings, TermConfig) else build(config, settings, where)
-        check(found[name], where)
-    return found
+        terms[name] = settings if isinstance(settings, TermConfig) else build(config, settings, where)
+        check(terms[name], where)
+    return terms
 
 
 def read_internals(terms):

@@ -43,12 +43,13 @@ def enable_lora(backbone: Model, rank: int, alpha: float | None = None, names: N
         names = next((default for default in DEFAULTS if all(name in found for name in default)), None)
         if names is None:
             raise ConfigError(
-                f"train.lora_rank={rank} adapts dense layers, and the attention of {type(backbone).__name__} has none; "
-                f"{_known(found)}"
+                f"LoRA adapts dense layers, and the attention of {type(backbone).__name__} has none; {_known(found)}"
             )
     for name in names:
         if name not in found:
-            raise ConfigError(f"train.lora_layers names '{name}'{nearest(name, found)}" if found else _known(found))
+            raise ConfigError(
+                f"train.trainable.layers names '{name}'{nearest(name, found)}" if found else _known(found)
+            )
     for name in dict.fromkeys(names):
         for layer in found[name].values():
             layer.enable_lora(rank, lora_alpha=alpha)
@@ -85,8 +86,8 @@ def _with_factors(model):
 
 def _known(found):
     if found:
-        return f"name others with train.lora_layers: {', '.join(sorted(found))}"
-    return "the model has no dense layer that it could be added to; remove train.lora_rank"
+        return f"name others with train.trainable.layers: {', '.join(sorted(found))}"
+    return "the model has no dense layer that it could be added to; remove train.trainable"
 
 
 def is_lora(variable: Any) -> bool:

@@ -7,18 +7,8 @@ from pathlib import Path
 from bert_tf.errors import RunDirectoryError
 from bert_tf.files import is_there, list_folder
 from bert_tf.parsing import read_yaml
-from bert_tf.training.run_records import (
-    CONFIG,
-    FINISHED,
-    METRICS,
-    REPORT,
-    SUMMARY,
-    Findings,
-    Finished,
-    Summary,
-    read_metrics,
-    read_optional,
-)
+from bert_tf.training import run_records
+from bert_tf.training.run_records import CONFIG, Findings, Finished, Summary, read_metrics, read_optional
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,9 +78,9 @@ def _one(path, name, config, seeds=()):
         path,
         name,
         config,
-        read_metrics(path / METRICS),
-        read_optional(Finished, path / FINISHED),
-        read_optional(Findings, path / REPORT),
-        read_optional(Summary, path / SUMMARY),
+        read_metrics(path / run_records.METRICS),
+        read_optional(Finished, path / run_records.FINISHED),
+        read_optional(Findings, path / run_records.REPORT),
+        read_optional(Summary, path / run_records.SUMMARY),
         seeds,
     )

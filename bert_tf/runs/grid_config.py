@@ -96,13 +96,19 @@ def _takes_list(path):
     first, *rest = path.split(".")
     classes = {
         "task": [record.config for record in TASKS.values()],
-        "optimizer": [*OptimizerConfig.choices().values()],
+        "optimizer": [OptimizerConfig],
         "train": [FinetuneTrainConfig],
     }.get(first, [])
     return any(_field_takes_list(cls, rest) for cls in classes)
 
 
 def _field_takes_list(cls, keys):
+    if hasattr(cls, "choices"):
+        return any(_has_list(choice, keys) for choice in set(cls.choices().values()))
+    return _has_list(cls, keys)
+
+
+def _has_list(cls, keys):
     hint = typing.get_type_hints(cls).get(keys[0]) if keys else None
     if hint is None:
         return False

@@ -38,17 +38,17 @@ def average_checkpoints(run, output, last=5):
     record = source.config()
     if "task" in record:
         raise ConfigError(f"{run} is a run of fine-tuning, which keeps its best epoch alone; average a pretraining run")
-    found = source.checkpoints.newest(last)
-    steps = [state["step"] for _, state in found]
-    if len(found) < last:
+    checkpoints = source.checkpoints.newest(last)
+    steps = [state["step"] for _, state in checkpoints]
+    if len(steps) < last:
         raise RunDirectoryError(
-            f"{run} holds {len(found)} whole checkpoints (steps {', '.join(map(str, steps)) or 'none'}), fewer than the "
+            f"{run} holds {len(steps)} undamaged checkpoints (steps {', '.join(map(str, steps)) or 'none'}), fewer than the "
             f"{last} to average; average fewer, or train with train.keep_checkpoints={last}"
         )
     # Without the settings of its training the result cannot be mistaken for a run to resume.
     record = {name: section for name, section in record.items() if name not in ("optimizer", "train")}
     record["averaged"] = {"run": str(run), "steps": steps}
-    write_run(output, record, source.tokenizer(), _mean([folder / MODEL for folder, _ in found]), steps[-1])
+    write_run(output, record, source.tokenizer(), _mean([folder / MODEL for folder, _ in checkpoints]), steps[-1])
     return steps
 
 

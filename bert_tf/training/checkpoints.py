@@ -77,12 +77,12 @@ class Checkpoints:
         push(self.folder)
 
     def _remove_old(self, saved):
-        found = self.all()
+        folders = self.all()
         # A checkpoint of a later step is damaged; it must not count as one of those that are kept.
-        damaged = [folder for folder in found if _step(folder) > _step(saved)]
-        left = [folder for folder in found if _is_interruption(folder) and folder != saved]
-        due = [folder for folder in found if not _is_interruption(folder) and folder not in damaged]
-        for old in {*damaged, *left, *due[: -self.keep]}:
+        damaged = [folder for folder in folders if _step(folder) > _step(saved)]
+        interruptions = [folder for folder in folders if _is_interruption(folder) and folder != saved]
+        due = [folder for folder in folders if not _is_interruption(folder) and folder not in damaged]
+        for old in {*damaged, *interruptions, *due[: -self.keep]}:
             with explain_disk_errors(old):
                 shutil.rmtree(old)
 
@@ -98,16 +98,16 @@ class Checkpoints:
         Raises:
             RunDirectoryError: one may not be read.
         """
-        found = []
+        newest = []
         for folder in reversed([folder for folder in self.all() if not _is_interruption(folder)]):
-            if len(found) == count:
+            if len(newest) == count:
                 break
             problem, state = _inspect(folder)
             if problem:
                 logging.warning("checkpoint %s %s; using one before it", folder, problem)
             else:
-                found.insert(0, (folder, state))
-        return found
+                newest.insert(0, (folder, state))
+        return newest
 
     def latest(self):
         """(folder, state) of the newest undamaged checkpoint; None where none was saved yet.
@@ -142,15 +142,15 @@ class Checkpoints:
             RunDirectoryError: there is no whole checkpoint.
         """
         for attempt in range(ATTEMPTS):
-            found = self.latest()
-            if found is None:
+            latest = self.latest()
+            if latest is None:
                 raise RunDirectoryError(
                     f"{self.folder.parent} has no complete checkpoint yet; run its training command again"
                 )
             try:
-                return use(*found)
+                return use(*latest)
             except (DataError, OSError):
-                if found[0] in self.all() or attempt == ATTEMPTS - 1:
+                if latest[0] in self.all() or attempt == ATTEMPTS - 1:
                     raise
 
     def restore(self, model):
@@ -162,10 +162,10 @@ class Checkpoints:
         Raises:
             RunDirectoryError, DataError: every checkpoint is damaged; it is of another model.
         """
-        found = self.latest()
-        if found is None:
+        latest = self.latest()
+        if latest is None:
             return None
-        folder, state = found
+        folder, state = latest
         if not model.optimizer.built:
             model.optimizer.build(model.trainable_variables)
         assign(model.variables, folder / MODEL)

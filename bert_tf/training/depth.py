@@ -25,16 +25,16 @@ def depths(model, setting):
     if not blocks:
         raise ConfigError(f"{setting} needs the layers of the model, and {name} does not name them; remove {setting}")
     count = getattr(backbone.config, "num_layers", len(blocks))
-    found = {}
+    depth_of = {}
     for index, block in enumerate(blocks):
         depth = index * count // len(blocks) + 1  # ALBERT may have several blocks a layer
         for variable in block.weights:
-            if found.setdefault(variable.path, depth) != depth:
+            if depth_of.setdefault(variable.path, depth) != depth:
                 raise ConfigError(
                     f"{setting} treats layers differently, and the layers of this {name} share their weights; remove {setting}"
                 )
     last = max(index for index, layer in enumerate(backbone.layers) if layer in blocks)
     above = {v.path for layer in backbone.layers[last + 1 :] for v in layer.weights}
     for variable in backbone.weights:
-        found.setdefault(variable.path, count + 1 if variable.path in above else 0)
-    return {v.path: found.get(v.path, count + 2) for v in model.weights}, count
+        depth_of.setdefault(variable.path, count + 1 if variable.path in above else 0)
+    return {v.path: depth_of.get(v.path, count + 2) for v in model.weights}, count

@@ -1,13 +1,14 @@
 """The settings of fine-tuning. No TensorFlow is imported, so that a wrong setting is refused at once."""
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from bert_tf.config import Range, check
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import config_for_token_table
 from bert_tf.tasks.record import check_columns, check_task
-from bert_tf.training.optimizer_config import AdamConfig, OptimizerConfig, check_accumulation
+from bert_tf.training.optimizer_config import AdamConfig, OptimizerConfig
+from bert_tf.training.train_config import BatchConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,20 +34,106 @@ class FinetuneDataConfig:
 
 
 @dataclasses.dataclass(frozen=True)
-class FinetuneTrainConfig:
+class TrainableConfig:
+    """Which weights are trained, and how fast. `name` chooses them, and the class with the other settings.
+
+    Attributes:
+        name: "all": the whole model. "head": the head alone, a linear probe; a pooler that `init_from` does not have is
+            trained, too. "lora": LoRA factors beside the frozen weights of the encoder (Hu et al. 2021), and the head.
+    """
+
+    CHOSEN_BY: ClassVar[str] = "name"
+    #: What the classes below do not have.
+    layer_decay: ClassVar = None
+    freeze: ClassVar = None
+    gradual_unfreezing: ClassVar = False
+
+    name: str = "all"
+
+    @classmethod
+    def choices(cls):
+        """Name -> settings of every choice, for `bert_tf.config.build`."""
+        return {"all": AllTrainableConfig, "head": HeadTrainableConfig, "lora": LoraTrainableConfig}
+
+    @property
+    def frozen_by(self):
+        """The setting that keeps weights in all epochs; None where every weight is trained."""
+        if self.name != "all":
+            return f"train.trainable.name={self.name}"
+        return None if self.freeze is None else f"train.trainable.freeze={self.freeze}"
+
+
+@dataclasses.dataclass(frozen=True)
+class HeadTrainableConfig(TrainableConfig):
+    """The head alone is trained."""
+
+    name: str = "head"
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerDecayConfig(TrainableConfig):
+    """The whole model is trained, perhaps the lower layers slower.
+
+    Attributes:
+        layer_decay: the factor by which each layer learns slower than the layer above it; None: all learn alike.
+            ELECTRA has 0.8 (small, base) and 0.9 (large), XLNet 0.75 (large, SQuAD).
+        layer_decay_variant: "electra": multiplies the learning rate by layer_decay^(n + 2 - depth), with depth 0 for
+            embeddings, i + 1 for layer i of n, n + 1 for the pooler and n + 2 for the head. "xlnet": multiplies the
+            clipped gradients of layer i by layer_decay^(n - 1 - i), and leaves embeddings and head as they are; AdamW,
+            which divides a gradient by its own size, hardly sees it.
+    """
+
+    layer_decay: Annotated[float | None, Range(above=0, at_most=1)] = None
+    layer_decay_variant: Literal["electra", "xlnet"] = "electra"
+
+    def __post_init__(self):
+        if self.layer_decay is None and self.layer_decay_variant != "electra":
+            raise ConfigError("layer_decay_variant does nothing without layer_decay; set layer_decay, e.g. 0.75")
+
+
+@dataclasses.dataclass(frozen=True)
+class AllTrainableConfig(LayerDecayConfig):
+    """The whole model is trained, but for layers that are frozen.
+
+    Attributes:
+        freeze: 0 keeps the embeddings, k the embeddings and the k lowest layers; None: nothing.
+        gradual_unfreezing: the first epoch trains the head and the pooler, each further one one layer more from the
+            top, and then the embeddings (ULMFiT; Howard and Ruder 2018, section 3.3). With n layers the epoch n + 2 is
+            the first that trains everything.
+    """
+
+    freeze: Annotated[int | None, Range(at_least=0)] = None
+    gradual_unfreezing: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class LoraTrainableConfig(LayerDecayConfig):
+    """LoRA factors and the head are trained.
+
+    Attributes:
+        rank: of the factors.
+        alpha: the factors count alpha / rank times; None for the rank itself.
+        layers: the names of the dense layers that get factors. None: "query" and "value", as section 4.2 of the paper;
+            "query_key_value" where a family has one kernel for all three (ModernBERT).
+    """
+
+    name: str = "lora"
+    rank: Annotated[int, Range(at_least=1)] = 8
+    alpha: Annotated[float | None, Range(above=0)] = None
+    layers: tuple[str, ...] | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.layers == ():
+            raise ConfigError("layers is empty; name a layer, e.g. [query,value], or remove layers")
+
+
+@dataclasses.dataclass(frozen=True)
+class FinetuneTrainConfig(BatchConfig):
     """The duration, batches, devices and seeds of fine-tuning.
 
     Attributes:
         epochs: passes over the training data.
-        batch_size: examples of an update, over all replicas and micro-batches together.
-        accumulation_steps: how many micro-batches a batch is cut into; saves memory, changes no number.
-        remat: gradient checkpointing, as `train.remat` of pretraining; saves memory and costs time.
-        precision: what the model computes in, as `train.precision` of pretraining.
-        strategy: "one" device; "mirrored" on all GPUs of this machine (else all its CPU devices); "multi_worker": the
-            cluster that TF_CONFIG describes; "tpu". "auto" takes a TPU, else a cluster, else all GPUs, else the CPU.
-        xla: whether forward and backward pass are compiled by XLA. None for what pays: all of it on GPUs, small parts
-            on CPUs. On TPUs everything always is.
-        seed: of the new weights, the order of the examples and dropout.
         seeds: how many runs, with seed, seed + 1, ...; their mean and spread are reported.
         early_stopping: stop after so many epochs without a better dev metric; None for never. The best epoch is kept
             in either case.
@@ -55,42 +142,15 @@ class FinetuneTrainConfig:
             own, and a run pretrained here gets 0.1, because a short pretraining goes without dropout and a small
             labelled set needs it.
         pretrained: False starts from random weights: the same model without its pretraining.
-        layer_decay: the factor by which each layer learns slower than the layer above it; None: all learn alike.
-            ELECTRA has 0.8 (small, base) and 0.9 (large), XLNet 0.75 (large, SQuAD).
-        layer_decay_variant: "electra": multiplies the learning rate by layer_decay^(n + 2 - depth), with depth 0 for
-            embeddings, i + 1 for layer i of n, n + 1 for the pooler and n + 2 for the head. "xlnet": multiplies the
-            clipped gradients of layer i by layer_decay^(n - 1 - i), and leaves embeddings and head as they are; AdamW,
-            which divides a gradient by its own size, hardly sees it.
-        freeze: the part of the model that keeps its weights. "backbone": all but the head, a linear probe; 0: the
-            embeddings; k: the embeddings and the k lowest layers; None: nothing.
-        gradual_unfreezing: the first epoch trains the head and the pooler, each further one one layer more from the
-            top, and then the embeddings (ULMFiT; Howard and Ruder 2018, section 3.3). With n layers the epoch n + 2 is
-            the first that trains everything.
-        lora_rank: trains LoRA factors of this rank beside frozen weights (Hu et al. 2021), and the head; None: no LoRA.
-        lora_alpha: the factors count alpha / rank times; None for the rank itself.
-        lora_layers: the names of the dense layers that get factors. None: "query" and "value", as section 4.2 of the
-            paper; "query_key_value" where a family has one kernel for all three (ModernBERT).
+        trainable: which weights are trained, and how fast.
     """
 
     epochs: Annotated[int, Range(at_least=1)] = 3
-    batch_size: Annotated[int, Range(at_least=1, at_most=1 << 20)] = 32
-    accumulation_steps: Annotated[int, Range(at_least=1)] = 1
-    remat: bool = False
-    precision: Literal["auto", "float32", "mixed_bfloat16", "mixed_float16"] = "float32"
-    strategy: str = "auto"
-    xla: bool | None = None
-    seed: Annotated[int, Range(at_least=0, below=2**32)] = 0
     seeds: Annotated[int, Range(at_least=1, at_most=1000)] = 1
     early_stopping: Annotated[int | None, Range(at_least=1)] = None
     dropout: Annotated[float | None, Range(at_least=0, below=1)] = None
     pretrained: bool = True
-    layer_decay: Annotated[float | None, Range(above=0, at_most=1)] = None
-    layer_decay_variant: Literal["electra", "xlnet"] = "electra"
-    freeze: Annotated[int, Range(at_least=0)] | Literal["backbone"] | None = None
-    gradual_unfreezing: bool = False
-    lora_rank: Annotated[int | None, Range(at_least=1)] = None
-    lora_alpha: Annotated[float | None, Range(above=0)] = None
-    lora_layers: tuple[str, ...] | None = None
+    trainable: TrainableConfig = AllTrainableConfig()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +167,7 @@ class FinetuneConfig:
             used.
         encoder: the `model` section of a new encoder with random weights above the token table of `init_from`, such as
             {"family": "bilstm", "hidden_size": 256} above word vectors; its tokenizer is that of `init_from`. Empty:
-            the encoder of `init_from`. `train.freeze=0` keeps the table as it is.
+            the encoder of `init_from`. `train.trainable.freeze=0` keeps the table as it is.
         optimizer: the optimizer and the schedule of its learning rate.
         train: duration, batches, devices and seeds.
     """
@@ -134,20 +194,10 @@ def check_finetuning(config):
     ):
         if not value:
             raise ConfigError(f"{key} must be given")
-    check_accumulation(config.train)
-    _check_recipe(config.train)
     _check_encoder(config)
     task = check_task(config.task)
     check_columns(task, config.data.columns)
-    if getattr(task, "reinitialize_layers", 0) and (
-        config.train.freeze == "backbone" or config.train.lora_rank is not None
-    ):
-        raise ConfigError(
-            f"task.reinitialize_layers={task.reinitialize_layers} gives layers random weights, which a frozen backbone would "
-            "keep; remove task.reinitialize_layers"
-        )
-    if task.frozen_features:
-        _check_features(task, config)
+    _check_frozen(config, task)
     if task.tokens_per_batch:
         rows = max(1, task.tokens_per_batch // task.sequence_length)
         if rows < config.train.accumulation_steps:
@@ -159,52 +209,31 @@ def check_finetuning(config):
 
 def _check_encoder(config):
     """Rejects what cannot be done with a new encoder."""
-    if not config.encoder:
-        return
-    config_for_token_table(config.encoder, vocabulary_size=1, width=1)
-    if config.train.dropout is not None:
-        raise ConfigError(
-            "train.dropout is for the encoder of init_from, and encoder describes a new one; set encoder.dropout"
-        )
-    kept = [key for key in ("freeze", "lora_rank") if getattr(config.train, key) not in (None, 0)]
-    if kept:
-        raise ConfigError(
-            f"encoder gives layers random weights, which train.{kept[0]} would keep; remove train.{kept[0]}"
-        )
+    if config.encoder:
+        config_for_token_table(config.encoder, vocabulary_size=1, width=1)
+        if config.train.dropout is not None:
+            raise ConfigError(
+                "train.dropout is for the encoder of init_from, and encoder describes a new one; set encoder.dropout"
+            )
 
 
-def _check_features(task, config):
-    """Rejects settings of how the layers are trained where `task.frozen_layers` keeps all of them."""
-    name, train = f"task.frozen_layers.name={task.frozen_layers.name}", config.train
-    given = {"encoder": bool(config.encoder), "train.freeze": train.freeze not in (None, "backbone")}
-    given |= {f"train.{key}": getattr(train, key) for key in ("layer_decay", "gradual_unfreezing", "lora_rank")}
-    for key, value in given.items():
-        if value:
-            raise ConfigError(f"{name} trains no layer of the model; remove {key}")
-
-
-def _check_recipe(train):
-    """Rejects settings of how the layers are trained that contradict each other."""
-    if train.layer_decay is None and train.layer_decay_variant != "electra":
-        raise ConfigError(
-            "train.layer_decay_variant does nothing without train.layer_decay; set train.layer_decay, e.g. 0.75"
-        )
-    for key in ("lora_alpha", "lora_layers"):
-        if train.lora_rank is None and getattr(train, key) is not None:
-            raise ConfigError(f"train.{key} does nothing without train.lora_rank; set train.lora_rank, e.g. 8")
-    if train.lora_layers == ():
-        raise ConfigError("train.lora_layers is empty; name a layer, e.g. [query,value], or remove train.lora_rank")
-    chosen = [key for key in ("freeze", "lora_rank") if getattr(train, key) is not None]
-    whole = [key for key in chosen if key == "lora_rank" or train.freeze == "backbone"]
-    if len(chosen) > 1:
-        raise ConfigError("train.lora_rank freezes the whole backbone already; remove train.freeze")
-    if whole and train.gradual_unfreezing:
-        raise ConfigError(f"train.{whole[0]} freezes the whole backbone; remove it, or train.gradual_unfreezing")
-    if train.freeze == "backbone" and train.layer_decay is not None:
-        raise ConfigError(
-            "train.freeze=backbone trains no layer that train.layer_decay could slow down; remove one of them"
-        )
-    if chosen and not train.pretrained:
-        raise ConfigError(
-            f"train.pretrained=false gives random weights, which train.{chosen[0]} would keep; remove one of them"
-        )
+def _check_frozen(config, task):
+    """Rejects settings that keep random weights, and those of layers that `task.frozen_layers` keeps."""
+    trainable = config.train.trainable
+    random = {
+        "encoder": config.encoder and trainable.freeze != 0,
+        "task.reinitialize_layers": trainable.name != "all" and getattr(task, "reinitialize_layers", 0),
+        "train.pretrained=false": not config.train.pretrained,
+    }
+    for setting, is_random in random.items():
+        if is_random and trainable.frozen_by:
+            raise ConfigError(
+                f"{setting} gives random weights, which {trainable.frozen_by} would keep; remove one of them"
+            )
+    if task.frozen_features:
+        given = {"encoder": config.encoder}
+        given["train.trainable"] = trainable not in (AllTrainableConfig(), HeadTrainableConfig())
+        for setting, is_given in given.items():
+            if is_given:
+                name = task.frozen_layers.name
+                raise ConfigError(f"task.frozen_layers.name={name} trains no layer of the model; remove {setting}")

@@ -26,50 +26,45 @@ class Freezing:
 
     Example:
         model = Classifier(encoder, units=2)
-        freezing = Freezing(model, FinetuneTrainConfig(freeze="backbone"), open_source("run"))
+        freezing = Freezing(model, FinetuneTrainConfig(trainable=HeadTrainableConfig()), open_source("run"))
         freezing.set_epoch(0)  # model.trainable_variables are now those of the head
     """
 
     def __init__(self, model, train, source):
-        self.model, self.train = model, train
-        self.gradual = train.gradual_unfreezing
-        self.depths, self.layers = None, 0
-        keeps = [key for key in ("freeze", "lora_rank") if getattr(train, key) is not None]
-        if keeps and model.backbone.config.vocabulary_size > source.config.vocabulary_size:
+        self.model, self.settings, self.last_epoch = model, train.trainable, train.epochs - 1
+        settings, self.depths, self.layers = self.settings, None, 0
+        if settings.frozen_by and model.backbone.config.vocabulary_size > source.config.vocabulary_size:
             raise ConfigError(
-                f"task.decoder.layout adds tokens with random rows to the token table, and train.{keeps[0]} would never train "
-                f"them; remove train.{keeps[0]}, or set task.decoder.layout=t5"
+                f"task.decoder.layout adds tokens with random rows to the token table, and {settings.frozen_by} would never "
+                "train them; remove train.trainable, or set task.decoder.layout=t5"
             )
-        self.all = list(model.trainable_variables)
-        if train.lora_rank is not None:
-            enable_lora(model.backbone, train.lora_rank, train.lora_alpha, train.lora_layers)
-        if self.gradual or isinstance(train.freeze, int):
-            setting = "train.gradual_unfreezing" if self.gradual else "train.freeze"
-            self.depths, self.layers = depths(model, setting)
-        if isinstance(train.freeze, int) and train.freeze > self.layers:
+        self.variables = list(model.trainable_variables)
+        if settings.name == "lora":
+            enable_lora(model.backbone, settings.rank, settings.alpha, settings.layers)
+        if settings.gradual_unfreezing or settings.freeze is not None:
+            setting = "gradual_unfreezing" if settings.gradual_unfreezing else "freeze"
+            self.depths, self.layers = depths(model, f"train.trainable.{setting}")
+        if (settings.freeze or 0) > self.layers:
             raise ConfigError(
-                f"train.freeze={train.freeze}, but the model has {self.layers} layers; give 0 (embeddings) to {self.layers}"
+                f"{settings.frozen_by}, but the model has {self.layers} layers; give 0 (embeddings) to {self.layers}"
             )
-        whole = train.freeze == "backbone" or train.lora_rank is not None
-        self.kept = {v.path for v in model.backbone.weights if whole and not is_lora(v)}
+        self.frozen = {v.path for v in model.backbone.weights if settings.name != "all" and not is_lora(v)}
         if "pooler" not in source.parts:
-            self.kept = {path for path in self.kept if part_of(path) != "pooler"}
-        self.all += [v for v in model.weights if is_lora(v)]
-        self.set_epoch(train.epochs - 1)
+            self.frozen = {path for path in self.frozen if part_of(path) != "pooler"}
+        self.variables += [v for v in model.weights if is_lora(v)]
+        self.set_epoch(self.last_epoch)
         if not model.trainable_variables:
-            raise ConfigError(
-                f"train.freeze={train.freeze} leaves nothing to train: this model is all backbone; freeze less"
-            )
+            raise ConfigError(f"{settings.frozen_by} leaves nothing to train: this model is all backbone; freeze less")
 
     @property
     def active(self):
         """Whether any variable is frozen in any epoch."""
-        return self.gradual or self.train.freeze is not None or self.train.lora_rank is not None
+        return self.settings.gradual_unfreezing or self.settings.frozen_by is not None
 
     def build(self, optimizer):
         """Makes the slots of every variable that is trained in some epoch; called before a checkpoint is restored."""
         if self.active:
-            self.set_epoch(self.train.epochs - 1)
+            self.set_epoch(self.last_epoch)
             optimizer.build(self.model.trainable_variables)
 
     def set_epoch(self, epoch):
@@ -79,23 +74,23 @@ class Freezing:
             Whether they differ from those before: the train function must then be made again.
         """
         before = self.model.trainable_variables
-        for variable in self.all:
+        for variable in self.variables:
             variable.trainable = self._is_trained(variable.path, epoch)
         return [v.path for v in before] != [v.path for v in self.model.trainable_variables]
 
     def _is_trained(self, path, epoch):
-        if path in self.kept:
+        if path in self.frozen:
             return False
         if self.depths is None:
             return True
-        bottom = self.train.freeze if isinstance(self.train.freeze, int) else -1
+        bottom = -1 if self.settings.freeze is None else self.settings.freeze
         # Epoch 0 trains what is above the layers, epoch e the top e layers too, then the embeddings.
-        return self.depths[path] > max(bottom, self.layers - epoch if self.gradual else -1)
+        return self.depths[path] > max(bottom, self.layers - epoch if self.settings.gradual_unfreezing else -1)
 
-    def say(self, epoch):
+    def print_count(self, epoch):
         """Prints how many parameters are trained in this epoch."""
         trained, every = count(self.model.trainable_variables), count(self.model.variables)
-        when = f"epoch {epoch + 1} trains" if self.gradual else "training"
+        when = f"epoch {epoch + 1} trains" if self.settings.gradual_unfreezing else "training"
         print(f"{when} {trained:,} of {every:,} parameters", file=sys.stderr, flush=True)
 
 

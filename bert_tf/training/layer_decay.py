@@ -19,7 +19,7 @@ def set_layer_decay(optimizer, model, decay, variant="electra"):
     Raises:
         ConfigError: as `depths`.
     """
-    depth, layers = depths(model, "train.layer_decay")
+    depth, layers = depths(model, "train.trainable.layer_decay")
     if variant == "electra":
         scale_updates(optimizer, rate_factors=electra_factors(depth, layers, decay))
     else:

@@ -158,16 +158,3 @@ OPTIMIZERS = Registry(
         Optimizer("adagrad", "bert_tf.backend:Adagrad", AdagradConfig, ("initial_accumulator_value", "clip_norm")),
     ],
 )
-
-
-def check_accumulation(train):
-    """Refuses a batch that cannot be cut into equal micro-batches; `train` has `batch_size` and `accumulation_steps`.
-
-    Raises:
-        ConfigError: `batch_size` is not a multiple of `accumulation_steps`.
-    """
-    if train.batch_size % train.accumulation_steps:
-        raise ConfigError(
-            f"train.batch_size={train.batch_size} cannot be cut into train.accumulation_steps={train.accumulation_steps} "
-            "equal parts"
-        )

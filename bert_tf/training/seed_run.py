@@ -82,7 +82,7 @@ class SeedRun:
         result["dev"] = self._train()
         self.task = self.task.tuned(result["dev"])
         if self.writes:
-            self._keep_task()
+            self.task.save(self.run.path)
             if "test" in self.data:
                 result["test"] = self._measure_test()
         return result
@@ -95,8 +95,8 @@ class SeedRun:
         self.steps = task.steps_per_epoch(self.examples, train.batch_size, static_shapes=is_tpu(self.strategy))
         self.freezing = Freezing(self.model, train, self.recipe.source)
         optimizer = make_optimizer(self.config.optimizer, self.steps * train.epochs)
-        if train.layer_decay:
-            set_layer_decay(optimizer, self.model, train.layer_decay, train.layer_decay_variant)
+        if train.trainable.layer_decay:
+            set_layer_decay(optimizer, self.model, train.trainable.layer_decay, train.trainable.layer_decay_variant)
         self.fitted = self.recipe.wrap(self.model)
         self.fitted.compile(
             optimizer=optimizer,
@@ -113,15 +113,11 @@ class SeedRun:
         """Writes what describes the run, before it is trained."""
         self.begin()
         self.run.keep_tokenizer(self.task.tokenizer)
-        self._keep_task()
+        self.task.save(self.run.path)
         record = configuration.to_dict(self.config) | {"model": describe(self.model.backbone.config)}
         configuration.save(record, self.run.path / CONFIG)
         updates = self.steps * self.train.epochs
         self._keep_findings(learning_rate=sampled(make_schedule(self.config.optimizer, updates), updates))
-
-    def _keep_task(self):
-        with files.explain_disk_errors(self.run.path):
-            self.task.save(self.run.path)
 
     def _baselines(self):
         """Split -> the metrics of guesses by the labels of the training file; none without that file."""
@@ -177,7 +173,7 @@ class SeedRun:
         if has_changed:
             self.fitted.make_train_function(force=True)
         if self.writes and self.freezing.active and (has_changed or resumes):
-            self.freezing.say(epoch)
+            self.freezing.print_count(epoch)
         shown = EpochProgress(progress, epoch * self.steps, compiling=has_changed or resumes)
         batches = self._batches(epoch)
         fitted = self.fitted.fit(batches, steps_per_epoch=self.steps, epochs=1, verbose=0, callbacks=[shown])

@@ -73,8 +73,8 @@ def fill_head(model, source):
         source: of `open_source`. If it does not hold all of them, they keep their random values.
     """
     variables = getattr(model, "pretrained_head", dict)()
-    own = {variable.path: variable for variable in variables.values()}  # of a run of fine-tuning
-    for named in (variables, own):
+    by_own_path = {variable.path: variable for variable in variables.values()}  # of a run of fine-tuning
+    for named in (variables, by_own_path):
         if named and named.keys() <= source.paths:
             source.fill(named, partly=True)
             return

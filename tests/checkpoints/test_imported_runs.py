@@ -16,7 +16,6 @@ from bert_tf.checkpoints import open_source
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.fill_mask import fill_mask
-from bert_tf.training.converting import import_run
 from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
@@ -159,7 +158,8 @@ def test_a_damaged_head_can_be_left_out(tmp_path):
     with pytest.raises(DataError, match="(?s)nothing fills 'masked_lm_head/dense/kernel'.*add --encoder-only"):
         bert_tf.import_run(folder, tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    assert import_run(folder, tmp_path / "run", encoder_only=True).source.task is None
+    bert_tf.load(folder).save(tmp_path / "run", format="run", encoder_only=True)
+    assert bert_tf.load(tmp_path / "run").source.task is None
 
 
 def test_fine_tuning_of_a_run_has_its_own_dropout(made, tmp_path):

@@ -195,8 +195,8 @@ def test_a_teacher_without_head_teaches_its_layers(folder, tmp_path):
 @pytest.mark.parametrize(("overrides", "message"), [
     (["objective={name: causal_lm}"], "pretraining is distilled by masked LM alone"),
     (["data.shards=''"], "data.shards must name the folder"),
-    (["teacher.top_k=5"], "teacher.top_k does not apply to pretraining"),
-    (["student.model={preset: bert_tiny}"], "student.model does not apply to pretraining"),
+    (["teacher.top_k=5"], "unknown key 'teacher.top_k'"),
+    (["student.model={preset: bert_tiny}"], "unknown key 'student.model'"),
     (["model={}"], "student.layers=spread needs the number of layers; set model"),
     (["train.init_from=x"], "student.layers takes weights of the teacher, train.init_from those of another"),
     (["model.family=bert", "student.layers=null", "terms={progressive: {phase_steps: 2}, soft_labels: 1}"],

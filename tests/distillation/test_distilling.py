@@ -138,7 +138,7 @@ def test_a_decoder_with_an_auxiliary_loss_teaches(folder, tmp_path):
     tokenizer, sizes = make_tokenizer(), {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32}
     config = build_config({"family": "gpt2", "max_positions": 32} | sizes, tokenizer.vocabulary_size)
     settings = {"kind": "classification", "sequence_length": 16, "labels": ["0", "1"], "decoder": {"lm_weight": 0.5}}
-    task = build_task(settings, tokenizer)
+    task = build_task(settings, tokenizer, backbone=config)
     model = task.model(build_backbone(config))
     record = {"model": describe(config), "task": configuration.to_dict(task.config)}
     tensors = {v.path: np.ascontiguousarray(v) for v in model.variables}
@@ -227,7 +227,8 @@ def test_terms_of_layers_alone(folder, tmp_path):
     (["terms={hard_labels: 1}", "data.train=null", "data.unlabelled=a.txt"], "hard_labels needs"),
     (["init_from=x"], "student.model gives random weights, init_from those of another model"),
     (["teacher.top_k=1", "terms={squared_error: 1}"], "terms.squared_error compares all logits"),
-    (["train.freeze=backbone"], "train.freeze does not apply to distillation"),
+    (["train.trainable.name=head"], "'train.trainable.name' is 'head'; known: all"),
+    (["train.trainable.freeze=1"], "unknown key 'train.trainable.freeze'"),
     (["train.remat=true", "terms={patient: 1}"], "terms that compare layers cannot see them under"),
     (["train.early_stopping=1", "terms={patient: 1}"], "train.early_stopping watches the dev metric"),
     (["terms={progressive: 1}"], "terms.progressive trains one layer at a time and nothing else"),

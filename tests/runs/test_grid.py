@@ -50,7 +50,7 @@ def test_every_combination_in_its_own_folder():
 
 def test_a_setting_that_is_a_list_keeps_its_meaning(folder):
     task = {"labels": ["0", "1"], "loss": {"class_weights": [1.0, 2.0]}, "metric": None}
-    assert read_grid(settings(folder, task=task, train={"lora_rank": 2, "lora_layers": ["query"]})).axes == {}
+    assert read_grid(settings(folder, task=task, train={"trainable": {"name": "lora", "layers": ["query"]}})).axes == {}
     found = read_grid(settings(folder, task=task | {"head": {"dropout": [0.1, 0.2]}}))
     assert [c.name for c in found.combinations] == ["dropout=0.1", "dropout=0.2"]
     assert found.combinations[0].config.task["labels"] == ["0", "1"]

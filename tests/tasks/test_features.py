@@ -145,14 +145,15 @@ def test_the_penalty_of_the_mix_counts_once_in_an_update_and_for_a_question_with
 def finetuning(train=None, **task):
     task = {"kind": "tagging", "frozen_layers": {"name": "last"}} | task
     data = {"train": "a.conll", "dev": "a.conll"}
-    return config.build(FinetuneConfig, {"task": task, "data": data, "init_from": "run", "train": train or {}})
+    return config.build(
+        FinetuneConfig, {"task": task, "data": data, "init_from": "run", "train": {"trainable": train or {}}}
+    )
 
 
 @pytest.mark.parametrize(("train", "task", "message"), [
-    ({"lora_rank": 4}, {}, "task.frozen_layers.name=last trains no layer of the model; remove train.lora_rank"),
-    ({"layer_decay": 0.8}, {}, "remove train.layer_decay"),
-    ({"gradual_unfreezing": True}, {}, "remove train.gradual_unfreezing"),
-    ({"freeze": 1}, {}, "remove train.freeze"),
+    ({"name": "lora"}, {}, "task.frozen_layers.name=last trains no layer of the model; remove train.trainable"),
+    ({"layer_decay": 0.8}, {}, "remove train.trainable"),
+    ({"freeze": 1}, {}, "remove train.trainable"),
     ({}, {"head": {"name": "bert"}}, "head.name=bert has no effect with frozen_layers.name=last"),
     ({}, {"frozen_layers": {"name": "first"}}, "'task.frozen_layers.name' is 'first'"),
     ({}, {"kind": "classification", "decoder": {"linear_gain": True}}, "decoder.linear_gain=True has no effect with"),
@@ -161,5 +162,5 @@ def finetuning(train=None, **task):
 def test_settings_that_contradict_a_frozen_model(train, task, message):
     with pytest.raises(ConfigError, match=message):
         check_finetuning(finetuning(train, **task))
-    check_finetuning(finetuning({"freeze": "backbone"}))
+    check_finetuning(finetuning({"name": "head"}))
     assert check_task({"kind": "tagging"}).frozen_features is None

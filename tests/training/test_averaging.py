@@ -89,7 +89,7 @@ def test_a_damaged_checkpoint_is_left_out(run, tmp_path, caplog):
 
 def test_refusals(run, tmp_path):
     path, _ = run
-    message = r"holds 4 whole checkpoints \(steps 10, 20, 30, 40\), fewer than the 5 .* train.keep_checkpoints=5"
+    message = r"holds 4 undamaged checkpoints \(steps 10, 20, 30, 40\), fewer than the 5 .* train.keep_checkpoints=5"
     with pytest.raises(RunDirectoryError, match=message):
         average_checkpoints(path, tmp_path / "mean")
     assert not (tmp_path / "mean").exists()

@@ -18,7 +18,6 @@ from bert_tf.models.families import build_backbone, build_config
 from bert_tf.models.lora import enable_lora
 from bert_tf.tasks.heads import Classifier
 from bert_tf.training import seed_run
-from bert_tf.training.converting import import_run
 from bert_tf.training.finetune_config import FinetuneConfig, FinetuneTrainConfig, check_finetuning
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.freezing import Freezing
@@ -42,13 +41,19 @@ def folder(tmp_path_factory):
     return folder
 
 
-def experiment(folder, **train):
+def experiment(folder, epochs=3, pretrained=True, **trainable):
     settings = {
         "init_from": str(folder / "run"),
         "data": {split: str(folder / f"{split}.tsv") for split in ("train", "dev")},
         "task": {"sequence_length": 16},
         "optimizer": {"learning_rate": 0.02},
-        "train": {"epochs": 3, "batch_size": 6, "strategy": "one"} | train,
+        "train": {
+            "epochs": epochs,
+            "batch_size": 6,
+            "strategy": "one",
+            "pretrained": pretrained,
+            "trainable": trainable,
+        },
     }
     return configuration.build(FinetuneConfig, settings)
 
@@ -58,7 +63,7 @@ def newest(run):
 
 
 def test_gradual_unfreezing_with_layer_decay_resumes_bitwise(folder, tmp_path, monkeypatch, capsys):
-    config = experiment(folder, gradual_unfreezing=True, freeze=1, layer_decay=0.8, epochs=2)
+    config = experiment(folder, epochs=2, gradual_unfreezing=True, freeze=1, layer_decay=0.8)
     monkeypatch.setattr(seed_run, "best_epoch", lambda history, task: len(history) - 1)  # every epoch is kept
     with snapshot(EpochProgress, tmp_path / "straight", tmp_path / "run", lambda steps: steps.step == 2 + 1):
         finetune(config, tmp_path / "straight")  # the copy is of the second epoch
@@ -82,7 +87,7 @@ def test_gradual_unfreezing_with_layer_decay_resumes_bitwise(folder, tmp_path, m
 
 
 def test_lora_trains_factors_alone_and_is_merged_when_loaded(folder, tmp_path, capsys):
-    summary = finetune(experiment(folder, lora_rank=2, lora_alpha=3.0, epochs=2), tmp_path / "run")
+    summary = finetune(experiment(folder, epochs=2, name="lora", rank=2, alpha=3.0), tmp_path / "run")
     factors = LAYERS * 2 * 2 * (HIDDEN + HIDDEN)  # query and value, [in, 2] and [2, out]
     assert f"training {factors + HEAD:,} of" in capsys.readouterr().err
     before, stored = newest(RunDirectory(folder / "run")), newest(RunDirectory(tmp_path / "run"))
@@ -91,7 +96,7 @@ def test_lora_trains_factors_alone_and_is_merged_when_loaded(folder, tmp_path, c
     loaded = {v.path: np.asarray(v) for v in model.weights}
     assert sum(path.endswith("lora_kernel_a") for path in stored) == 4
     assert not [path for path in loaded if "lora" in path]
-    import_run(tmp_path / "run", tmp_path / "converted", encoder_only=True)
+    bert_tf.load(tmp_path / "run").save(tmp_path / "converted", format="run", encoder_only=True)
     converted = newest(RunDirectory(tmp_path / "converted"))
     started = {v.path: np.asarray(v) for v in bert_tf.load(tmp_path / "run").encoder.weights}
     for path, value in before.items():
@@ -106,11 +111,11 @@ def test_lora_trains_factors_alone_and_is_merged_when_loaded(folder, tmp_path, c
     assert measured["loss"] == pytest.approx(summary["dev"]["mean"]["loss"], rel=1e-5)
 
 
-def freezing(folder, run="run", family="bert", **train):
+def freezing(folder, run="run", family="bert", **trainable):
     encoder = bert_tf.load(folder / run).encoder if family == "bert" else small(family)
     model = Classifier(encoder, units=2)
     source = open_source(folder / run)
-    return model, Freezing(model, FinetuneTrainConfig(**train), source)
+    return model, Freezing(model, configuration.build(FinetuneTrainConfig, {"trainable": trainable}), source)
 
 
 def small(family, **settings):
@@ -119,7 +124,7 @@ def small(family, **settings):
 
 def test_a_linear_probe_trains_a_pooler_only_where_it_is_new(folder):
     for run, fresh in (("run", 0), ("no_pooler", POOLER)):
-        model, _ = freezing(folder, run, freeze="backbone")
+        model, _ = freezing(folder, run, name="head")
         assert sum(int(np.prod(v.shape)) for v in model.trainable_variables) == HEAD + fresh
     model, _ = freezing(folder, freeze=1)
     parts = {v.path.split("/")[0] for v in model.trainable_variables}
@@ -133,20 +138,22 @@ def test_lora_of_other_families():
     shared = small("albert", embedding_size=4, max_positions=16)
     enable_lora(shared, 2, names=("query",))
     assert sum("lora" in v.path for v in shared.weights) == 2  # one pair for all layers
-    message = "train.lora_rank=2 adapts dense layers, and the attention of XLNetEncoder has none; name"
+    message = "LoRA adapts dense layers, and the attention of XLNetEncoder has none; name"
     with pytest.raises(ConfigError, match=message):
         enable_lora(small("xlnet"), 2)
-    with pytest.raises(ConfigError, match="train.lora_layers names 'querry'; did you mean 'query'"):
+    with pytest.raises(ConfigError, match="train.trainable.layers names 'querry'; did you mean 'query'"):
         enable_lora(small("bert", max_positions=16), 2, names=("querry",))
 
 
 @pytest.mark.parametrize("train, message", [
-    ({"lora_alpha": 2.0}, "train.lora_alpha does nothing without train.lora_rank"),
-    ({"layer_decay_variant": "xlnet"}, "layer_decay_variant does nothing without train.layer_decay"),
-    ({"lora_rank": 2, "freeze": 1}, "train.lora_rank freezes the whole backbone already; remove train.freeze"),
-    ({"freeze": "backbone", "gradual_unfreezing": True}, "train.freeze freezes the whole backbone"),
-    ({"freeze": -1}, "'train.freeze' is -1; it must be at least 0"),
-    ({"freeze": 0, "pretrained": False}, "train.pretrained=false gives random weights, which train.freeze would keep"),
+    ({"alpha": 2.0}, "'train.trainable.alpha' applies only to lora, but train.trainable.name is 'all'"),
+    ({"layer_decay_variant": "xlnet"}, "layer_decay_variant does nothing without layer_decay"),
+    ({"name": "lora", "freeze": 1}, "'train.trainable.freeze' applies only to all"),
+    ({"name": "lora", "layers": []}, "train.trainable: layers is empty; name a layer"),
+    ({"name": "head", "gradual_unfreezing": True}, "'train.trainable.gradual_unfreezing' applies only to all"),
+    ({"name": "head", "layer_decay": 0.8}, "'train.trainable.layer_decay' applies only to all and lora"),
+    ({"freeze": -1}, "'train.trainable.freeze' is -1; it must be at least 0"),
+    ({"freeze": 0, "pretrained": False}, "train.pretrained=false gives random weights, which train.trainable.freeze=0 would"),
 ])  # fmt: skip
 def test_settings_that_contradict_each_other(folder, train, message):
     with pytest.raises(ConfigError, match=message):
@@ -154,8 +161,13 @@ def test_settings_that_contradict_each_other(folder, train, message):
 
 
 def test_what_a_model_cannot_have(folder):
-    with pytest.raises(ConfigError, match="train.freeze=3, but the model has 2 layers; give 0 .embeddings. to 2"):
+    with pytest.raises(
+        ConfigError, match="train.trainable.freeze=3, but the model has 2 layers; give 0 .embeddings. to 2"
+    ):
         freezing(folder, freeze=3)
     model = Classifier(small("albert", embedding_size=4, max_positions=16), units=2)
-    with pytest.raises(ConfigError, match="train.gradual_unfreezing treats layers differently, .* share their weights"):
-        Freezing(model, FinetuneTrainConfig(gradual_unfreezing=True), open_source(folder / "run"))
+    with pytest.raises(
+        ConfigError, match="train.trainable.gradual_unfreezing treats layers differently, .* share their weights"
+    ):
+        settings = configuration.build(FinetuneTrainConfig, {"trainable": {"gradual_unfreezing": True}})
+        Freezing(model, settings, open_source(folder / "run"))

@@ -104,11 +104,11 @@ def test_xlnet_scales_clipped_gradients_of_layers_alone():
 
 
 def test_depths_of_families():
-    found, count = depths(classifier("modernbert"), "train.layer_decay")
+    found, count = depths(classifier("modernbert"), "train.trainable.layer_decay")
     assert count == LAYERS and found["final_layer_norm/gamma"] == LAYERS + 1
-    found, _ = depths(classifier("electra", embedding_size=4), "train.layer_decay")
+    found, _ = depths(classifier("electra", embedding_size=4), "train.trainable.layer_decay")
     assert {d for path, d in found.items() if path.startswith("embeddings")} == {0}
     assert found["head/dense/kernel"] == LAYERS + 2
-    message = "train.layer_decay treats layers differently, .* AlbertEncoder share their weights"
+    message = "train.trainable.layer_decay treats layers differently, .* AlbertEncoder share their weights"
     with pytest.raises(ConfigError, match=message):
-        depths(classifier("albert", embedding_size=4), "train.layer_decay")
+        depths(classifier("albert", embedding_size=4), "train.trainable.layer_decay")

@@ -211,7 +211,7 @@ def test_fine_tuning_above_the_vectors(trained, tmp_path):
         "task": {"kind": "classification", "sequence_length": 8}, "init_from": str(trained[0].path),
         "data": {"train": str(tmp_path / "a.tsv"), "dev": str(tmp_path / "a.tsv")},
         "encoder": {"family": "bilstm", "hidden_size": 6, "dropout": 0.0}, "optimizer": {"learning_rate": 0.05},
-        "train": {"epochs": 5, "batch_size": 8, "strategy": "one", "freeze": 0, "xla": False},
+        "train": {"epochs": 5, "batch_size": 8, "strategy": "one", "trainable": {"freeze": 0}, "xla": False},
     }  # fmt: skip
     summary = finetune(bert_tf.config.build(FinetuneConfig, settings), tmp_path / "task")
     assert summary["dev"]["mean"]["accuracy"] == 1.0
@@ -237,10 +237,10 @@ def test_settings_that_a_new_encoder_cannot_have():
         encoder = {"family": "bilstm", "hidden_size": 6}
         check_finetuning(bert_tf.config.build(FinetuneConfig, settings | {"encoder": encoder, "train": train}))
 
-    check(freeze=0)
+    check(trainable={"freeze": 0})
     with pytest.raises(ConfigError, match="train.dropout is for the encoder of init_from, .*; set encoder.dropout"):
         check(dropout=0.3)
-    with pytest.raises(ConfigError, match="random weights, which train.freeze would keep"):
-        check(freeze="backbone")
-    with pytest.raises(ConfigError, match="random weights, which train.lora_rank would keep"):
-        check(lora_rank=4)
+    with pytest.raises(ConfigError, match="random weights, which train.trainable.name=head would keep"):
+        check(trainable={"name": "head"})
+    with pytest.raises(ConfigError, match="random weights, which train.trainable.name=lora would keep"):
+        check(trainable={"name": "lora"})

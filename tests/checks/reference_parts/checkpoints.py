@@ -170,11 +170,9 @@ def written(room, name):
 
 def run(room):
     """A run directory that is made of a published checkpoint and loaded again."""
-    from bert_tf.training.converting import import_run
-
     load(room, "bert")
     folder = room.scratch / "run"
-    import_run(room.inputs / "models/bert", folder)
+    bert_tf.import_run(room.inputs / "models/bert", folder)
     loaded = bert_tf.load(folder)
     *_, source = library.load(room.inputs / "models/bert")
     return {"weights": weights_of(loaded.objective, source), "ids": loaded.tokenizer.encode(SENTENCE)}

@@ -34,8 +34,8 @@ CASES = {
     "remat": ({"name": "adamw", "learning_rate": 1e-2}, {"remat": True}),
     "xla": ({"name": "adamw", "learning_rate": 1e-2}, {"xla": True}),
     "plain_kernels": ({"name": "adamw", "learning_rate": 1e-2}, {"cpu_kernels": False}),
-    "frozen": ({"name": "adamw", "learning_rate": 1e-2}, {"freeze": 1}),
-    "lora": ({"name": "adamw", "learning_rate": 1e-2}, {"lora_rank": 2}),
+    "frozen": ({"name": "adamw", "learning_rate": 1e-2}, {"trainable": {"freeze": 1}}),
+    "lora": ({"name": "adamw", "learning_rate": 1e-2}, {"trainable": {"name": "lora", "rank": 2}}),
 }  # fmt: skip
 #: Objectives whose train step is compiled, too: its kernels are others than those of `objectives`.
 TRAINED = (
@@ -124,9 +124,9 @@ def values(room, name):
     how, optimizer = dict(how), optimizer_of(given, 10)
     if "layer_decay" in how:
         set_layer_decay(optimizer, model, 0.7, how.pop("layer_decay"))
-    frozen = {key: how.pop(key) for key in ("freeze", "lora_rank") if key in how}
-    if frozen:
-        freezing = Freezing(model, library.settings(FinetuneTrainConfig, frozen | {"epochs": 1}), source)
+    if "trainable" in how:
+        settings = {"trainable": how.pop("trainable"), "epochs": 1}
+        freezing = Freezing(model, library.settings(FinetuneTrainConfig, settings), source)
         factors = {path: v for path, v in library.by_path(model).items() if "/lora_kernel_" in path}
         if factors:
             room.assign("optimizers_lora", factors)
