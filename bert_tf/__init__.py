@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
     from bert_tf.checkpoints import OpenedModel
     from bert_tf.language_model import LanguageModel
+    from bert_tf.tasks.task import Task
     from bert_tf.tokenizers.tokenizer import Tokenizer
     from bert_tf.types import StrPath
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, _ = lazy_names(__name__, {})
+__getattr__, __dir__, _ = lazy_names(__name__, {"training_calls": ["finetune", "pretrain"]})
 
 
 def load(
@@ -80,22 +81,29 @@ def load(
     return LanguageModel(open_source(path, family), dtype, pooler, fresh, trained, **arguments)
 
 
-def save(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str = "hf") -> None:
+def save(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str = "hf", task: Task | None = None) -> None:
     """Writes a model in a format that other libraries load. The round trip is bit-exact.
 
     Args:
-        model: an encoder, or a pretraining model around one with its heads.
-        tokenizer: the tokenizer to save in the same folder; None for none.
+        model: an encoder, or a pretraining model around one with its heads; or the model of `task`.
+        tokenizer: the tokenizer to save in the same folder; None for none. With a task it is the task's.
         path: a folder that does not exist yet, or is empty; it appears only when it is complete.
         format: "hf": a Hugging Face directory; "tf1": a TensorFlow 1 checkpoint as the original
             authors' code reads it; "numpy": GPT-1's params_*.npy; "bilm": ELMo's options.json and weights.hdf5;
-            "word2vec", "word2vec_binary", "glove": a file of the token table alone.
+            "word2vec", "word2vec_binary", "glove": a file of the token table alone. With a task "hf": Hugging Face's class of
+            the task; or "run": a run directory, which `load` opens.
+        task: the `Task` that the model was made by, `task.model(encoder)`.
 
     Raises:
-        ConfigError: a family or a setting that the format cannot express.
+        ConfigError: a family, a task or a setting that the format cannot express.
         DataError: a part of the model that has no name in the format.
         RunDirectoryError: the folder holds something, or cannot be written.
     """
+    if task is not None:
+        from bert_tf.training.converting import save_task_model
+
+        save_task_model(task, model, path, format)
+        return
     from bert_tf.checkpoints import write_checkpoint
 
     write_checkpoint(model, tokenizer, path, format)

@@ -33,6 +33,9 @@ class LanguageModel(OpenedModel):
         vectors = bert_tf.load("run").embed(["a good film", "a bad film"])  # float32 [2, H]
     """
 
+    #: What the training measured, of a model that `bert_tf.finetune` returned; None of one that was loaded.
+    results: dict[str, Any] | None = None
+
     def predict(self, texts: Any, batch_size: int = 32) -> Any:
         """The answers of a fine-tuned model.
 

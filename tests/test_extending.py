@@ -92,6 +92,7 @@ class LengthBucket(PretrainingModel):
 # -- a task: how many of some words a text holds ------------------------------------------------------
 
 
+@keras.saving.register_keras_serializable("extending")
 class CountModel(TaskModel):
     def call(self, features, training=False):
         return {"count": ops.exp(self.outputs(features, training=training)[:, 0])}
@@ -121,7 +122,7 @@ class CountTask(TextTask):
 
 class ServedCount(ServingModule):
     def answer(self, features):
-        return {"count": self.bucketed_output(features, "count", [])}
+        return self.bucketed_outputs(features, count=[])
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -10,8 +10,9 @@ import numpy as np
 from bert_tf.checkpoints.finetuned import PublishedTask, read_task
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import FAMILIES, family_of, task_head
+from bert_tf.models.lora import merged_weights
 from bert_tf.models.task_heads import PublishedHead
-from bert_tf.models.weights import by_path
+from bert_tf.models.weights import part_of
 from bert_tf.tasks import build_task
 from bert_tf.tasks.spans.question_answering_config import QuestionAnsweringConfig
 from bert_tf.tasks.task import Task
@@ -103,10 +104,17 @@ def publish(task: Task, model: Any, where: StrPath) -> tuple[PublishedTask, Arra
         )
     if getattr(model, "both_orders", None) is not None:
         raise ConfigError(f"{where}: {published.architecture} cannot read pairs in both orders; {advice}")
-    arrays = {path: np.asarray(variable) for path, variable in by_path(model).items()}
+    arrays = arrays_of_task(task, model)
     if task.kind == "regression":
         _unstandardise(arrays, task, published, where)
     return PublishedTask(task.kind, published, task.labels, float(model.head.dropout.rate)), arrays
+
+
+def arrays_of_task(task: Task, model: Any) -> dict[str, Any]:
+    """The weights of a task's model by path, those of LoRA in their kernels, without a pooler that the task does not read."""
+    unread = () if task.needs_pooler(model.backbone.config) else ("pooler",)
+    weights = merged_weights(model).items()
+    return {path: np.asarray(value) for path, value in weights if part_of(path) not in unread}
 
 
 #: The tasks whose models Hugging Face has classes for.

@@ -111,7 +111,7 @@ def run(arguments):
         )
 
     from bert_tf.export import export_run
-    from bert_tf.export.saved_model import SETTINGS
+    from bert_tf.export.signatures import SETTINGS
     from bert_tf.files import display_path
     from bert_tf.parsing import read_json_object
 

@@ -18,11 +18,9 @@ example:
       --set optimizer.learning_rate=[2e-5,3e-5,5e-5] --set train.batch_size=[16,32] --set train.epochs=[2,3,4]
 
 in Python:
-  from bert_tf import config
-  from bert_tf.training.finetuning import FinetuneConfig, finetune
-  settings = ["init_from=run", "data.train=train.tsv", "data.dev=dev.tsv"]
-  experiment = config.load(FinetuneConfig, "finetune/classification", settings)
-  summary = finetune(experiment, "sentiment")
+  import bert_tf
+  model = bert_tf.finetune("run", train="train.tsv", dev="dev.tsv", output="sentiment", epochs=3)
+  model.predict("a film")
 """
 
 from bert_tf.cli import settings

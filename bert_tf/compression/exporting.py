@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib
-import json
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +17,7 @@ from bert_tf.compression.stored_weights import STORES, store_weights
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.export.run import served_module
-from bert_tf.export.saved_model import SETTINGS, check_version, write_saved_model
-from bert_tf.export.signatures import labels_file
+from bert_tf.export.saved_model import check_version, write_saved_model
 from bert_tf.export.storage import check_finite, reading
 from bert_tf.files import atomic_folder, is_address, is_there, writes_to
 from bert_tf.table import Table
@@ -237,11 +235,8 @@ def _write_file(trial, module, format, quantize, folder):
         format.write(trial.model, specs, path, quantize)
         answer = fixed_length(format.open(path), specs)
         passed = trial.passed(answer, "choose another --quantize, or leave it out")
-        task.tokenizer.save(temporary / "tokenizer")
-        settings = module.settings() | {"quantized": quantize}
-        beside = {SETTINGS: json.dumps(settings, indent=1) + "\n"} | (labels_file(task.labels) if task.labels else {})
-        for name, content in beside.items():
-            (temporary / name).write_text(content, encoding="utf-8")
+        module.quantized = quantize
+        module.write_files(temporary)
     return trial.result(folder, size_of(folder / format.file), *passed)
 
 

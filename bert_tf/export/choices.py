@@ -1,7 +1,5 @@
 """Served multiple choice: a question with any number of options, and which of them answers it."""
 
-import dataclasses
-
 import tensorflow as tf
 
 from bert_tf.export.requests import check_as_many, check_ids, check_shapes
@@ -29,7 +27,7 @@ class ServedOptions(ServingModule):
         answer: string [N], the text of the best option; "" where there is no option.
 
     A subclass defines `rows_of(context, question, options, mask)`, the features [M, S] of the options that count
-    (`mask` [N, C]), and `score(features)`, float32 [M].
+    (`mask` [N, C]), and `compute(features)`, {"score": float32 [M]}.
     """
 
     #: The names of the three inputs of `serving_default`.
@@ -39,23 +37,17 @@ class ServedOptions(ServingModule):
 
     def signatures(self):
         texts = dict(zip(self.inputs, (TEXT, TEXT, tf.TensorSpec([None, None], tf.string))))
-        shape = [None, None, self.sequence_length if self.static else None]
-        dtypes = {"token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool}
-        ids = {name: tf.TensorSpec(shape, dtype) for name, dtype in dtypes.items()}
-        ids["token_ids"] = tf.TensorSpec([*shape, *self.tokenizer.token_shape], tf.int32)
-        return {"serving_default": Signature(self._answer_named, texts), "ids": Signature(self.answer_ids, ids)}
-
-    def compute(self, features):
-        return {"score": self.score(features)}
+        ids = Signature(self.answer_ids, self.ids_specs(None, None))
+        return {"serving_default": Signature(self._answer_named, texts), "ids": ids}
 
     def _answer_named(self, **texts):
-        return self.answer_text(*check_as_many(**texts))
+        return self.answer_text(*check_as_many(**{name: texts[name] for name in self.inputs}))
 
     def answer_text(self, context, question, options):
         options = tf.convert_to_tensor(options)
         mask = self.present(question, options)
         features = self.rows_of(context, question, options, mask)
-        answer = self._best(self.bucketed_output(features, "score", []), mask)
+        answer = self._best(features, mask)
         chosen = tf.gather(
             tf.pad(options, [[0, 0], [0, 1]], constant_values=""), tf.maximum(answer["label"], 0), batch_dims=1
         )
@@ -72,13 +64,13 @@ class ServedOptions(ServingModule):
         rows = check_ids(rows, self.tokenizer.vocabulary_size, self.num_segments)
         mask = tf.reshape(tf.reduce_any(rows["padding_mask"], axis=1), shape[:2])
         rows = {name: tf.boolean_mask(x, tf.reshape(mask, [-1])) for name, x in rows.items()}
-        return self._best(self.bucketed_output(rows, "score", []), mask)
+        return self._best(rows, mask)
 
-    def _best(self, scores, mask):
-        """Scores [M] of the options that are there -> the answers of the questions."""
-        present = tf.where(mask)
+    def _best(self, features, mask):
+        """The rows [M, S] of the options that are there -> the answers of the questions."""
+        scores = self.bucketed_outputs(features, score=[])["score"]
         logits = tf.fill(tf.shape(mask), tf.float32.min)
-        logits = tf.tensor_scatter_nd_update(logits, present, scores)
+        logits = tf.tensor_scatter_nd_update(logits, tf.where(mask), scores)
         probabilities = tf.where(mask, self.activation(logits), 0.0)
         padded = tf.pad(logits, [[0, 0], [0, 1]], constant_values=tf.float32.min)  # argmax of no column is an error
         some = tf.reduce_any(mask, axis=1)
@@ -133,6 +125,8 @@ class ServedMultipleChoice(ServedOptions):
         module.answer_text(["the film is a"], [""], [["good one", "bad one", ""]])["probabilities"]  # [1, 3]
     """
 
+    recorded = ("rows",)
+
     def __init__(self, model, tokenizer, sequence_length=128, static=False, rows=OptionRows()):
         super().__init__(model, tokenizer, sequence_length, static=static)
         rows.check(tokenizer.layout, sequence_length)
@@ -142,8 +136,8 @@ class ServedMultipleChoice(ServedOptions):
     def of_task(cls, task, model, **settings):
         return cls(model, task.tokenizer, rows=task.rows, **settings)
 
-    def score(self, features):
-        return self._model().outputs(features)[:, 0]
+    def compute(self, features):
+        return {"score": self._model().outputs(features)[:, 0]}
 
     def rows_of(self, context, question, options, mask):
         owner, tokenize = tf.where(mask)[:, 0], self.tokenizer.tokenize
@@ -152,9 +146,6 @@ class ServedMultipleChoice(ServedOptions):
             tf.gather(context, owner), tf.gather(question, owner), tf.boolean_mask(options, mask)
         )
         return self.rows.pack(self.tokenizer, first, tokenize(texts), self.sequence_length, dynamic=not self.static)
-
-    def settings(self):
-        return super().settings() | {"rows": dataclasses.asdict(self.rows)}
 
 
 class ServedReCoRD(ServedOptions):
@@ -177,13 +168,6 @@ class ServedReCoRD(ServedOptions):
     inputs = ("passage", "query", "entities")
     activation = staticmethod(tf.nn.sigmoid)
 
-    def __init__(self, model, tokenizer, sequence_length=128, static=False):
-        super().__init__(model, tokenizer, sequence_length, static=static)
-
-    @classmethod
-    def of_task(cls, task, model, **settings):
-        return cls(model, task.tokenizer, **settings)
-
     def present(self, question, options):
         asked = tf.strings.regex_full_match(question, f"(?s).*{PLACEHOLDER}.*")
         return super().present(question, options) & asked[:, None]
@@ -194,9 +178,9 @@ class ServedReCoRD(ServedOptions):
         queries = filled(queries, PLACEHOLDER, tf.boolean_mask(options, mask), queries)
         return self._pack(tf.gather(tokenize(context), owner), tokenize(queries))
 
-    def score(self, features):
+    def compute(self, features):
         logits = self._model().outputs(features)
-        return logits[:, 1] - logits[:, 0]
+        return {"score": logits[:, 1] - logits[:, 0]}
 
     def text_inputs(self, texts):
         context, question, options = super().text_inputs(texts)

@@ -2,7 +2,8 @@
 
 import tensorflow as tf
 
-from bert_tf.export.signatures import ServingModule, labels_file
+from bert_tf.export.signatures import ServingModule
+from bert_tf.tasks.multi_label.decoding import predicted
 
 
 class ServedClassifier(ServingModule):
@@ -15,7 +16,7 @@ class ServedClassifier(ServingModule):
             TF Serving batches requests along the first axis of every output.
 
     Args:
-        model: returns {"probabilities": [N, L]} for the features of the data contract.
+        model: returns {"logits", "probabilities"}, [N, L] each, for the features of the data contract.
         tokenizer, sequence_length, pairs, static: as in `ServingModule`.
         labels: L str, in the order of the model's outputs.
 
@@ -33,16 +34,14 @@ class ServedClassifier(ServingModule):
         return cls(model, task.tokenizer, task.labels, pairs=task.pairs, **settings)
 
     def answer(self, features):
-        probabilities = self.bucketed_output(features, "probabilities", [len(self.labels)])
-        labels = tf.constant(self.labels)
-        return {
-            "label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
-            "probabilities": probabilities,
-            "labels": tf.tile(labels[None], [tf.shape(probabilities)[0], 1]),
-        }
+        count = len(self.labels)
+        outputs = self.bucketed_outputs(features, logits=[count], probabilities=[count])
+        logits, labels = outputs.pop("logits"), tf.constant(self.labels)
+        return outputs | self.decided(logits) | {"labels": tf.tile(labels[None], [tf.shape(logits)[0], 1])}
 
-    def files(self):
-        return labels_file(self.labels)
+    def decided(self, logits):
+        """The outputs that say what is right, from float32 [N, L]."""
+        return {"label": tf.gather(tf.constant(self.labels), tf.argmax(logits, axis=-1))}
 
 
 class ServedMultiLabelClassifier(ServedClassifier):
@@ -63,6 +62,8 @@ class ServedMultiLabelClassifier(ServedClassifier):
         module.answer_text(["a good film", "bad"])["predicted"].shape  # [2, 2]
     """
 
+    recorded = ("threshold",)
+
     def __init__(self, model, tokenizer, labels, sequence_length=128, pairs=False, static=False, threshold=0.5):
         super().__init__(model, tokenizer, labels, sequence_length, pairs, static)
         self.threshold = threshold
@@ -71,13 +72,8 @@ class ServedMultiLabelClassifier(ServedClassifier):
     def of_task(cls, task, model, **settings):
         return super().of_task(task, model, threshold=task.config.threshold, **settings)
 
-    def settings(self):
-        return super().settings() | {"threshold": self.threshold}
-
-    def answer(self, features):
-        answer = super().answer(features)
-        del answer["label"]
-        return answer | {"predicted": answer["probabilities"] >= self.threshold}
+    def decided(self, logits):
+        return {"predicted": predicted(logits, self.threshold)}
 
 
 class ServedRegressor(ServingModule):
@@ -90,9 +86,5 @@ class ServedRegressor(ServingModule):
         module.answer_text(["a good film", "bad"])["score"]  # [2]
     """
 
-    @classmethod
-    def of_task(cls, task, model, **settings):
-        return cls(model, task.tokenizer, pairs=task.pairs, **settings)
-
     def answer(self, features):
-        return {"score": self.bucketed_output(features, "score", [])}
+        return self.bucketed_outputs(features, score=[])

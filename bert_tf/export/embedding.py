@@ -42,7 +42,7 @@ class ServedEmbedding(ServingModule):
         return {"mean": outputs["mean"], "cls": outputs["cls"]}
 
     def answer(self, features):
-        sequence = self.bucketed_output(features, "sequence_output", [None, self.hidden_size])
+        sequence = self.bucketed_outputs(features, sequence_output=[None, self.hidden_size])["sequence_output"]
         real = tf.cast(features["padding_mask"], tf.float32)[..., None]
         sequence *= real
         mean = tf.math.divide_no_nan(tf.reduce_sum(sequence, axis=1), tf.reduce_sum(real, axis=1))

@@ -10,11 +10,8 @@ from bert_tf.errors import ConfigError
 from bert_tf.export.requests import check_as_many, check_at_most, check_between, refuse_texts
 from bert_tf.export.signatures import TEXT, TRIAL_TEXTS, ServingModule, Signature
 from bert_tf.generation import SAMPLERS, GenerationConfig, PromptTokenizer, TextGenerator, TextScorer
-from bert_tf.parsing import brief
 from bert_tf.tokenizers.ops.model_rows import pad_rows
 from bert_tf.tokenizers.ops.strings import valid_utf8
-
-_NUMBERS, _FRACTIONS = tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.float32)
 
 
 class ServedGeneration(ServingModule):
@@ -74,12 +71,9 @@ class ServedGeneration(ServingModule):
         **settings,
     ):
         super().__init__(model, tokenizer, sequence_length, static=static)
-        for name, tokens in (("stop_tokens", stop_tokens), ("allowed_tokens", allowed_tokens)):
-            if tokens is not None and (isinstance(tokens, str) or not isinstance(tokens, (list, tuple))):
-                raise ConfigError(f"{name} is {brief(tokens)}; it must be a list of tokens, such as [{brief(tokens)}]")
         self.config = base.replace(settings)
-        self.stop_tokens, self.allowed_tokens = tuple(stop_tokens), allowed_tokens and tuple(allowed_tokens)
         self._generator, backbone = TextGenerator(model, tokenizer, stop_tokens, allowed_tokens, frame), model.backbone
+        self.stop_tokens, self.allowed_tokens = tuple(stop_tokens), allowed_tokens and tuple(allowed_tokens)
         self._prompts, self._stop_strings = self._generator.prompts, self._generator.stop_strings(self.config)
         self._frame, self._has_encoder = self._prompts.frame, self._prompts.has_encoder
         new, longest = self.config.max_new_tokens, backbone.config.max_positions
@@ -112,13 +106,11 @@ class ServedGeneration(ServingModule):
         return max(1, min(trained if prompts.frame.is_source else max(trained - new, trained // 2), room))
 
     def signatures(self):
-        text = {"text": TEXT}
-        limits = dict.fromkeys(("max_new_tokens", "min_new_tokens"), _NUMBERS)
-        if self.config.method == "sample":
-            limits |= {"seed": _NUMBERS, "top_k": _NUMBERS, "temperature": _FRACTIONS, "top_p": _FRACTIONS}
+        text, limits = {"text": TEXT}, self._limits()
+        each = {name: tf.TensorSpec([None], tf.constant(low).dtype) for name, (low, *_) in limits.items()}
         signatures = {
             "serving_default": Signature(self.answer_text, text),
-            "generate": Signature(self.answer_with, text | limits),
+            "generate": Signature(self.answer_with, text | each),
         }
         if self._has_score:
             signatures["score"] = Signature(self.answer_score, text | {"continuation": TEXT})
@@ -130,8 +122,7 @@ class ServedGeneration(ServingModule):
     def answer_with(self, text, **each):
         """What `generate` computes; refuses settings out of range."""
         text, *values = check_as_many(text=text, **each)
-        limits = self._limits()
-        each = {name: check_between(name, x, *limits[name]) for name, x in zip(each, values)}
+        each = {name: check_between(name, x, *self._limits()[name]) for name, x in zip(each, values)}
         lowest, most = "min_new_tokens", each["max_new_tokens"]
         return self._generate(text, each | {lowest: check_at_most(lowest, each[lowest], "max_new_tokens", most)})
 
@@ -148,18 +139,11 @@ class ServedGeneration(ServingModule):
         return {"log_likelihood": tf.reduce_sum(tf.where(scored, log_p, 0.0), axis=1), "tokens": lengths - 1 - begins}
 
     def inputs_of(self, name, texts):
-        numbers = tf.range(len(texts))
-        most = self.config.max_new_tokens - numbers % self.config.max_new_tokens
-        inputs = {
-            "text": tf.constant(texts, tf.string),
-            "continuation": tf.fill([len(texts)], self._trial),
-            "max_new_tokens": most,
-            "min_new_tokens": tf.minimum(numbers, most),
-            "seed": numbers,
-            "top_k": tf.fill([len(texts)], self.config.top_k or self.tokenizer.vocabulary_size),
-            "temperature": 1.0 + tf.cast(numbers, tf.float32),
-            "top_p": tf.fill([len(texts)], 0.9),
-        }
+        count = len(texts)
+        inputs = {"text": tf.constant(texts, tf.string), "continuation": tf.fill([count], self._trial)}
+        for key, (low, high, *above) in self._limits().items():
+            values = [min(low + len(above) + i, high) for i in range(count)]
+            inputs[key] = tf.constant(values, tf.constant(low).dtype)
         return {key: inputs[key] for key in self.signatures()[name].inputs}
 
     def _continuation(self, room):
@@ -181,15 +165,12 @@ class ServedGeneration(ServingModule):
         return bool(self._frame.before or self._frame.after)
 
     def _limits(self):
-        """The arguments of `check_between` for each setting of a request."""
-        return {
-            "max_new_tokens": (1, self.config.max_new_tokens),
-            "min_new_tokens": (0, self.config.max_new_tokens),
-            "seed": (0, tf.int32.max),
-            "top_k": (1, self.config.top_k or self.tokenizer.vocabulary_size),
-            "temperature": (0.0, tf.float32.max, True),
-            "top_p": (0.0, 1.0, True),
-        }
+        """The arguments of `check_between` for each setting of a request; its type is that of the first."""
+        limits = {"max_new_tokens": (1, self.config.max_new_tokens), "min_new_tokens": (0, self.config.max_new_tokens)}
+        if self.config.method == "sample":
+            limits |= {"seed": (0, tf.int32.max), "top_k": (1, self.config.top_k or self.tokenizer.vocabulary_size)}
+            limits |= {"temperature": (0.0, tf.float32.max, True), "top_p": (0.0, 1.0, True)}
+        return limits
 
     def _generate(self, text, each):
         token_ids, mask = self._padded(self._prompt_ids(text))

@@ -6,19 +6,20 @@ import tensorflow as tf
 TEXTS, TOKENS = 8, 512
 
 
-def apply_in_buckets(function, features, shape, whole=()):
+def apply_in_buckets(function, features, shapes, whole=()):
     """Applies `function` to a batch bucket by bucket, each padded to its own longest text.
 
     Args:
-        function: from features of the data contract [n, s] to a float32 tensor [n, *shape], which treats
-            each text alone.
+        function: from features of the data contract [n, s] to a dict of float32 tensors [n, *shape]; it treats each text
+            alone.
         features: `token_ids`, `segment_ids`, `padding_mask` [N, S]. Padding may be anywhere; columns after
             the last token of a bucket are removed, also of further features [N, S, ...].
-        shape: the static shape of the result for one text; begins with None if there is a value for each token.
+        shapes: by the name of a result its static shape for one text; begins with None if there is a value for each
+            token.
         whole: the names of features [N, ...] that have no column for each token.
 
     Returns:
-        float32 [N, *shape]: `function(features)` up to rounding, with zeros at padding beyond a bucket's length.
+        `function(features)` up to rounding, with zeros at padding beyond a bucket's length.
     """
     count, width = tf.unstack(tf.shape(features["padding_mask"]))
     features = {name: x if name in whole else _not_empty(x) for name, x in features.items()}
@@ -29,20 +30,26 @@ def apply_in_buckets(function, features, shape, whole=()):
     size = -(-count // buckets)  # all nearly equal
     order = tf.argsort(lengths, stable=True)
 
-    def one(bucket, results):
+    def one(bucket, arrays):
         texts = order[bucket * size : (bucket + 1) * size]
         length = tf.clip_by_value(tf.reduce_max(tf.gather(lengths, texts)), 1, longest)
         chosen = {name: tf.gather(x, texts) for name, x in features.items()}
-        result = function({name: x if name in whole else x[:, :length] for name, x in chosen.items()})
-        if shape[:1] == [None]:
-            result = tf.pad(result, [[0, 0], [0, longest - length]] + [[0, 0]] * (len(shape) - 1))
-        return bucket + 1, results.write(bucket, result)
+        results = function({name: x if name in whole else x[:, :length] for name, x in chosen.items()})
+        for name in of_tokens:
+            fillers = [[0, 0], [0, longest - length]] + [[0, 0]] * (len(shapes[name]) - 1)
+            results[name] = tf.pad(results[name], fillers)
+        return bucket + 1, {name: array.write(bucket, results[name]) for name, array in arrays.items()}
 
-    results = tf.TensorArray(tf.float32, buckets, infer_shape=False, element_shape=[None, *shape])
+    of_tokens = [name for name, shape in shapes.items() if shape[:1] == [None]]
+    arrays = {
+        name: tf.TensorArray(tf.float32, buckets, infer_shape=False, element_shape=[None, *shape])
+        for name, shape in shapes.items()
+    }
     # Two buckets side by side use two cores better than two threads within each operation.
-    steps = tf.while_loop(lambda bucket, _: bucket < buckets, one, (0, results), parallel_iterations=2)
-    results = tf.gather(steps[1].concat(), tf.argsort(order))
-    return results[:, :width] if shape[:1] == [None] else results
+    _, arrays = tf.while_loop(lambda bucket, _: bucket < buckets, one, (0, arrays), parallel_iterations=2)
+    places = tf.argsort(order)
+    results = {name: tf.gather(array.concat(), places) for name, array in arrays.items()}
+    return {name: x[:, :width] if name in of_tokens else x for name, x in results.items()}
 
 
 def _not_empty(x):

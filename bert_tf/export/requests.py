@@ -23,15 +23,11 @@ def check_ids(features, vocabulary_size, num_segments):
             model's tables.
     """
     features = check_shapes(features)
-    texts, length = tf.unstack(tf.shape(features["token_ids"])[:2])
-    some = _refuse(
-        (length > 0) | (texts == 0),
-        ["token_ids must have at least one token a row, their shape is", tf.shape(features["token_ids"])],
-    )
-    known = [_check_range("token_ids", features["token_ids"], vocabulary_size)]
-    if num_segments > 1:
-        known.append(_check_range("segment_ids", features["segment_ids"], num_segments))
-    return _after([some, *known], features)
+    shape = tf.shape(features["token_ids"])
+    message = ["token_ids must have at least one token a row, their shape is", shape]
+    features = _after([_refuse((shape[1] > 0) | (shape[0] == 0), message)], features)
+    counts = {"token_ids": vocabulary_size} | ({"segment_ids": num_segments} if num_segments > 1 else {})
+    return features | {name: check_between(name, features[name], 0, count - 1) for name, count in counts.items()}
 
 
 def check_shapes(features):
@@ -72,7 +68,7 @@ def check_count(name, value, most, what):
 
 
 def check_between(name, values, low, high, above=False):
-    """Numbers [N] from `low` (only above it, if `above`) to `high`, after an assertion."""
+    """Numbers of any shape from `low` (only above it, if `above`) to `high`, after an assertion."""
     fits = (values > low if above else values >= low) & (values <= high)
     limits = f"{'above' if above else 'at least'} {low} and at most {high}"
     checked = _refuse(
@@ -93,13 +89,6 @@ def refuse_texts(wrong, texts, message, tensor):
     """`tensor`, after an assertion that none of the texts [N] is `wrong`; the first that is stands in the message."""
     right = _refuse(~tf.reduce_any(wrong), ["the text", tf.boolean_mask(texts, wrong)[:1], message])
     return _after([right], {"": tensor})[""]
-
-
-def _check_range(name, ids, count):
-    wrong = tf.boolean_mask(ids, (ids < 0) | (ids >= count))
-    return _refuse(
-        tf.equal(tf.size(wrong), 0), [f"{name} must be at least 0 and below {count}; the request has", wrong[:1]]
-    )
 
 
 def _refuse(condition, message):

@@ -1,7 +1,6 @@
 """Writing a served model: a numbered version that is whole, and was loaded once, or is not there."""
 
 import contextlib
-import json
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,6 @@ from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.signatures import TRIAL_TEXTS
 from bert_tf.export.warmup import write_warmup_requests
 from bert_tf.files import atomic_folder, lock_directory, writes_to
-
-#: What an export says of itself, in `assets/`.
-SETTINGS = "export.json"
 
 
 class ExportError(RuntimeError):
@@ -64,10 +60,7 @@ def write_saved_model(module, folder, version=None):
 
 def _write(folder, module, traced):
     tf.saved_model.save(module, str(folder), signatures=traced)
-    module.tokenizer.save(folder / "assets" / "tokenizer")
-    files = module.files() | {SETTINGS: json.dumps(module.settings(), indent=1) + "\n"}
-    for name, content in files.items():
-        (folder / "assets" / name).write_text(content, encoding="utf-8")
+    module.write_files(folder / "assets")
     inputs = module.trial_inputs("serving_default")
     # One text in each request: a server may be configured for batches of any size.
     requests = [{k: v[i : i + 1] for k, v in inputs.items()} for i in range(len(TRIAL_TEXTS))]

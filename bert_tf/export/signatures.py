@@ -13,12 +13,15 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.export.length_bucketing import apply_in_buckets
 from bert_tf.export.requests import check_as_many, check_ids
 from bert_tf.export.storage import cast_once, check_finite, reading
 
 TEXT = tf.TensorSpec([None], tf.string)
+#: The file in which an export says what it is.
+SETTINGS = "export.json"
 
 #: The texts on which an export is compared with the model in memory: no word, special tokens in the text, other
 #: scripts, bytes that are no UTF-8, and more tokens than a sequence can hold.
@@ -45,17 +48,15 @@ class Signature:
 
     def traced(self):
         """The function as one concrete graph function, called with the inputs by name."""
-        names = list(self.inputs)
-        function = tf.function(lambda *values: self.function(**dict(zip(names, values))), autograph=False)
-        return function.get_concrete_function(
-            *(tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in self.inputs.items())
-        )
+        specs = {name: tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in self.inputs.items()}
+        return tf.function(lambda **inputs: self.function(**inputs), autograph=False).get_concrete_function(**specs)
 
 
 class ServingModule(tf.Module):
     """Base class of exported models.
 
-    A subclass defines `answer`; the subclass of a task whose constructor takes more arguments also `of_task`.
+    A subclass defines `answer`; the subclass of a task whose constructor takes more arguments also `of_task`, and one
+    that answers with labels the attribute `labels`.
 
     Args:
         model: a built Keras model; its `variables` become the variables of the export. Under mixed precision
@@ -92,6 +93,10 @@ class ServingModule(tf.Module):
     kind = None
     #: The names of features [N, ...] that have no column for each token.
     whole = ()
+    #: The names of further attributes that `assets/export.json` holds.
+    recorded = ()
+    #: What `assets/labels.json` holds.
+    labels = ()
 
     def __init__(self, model, tokenizer, sequence_length=128, pairs=False, static=False):
         super().__init__()
@@ -122,7 +127,7 @@ class ServingModule(tf.Module):
             model: from `task.model`.
             settings: `sequence_length`, `static`, and further arguments of the class.
         """
-        return cls(model, task.tokenizer, pairs=bool(task.pairs), **settings)
+        return cls(model, task.tokenizer, pairs=task.pairs, **settings)
 
     @classmethod
     def default_length(cls, model, tokenizer, trained, settings):
@@ -145,12 +150,16 @@ class ServingModule(tf.Module):
         """dict from signature name to `Signature`."""
         pair = {"text": TEXT, "text_pair": TEXT}
         texts = pair if self.pairs else {"text": TEXT}
-        shape = [None, self.sequence_length if self.static else None]
-        dtypes = {"token_ids": tf.int32, "segment_ids": tf.int32, "padding_mask": tf.bool}
-        ids = {name: tf.TensorSpec(shape, dtype) for name, dtype in dtypes.items()}
-        ids["token_ids"] = tf.TensorSpec([*shape, *self.tokenizer.token_shape], tf.int32)
+        ids = Signature(self.answer_ids, self.ids_specs(None))
         further = {"pairs": Signature(self.answer_text, pair)} if self.pairs is None else {}
-        return {"serving_default": Signature(self.answer_text, texts), "ids": Signature(self.answer_ids, ids)} | further
+        return {"serving_default": Signature(self.answer_text, texts), "ids": ids} | further
+
+    def ids_specs(self, *shape):
+        """The inputs of `ids` for a batch of rows of this shape: dict from name to tf.TensorSpec."""
+        shape = [*shape, self.sequence_length if self.static else None]
+        tokens = tf.TensorSpec([*shape, *self.tokenizer.token_shape], tf.int32)
+        others = {"segment_ids": tf.TensorSpec(shape, tf.int32), "padding_mask": tf.TensorSpec(shape, tf.bool)}
+        return {"token_ids": tokens} | others
 
     def traced(self):
         """dict from signature name to a concrete graph function that reads the weights as they are stored.
@@ -174,19 +183,19 @@ class ServingModule(tf.Module):
         finally:
             self._computed = self.compute
 
-    def bucketed_output(self, features, output, shape):
-        """The model's output of that name as float32 [N, *shape], computed in length buckets unless `static`.
+    def bucketed_outputs(self, features, **shapes):
+        """The model's outputs of these names as float32 [N, *shape], computed in length buckets unless `static`.
 
         Args:
             features: `token_ids`, `segment_ids`, `padding_mask` [N, S].
-            output: a key of what the model returns.
-            shape: the shape of the output for one text; begins with None if there is a value for each token.
+            shapes: by the name of an output its shape for one text; begins with None if there is a value for each token.
         """
 
         def function(part):
-            return tf.cast(self.call_model(part)[output], tf.float32)
+            outputs = self.call_model(part)
+            return {name: tf.cast(outputs[name], tf.float32) for name in shapes}
 
-        return function(features) if self.static else apply_in_buckets(function, features, shape, self.whole)
+        return function(features) if self.static else apply_in_buckets(function, features, shapes, self.whole)
 
     def answer_text(self, text, text_pair=None):
         """What `serving_default` computes."""
@@ -215,22 +224,24 @@ class ServingModule(tf.Module):
         """The inputs of a signature on which an export is compared: dict of tensors."""
         return self.inputs_of(name, TRIAL_TEXTS * 5)  # more than one length bucket
 
-    def files(self):
-        """Text files that go into `assets/`, beside `export.json`: dict from name to content."""
-        return {}
+    def write_files(self, folder):
+        """Writes what stands beside the model, in a SavedModel in `assets/`: the tokenizer, the settings, the labels.
+
+        Labels are a JSON list, since a label may hold any character, line ends too.
+        """
+        self.tokenizer.save(folder / "tokenizer")
+        for name, content in {SETTINGS: self.settings(), "labels.json": list(self.labels)}.items():
+            if content:
+                text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+                (folder / name).write_text(text, encoding="utf-8")
 
     def settings(self):
         """The content of `assets/export.json`: dict of plain values."""
-        settings = {"sequence_length": self.sequence_length, "static": self.static, "precision": self.precision}
-        return settings | ({"quantized": self.quantized} if self.quantized else {})
+        names = ("sequence_length", "static", "precision", "quantized", *self.recorded)
+        return {name: to_dict(getattr(self, name)) for name in names}
 
     def _pack(self, first, second=None):
         return self.tokenizer.pack(first, second, self.sequence_length, dynamic=not self.static)
-
-
-def labels_file(labels):
-    """The file of labels beside a model, name -> content: a JSON list, since a label may hold any character, line ends too."""
-    return {"labels.json": json.dumps(list(labels), ensure_ascii=False, indent=1) + "\n"}
 
 
 def dense(values, lengths, filler):

@@ -3,11 +3,9 @@
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError
-from bert_tf.export.length_bucketing import apply_in_buckets
 from bert_tf.export.requests import check_as_many, check_count
 from bert_tf.export.signatures import TEXT, ServingModule, Signature
-from bert_tf.tasks.spans.decoding import CERTAIN
-from bert_tf.tasks.spans.heads import IMPOSSIBLE
+from bert_tf.tasks.spans.decoding import best_spans, decide
 from bert_tf.tasks.spans.windows import context_offsets, cut_windows, rooms_for_contexts, window_features
 from bert_tf.tokenizers.ops.strings import valid_utf8
 
@@ -44,6 +42,7 @@ class ServedQuestionAnswering(ServingModule):
 
     kind = "question_answering"
     options = ("n_best",)
+    recorded = ("stride", "max_query_length", "threshold", "n_best")
 
     def __init__(
         self,
@@ -78,10 +77,6 @@ class ServedQuestionAnswering(ServingModule):
     def inputs_of(self, name, texts):
         return {"question": tf.constant(texts, tf.string), "context": tf.constant(texts[::-1], tf.string)}
 
-    def settings(self):
-        names = ("stride", "max_query_length", "threshold", "n_best")
-        return super().settings() | {name: getattr(self, name) for name in names}
-
     def answer_question(self, question, context):
         """What `serving_default` computes."""
         question, context = map(valid_utf8, check_as_many(text=question, context=context))
@@ -101,73 +96,22 @@ class ServedQuestionAnswering(ServingModule):
             self.sequence_length,
             dynamic=not self.static,
         )
-        scores, spans, null_scores = self._spans(features)
-        columns = context_offsets(self.tokenizer, tf.gather(lengths, windows.owners))
-        tokens = spans + (first - columns)[:, None, None]  # of all contexts: [W, K, 2]
-        possible = scores > IMPOSSIBLE / 2
-        begins, ends = (
-            tf.gather(tf.concat([x.values, [0]], 0), tf.where(possible, tokens[..., i], 0))
-            for i, x in enumerate(characters)
-        )
-        scores = tf.where(possible & (ends > begins), scores, IMPOSSIBLE)
-        best = self._best(context, windows.owners, scores, begins, ends)
-        count = tf.size(question)
-        return best | self._decide(best, tf.math.unsorted_segment_min(null_scores, windows.owners, count))
-
-    def _spans(self, features):
-        """What the model proposes: scores float32 [W, K], spans int32 [W, K, 2], null scores float32 [W]."""
         kept = self._model().kept
-
-        def outputs(part):
-            found = self.call_model(part)
-            spans = tf.cast(tf.concat([found["starts"], found["ends"]], 1), tf.float32)  # exact below 2**24
-            return tf.concat([found["scores"], spans, found["null_scores"][:, None]], 1)
-
-        together = outputs(features) if self.static else apply_in_buckets(outputs, features, [3 * kept + 1])
-        scores, starts, ends, null_scores = tf.split(together, [kept, kept, kept, 1], axis=1)
-        return scores, tf.cast(tf.stack([starts, ends], axis=2), tf.int32), null_scores[:, 0]
-
-    def _best(self, context, owners, scores, begins, ends):
-        """`answers`, `starts`, `ends`, `scores` [N, n] of the candidates [W, K] of all windows."""
-        count, kept = tf.size(context), scores.shape[1]
-
-        def of_questions(values, filler):
-            rows = tf.RaggedTensor.from_value_rowids(values, tf.cast(owners, tf.int64), tf.cast(count, tf.int64), False)
-            rows = rows.to_tensor(filler)  # [N, windows, K]
-            rows = tf.reshape(rows, [count, tf.shape(rows)[1] * kept])
-            return tf.pad(rows, [[0, 0], [0, kept]], constant_values=filler)  # K columns also without a question
-
-        scores, order = tf.math.top_k(of_questions(scores, IMPOSSIBLE), kept)
-        begins, ends = (tf.gather(of_questions(x, 0), order, batch_dims=1) for x in (begins, ends))
-        possible = scores > IMPOSSIBLE / 2
-        begins, lengths = tf.where(possible, begins, 0), tf.where(possible, ends - begins, 0)
-        texts = tf.strings.substr(tf.repeat(context[:, None], kept, axis=1), begins, lengths, unit="UTF8_CHAR")
-        earlier = tf.linalg.band_part(tf.ones([kept, kept], tf.bool), -1, 0) & ~tf.eye(kept, dtype=tf.bool)
-        again = tf.reduce_any((texts[:, :, None] == texts[:, None, :]) & earlier, axis=2)
-        left = possible & ~again
-        order = tf.argsort(tf.cast(~left, tf.int32), axis=1, stable=True)[:, : self.n_best]
-        left = tf.gather(left, order, batch_dims=1)
-        fillers = {
-            "answers": (texts, ""),
-            "starts": (begins, -1),
-            "ends": (begins + lengths, -1),
-            "scores": (scores, IMPOSSIBLE),
-        }
-        return {
-            name: tf.where(left, tf.gather(values, order, batch_dims=1), filler)
-            for name, (values, filler) in fillers.items()
-        }
-
-    def _decide(self, best, null_scores):
-        score, some = best["scores"][:, 0], best["starts"][:, 0] >= 0
-        null_odds = null_scores if self._model().head.null_alone else null_scores - score
-        null_odds = tf.where(some, null_odds, CERTAIN)
-        answered = some if self.threshold is None else some & (null_odds <= self.threshold)
-        return {
+        outputs = self.bucketed_outputs(features, scores=[kept], starts=[kept], ends=[kept], null_scores=[])
+        outputs |= {name: tf.cast(outputs[name], tf.int32) for name in ("starts", "ends")}  # exact below 2**24
+        begins = first - context_offsets(self.tokenizer, tf.gather(lengths, windows.owners))
+        characters = [tf.concat([of_tokens.values, [0]], 0) for of_tokens in characters]
+        best = best_spans(context, windows.owners, outputs, begins, characters, self.n_best, kept)
+        null_alone = self._model().head.null_alone
+        answered, null_scores, null_odds = decide(
+            best, windows.owners, outputs["null_scores"], null_alone, self.threshold
+        )
+        del best["all"]
+        return best | {
             "answer": tf.where(answered, best["answers"][:, 0], ""),
             "start": tf.where(answered, best["starts"][:, 0], -1),
             "end": tf.where(answered, best["ends"][:, 0], -1),
-            "score": score,
+            "score": best["scores"][:, 0],
             "null_score": null_scores,
-            "null_odds": null_odds,
+            "null_odds": tf.cast(null_odds, tf.float32),
         }

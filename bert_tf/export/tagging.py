@@ -4,7 +4,8 @@ import tensorflow as tf
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
-from bert_tf.export.signatures import ServingModule, dense, labels_file
+from bert_tf.export.signatures import ServingModule, dense
+from bert_tf.tasks.tagging.sequences import tagged_tokens
 from bert_tf.tokenizers.ops.word_spans import tokenize_words
 
 WORDS = ("punctuation", "whitespace")
@@ -24,7 +25,7 @@ class ServedTagger(ServingModule):
     mean nothing. The first token of a word carries its tag, on a decoder the last one.
 
     Args:
-        model: returns {"probabilities": [N, S, L]} for the features of the data contract.
+        model: returns {"logits", "probabilities"}, [N, S, L] each, for the features of the data contract.
         tokenizer, sequence_length, static: as in `ServingModule`; words beyond the length get no tag.
         labels: L str, in the order of the model's outputs.
         words: what a word is. "punctuation", for running text: white space ends a word, and every punctuation mark
@@ -34,7 +35,7 @@ class ServedTagger(ServingModule):
         ConfigError: another value of `words`.
 
     Example:
-        model = Classifier(encoder, 2, pooled=False)
+        model = Classifier(encoder, 2, head=TaskHead("tokens"))
         module = ServedTagger(model, tokenizer, ("O", "PER"), sequence_length=32)
         module.answer_text(["Anna met Paul."])["tags"]  # [1, 4]
     """
@@ -52,27 +53,21 @@ class ServedTagger(ServingModule):
         return cls(model, task.tokenizer, task.labels, **settings)
 
     def answer(self, features):
-        probabilities = self.bucketed_output(features, "probabilities", [None, len(self.labels)])
-        return self._best(probabilities) | {"label_probabilities": probabilities}
+        logits, probabilities = self._outputs(features)
+        return self._best(logits, probabilities) | {"label_probabilities": probabilities}
 
     def answer_text(self, text):
         ids, begins, spans = tokenize_words(self.tokenizer, text, self.words == "punctuation")
         layout = self.tokenizer.layout
         room = self.sequence_length - layout.special_tokens_per_sequence
-        probabilities = self.bucketed_output(self._pack(ids), "probabilities", [None, len(self.labels)])
-        ids, begins = ids[:, :room], begins[:, :room].values
-        rows = ids.value_rowids()
-        lengths = tf.math.unsorted_segment_sum(tf.cast(begins, tf.int32), rows, ids.nrows())
+        outputs = self._outputs(self._pack(ids))
+        begins = begins[:, :room]
+        lengths = tf.reduce_sum(tf.cast(begins, tf.int32), axis=1)
         spans = tf.gather(spans, tf.ragged.range(lengths), batch_dims=1).values
-        column = tf.ragged.range(ids.row_lengths()).values + len(layout.before_first)
-        tagged = begins
-        # The token before the next word, or before the end of the row.
-        if self._model().backbones()[""].structure == "decoder":
-            next_begins = tf.concat([begins[1:], [True]], 0) | tf.concat([rows[1:] != rows[:-1], [True]], 0)
-            started = ids.with_values(tf.cast(begins, tf.int32)).to_tensor()
-            started = tf.gather_nd(tf.cumsum(started, axis=1), tf.stack([rows, column - len(layout.before_first)], 1))
-            tagged = next_begins & (started > 0)
-        best = self._best(tf.gather_nd(probabilities, tf.boolean_mask(tf.stack([rows, column], 1), tagged)))
+        places = tf.stack([begins.value_rowids(), tf.ragged.range(begins.row_lengths()).values], 1)
+        tagged = tagged_tokens(begins, self._model().backbones()[""].structure == "decoder")
+        places = tf.boolean_mask(places, tagged) + [0, len(layout.before_first)]
+        best = self._best(*(tf.gather_nd(x, places) for x in outputs))
         return {
             "tags": dense(best["tags"], lengths, ""),
             "starts": dense(spans[:, 0], lengths, -1),
@@ -80,12 +75,14 @@ class ServedTagger(ServingModule):
             "probabilities": dense(best["probabilities"], lengths, 0.0),
         }
 
-    def _best(self, probabilities):
+    def _outputs(self, features):
+        """The logits and the probabilities, float32 [N, S, L] each."""
+        shape = [None, len(self.labels)]
+        return self.bucketed_outputs(features, logits=shape, probabilities=shape).values()
+
+    def _best(self, logits, probabilities):
         """[..., L] -> the most probable tag and its probability, [...]."""
         return {
-            "tags": tf.gather(tf.constant(self.labels), tf.argmax(probabilities, axis=-1)),
+            "tags": tf.gather(tf.constant(self.labels), tf.argmax(logits, axis=-1)),
             "probabilities": tf.reduce_max(probabilities, axis=-1),
         }
-
-    def files(self):
-        return labels_file(self.labels)

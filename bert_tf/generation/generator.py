@@ -78,8 +78,8 @@ class TextGenerator:
     ) -> None:
         self.config = config
         for name, tokens in (("stop_tokens", stop_tokens), ("allowed_tokens", allowed_tokens)):
-            if isinstance(tokens, str):
-                raise ConfigError(f"{name} is {brief(tokens)}, one text; give a list of tokens, [{brief(tokens)}]")
+            if tokens is not None and (isinstance(tokens, str) or not isinstance(tokens, Iterable)):
+                raise ConfigError(f"{name} is {brief(tokens)}; it must be a list of tokens, such as [{brief(tokens)}]")
         self.tokenizer, self.prompts = tokenizer, PromptTokenizer(model, tokenizer, frame)
         self.model = self.prompts.model
         self.stop_ids = tuple(sorted({*self.prompts.frame.stop_ids, *map(self._id, stop_tokens)}))

@@ -1,14 +1,20 @@
 """Strings at which a text ends."""
 
+import base64
+import tempfile
 from collections.abc import Iterable
+from pathlib import Path
 
+import keras
 from keras import ops
 
+from bert_tf.tokenizers import load_tokenizer
 from bert_tf.tokenizers.ops.strings import contains_any, up_to_any
 from bert_tf.tokenizers.tokenizer import Tokenizer
-from bert_tf.types import Tensor
+from bert_tf.types import Settings, Tensor
 
 
+@keras.saving.register_keras_serializable("bert_tf")
 class StopStrings:
     """Finds the strings that end a text, in the graph while the text is generated and in finished texts.
 
@@ -42,6 +48,26 @@ class StopStrings:
 
     def __bool__(self) -> bool:
         return bool(self.strings)
+
+    def get_config(self) -> Settings:
+        """The arguments, with the files of the tokenizer in base64."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.tokenizer.save(folder)
+            files = {path.name: base64.b64encode(path.read_bytes()).decode() for path in sorted(Path(folder).iterdir())}
+        return {
+            "strings": list(self.strings),
+            "tokenizer": files,
+            "not_shown_ids": list(self.not_shown_ids),
+            "continues": self.continues,
+        }
+
+    @classmethod
+    def from_config(cls, config: Settings) -> "StopStrings":
+        """The object with this `get_config`."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in config["tokenizer"].items():
+                (Path(folder) / Path(name).name).write_bytes(base64.b64decode(content))
+            return cls(**config | {"tokenizer": load_tokenizer(folder)})
 
     def texts(self, token_ids: Tensor, lengths: Tensor) -> Tensor:
         """tf.string [B]: the texts up to where the first of the strings begins."""

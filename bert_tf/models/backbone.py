@@ -68,7 +68,8 @@ class Backbone(keras.Model, metaclass=SeededByName):
             if argument not in (known := arguments_of_class(type(self))):
                 raise ConfigError(f"{type(self).__name__} has no argument '{argument}'{nearest(argument, known)}")
         name = name or next((family.name for family in FAMILIES.values() if family.config is type(config)), None)
-        super().__init__(inputs=inputs, outputs=outputs, name=name, trainable=trainable)
+        super().__init__(inputs=inputs, outputs=outputs, name=name)
+        self.trainable = trainable  # given to Keras's constructor, it would not reach the layers
         self.dtype_policy = dtype
         self.config = config
         # Shapes with None for the batch and other free axes.

@@ -74,7 +74,7 @@ class TaskHead:
     dropout: float = 0.1
     bias: bool = True
     initializer: str | None = None
-    pretrained: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    pretrained: dict[str, str] = dataclasses.field(default_factory=dict)
     width: int | None = None
     lstm_layers: int = 0
     lstm_units: int | None = None

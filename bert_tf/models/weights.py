@@ -284,7 +284,10 @@ def export_weights(model: Any, weight_map: WeightMap) -> Settings:
     for path, variable in by_path(model).items():
         name, transposed = weight_map.source(path) or (None, False)
         if name is None:
-            raise DataError(f"this format has no name for '{path}'; write the encoder without its heads")
+            raise DataError(
+                f"this format has no name for '{path}'; write the encoder without its heads, or give bert_tf.save the task of a "
+                "fine-tuned model"
+            )
         value = np.asarray(variable)
         result[name] = value.T if transposed else value
     for name in weight_map.stacked:

@@ -101,11 +101,6 @@ def width_of_mix(features, hidden):
     return 4 * hidden if MIXES[features.layers][1] == "concatenate" else hidden
 
 
-def width_of_tokens(features, hidden):
-    """The width of `token_vectors` side by side, of a model of width `hidden`."""
-    return 2 * features.lstm_units + (width_of_mix(features, hidden) if features.mix_at == "both" else 0)
-
-
 def encode(backbone, mixes, inputs, training=False):
     """What a model returns for a batch; of a frozen one the outputs of its layers, where the batch has them.
 

@@ -6,40 +6,62 @@ real token, the only one that has seen the whole text (Radford et al. 2018, sect
 modelling loss is that of equation 5, as openai/finetune-transformer-lm `train.py` computes it.
 """
 
+import dataclasses
+
 import keras
 import tensorflow as tf
 from keras import ops
 
 from bert_tf.backend import TrainableModel, largest
+from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.layers import ClassificationHead, EndsOfDirections, Pooler, bilstms
 from bert_tf.layers.heads import last_positions
 from bert_tf.layers.parts import gather_positions
-from bert_tf.models.task_heads import BERT_HEADS
+from bert_tf.models.task_heads import BERT_HEADS, TaskHead
 from bert_tf.objectives.losses import cross_entropy_sums
-from bert_tf.tasks.features import (
-    FROZEN_OUTPUTS,
-    encode,
-    mixes_of,
-    penalty,
-    token_vectors,
-    width_of_mix,
-    width_of_tokens,
-)
+from bert_tf.tasks.features import FROZEN_OUTPUTS, encode, mixes_of, penalty, token_vectors, width_of_mix
 from bert_tf.tasks.texts.pair_order import check_layout, swapped
+from bert_tf.tokenizers.layout import Layout
 
 INPUTS = ("token_ids", "segment_ids", "padding_mask")
 
 
 class InferringModel(TrainableModel):
-    """A model of a task, whose `call` answers on one device or on several."""
+    """A model of a task, whose `call` answers on one device or on several.
+
+    A subclass with further arguments of its constructor names them in `get_config`, as any Keras model.
+
+    Args:
+        backbone: of a model family. Its dtype policy is that of the layers above it.
+        name: of the Keras model.
+        kwargs: of `keras.Model`.
+    """
 
     #: Whether `outputs` and `label_sums` are defined, as `bert_tf.distillation` needs.
     can_be_distilled = False
+    #: Arguments of the constructor that are dataclasses: name -> class. `get_config` has them as dicts.
+    argument_classes = {}
 
-    def __init__(self, name=None):
-        super().__init__(name=name)
+    def __init__(self, backbone, name=None, **kwargs):
+        super().__init__(name=name, dtype=backbone.dtype_policy, **kwargs)
         self.autocast = False  # the labels and weights among the features stay float32 in any precision
+        self.backbone = backbone
+        self.built = True
+
+    def get_config(self):
+        backbone = keras.saving.serialize_keras_object(self.backbone)
+        return {"backbone": backbone, "name": self.name, "trainable": self.trainable}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        values = {
+            name: build(cls.argument_classes[name], value, name)
+            if value is not None and name in cls.argument_classes
+            else keras.saving.deserialize_keras_object(value, custom_objects=custom_objects)
+            for name, value in config.items()
+        }
+        return cls(values.pop("backbone"), **values)
 
     # Not Keras's predict_on_batch, which under a strategy answers once per replica and without
     # compile() runs through XLA.
@@ -64,7 +86,53 @@ class InferringModel(TrainableModel):
         return self({name: part(tensor) for name, tensor in features.items()}, training=False)
 
 
-class TaskModel(InferringModel):
+class VectorModel(InferringModel):
+    """The base of task models whose head reads the vectors of an encoder or a decoder; its subclasses make the head.
+
+    Args:
+        encoder: of a model family.
+        head: a `TaskHead`, of which what stands below the head is made: `mixes` of a frozen model, and `lstms`.
+        name, kwargs: of `InferringModel`.
+
+    Attributes:
+        task_head: the `TaskHead`.
+        token_width: of the vector of a token.
+
+    Raises:
+        ConfigError: an encoder-decoder.
+    """
+
+    def __init__(self, encoder, head, name=None, **kwargs):
+        if encoder.structure == "encoder_decoder":
+            raise ConfigError(
+                f"this task fine-tunes encoders and decoders, and {type(encoder).__name__} is an encoder-decoder; "
+                "set task.kind=text_to_text, or use a model of another family"
+            )
+        width, beside, mixes = encoder.config.hidden_size, 0, []
+        units = head.lstm_units or max(1, width // 2)
+        if head.features:
+            encoder, mixes = mixes_of(encoder, head.features)
+            width = width_of_mix(head.features, width)
+            beside = width if head.features.mix_at == "both" else 0
+        super().__init__(encoder, name=name, **kwargs)
+        self.task_head, self.mixes, self.lstms = head, mixes, bilstms(head.lstm_layers, units, width)
+        self.token_width = 2 * units + beside if self.lstms else width
+        self.mix_l2 = head.features.mix_l2 if head.features else 0.0
+
+    def pretrained_head(self):
+        """The variables of the head that pretraining has trained: their path in the pretraining model -> variable."""
+        own = {variable.path: variable for variable in self.head.weights}
+        return {theirs: own[f"head/{ours}"] for ours, theirs in self.task_head.pretrained.items()}
+
+    def penalty(self):
+        """The term of the loss of an example with `task.frozen_layers.mix_l2`."""
+        return penalty(self.mixes, self.task_head.features)
+
+    def loss_weights(self, features):
+        return dict.fromkeys(("label", "mix") if self.mix_l2 else ("label",), ops.sum(features["label_weights"]))
+
+
+class TaskModel(VectorModel):
     """Base class of the models of tasks: an encoder or a decoder with an output layer.
 
     A subclass defines `call` and `label_sums` from what `outputs` computes, as `Classifier` does.
@@ -73,12 +141,10 @@ class TaskModel(InferringModel):
         encoder: of a model family. An encoder without a pooler gets a new one (dense, tanh) where the head reads it.
         units: the number of outputs.
         dropout: rate before the output layer; None for the head's own.
-        pooled: whether the outputs are computed for each text, or for each token; where there is no `head`.
+        head: a `TaskHead`, of texts or of tokens; None for BERT's of texts. `task_head` returns that of a family.
         both_orders: None, or the `Layout` of pairs that are read in both orders: the two pooled outputs are added.
         lm_weight: the weight of the auxiliary language modelling loss of a decoder; 0 for none.
-        head: a `TaskHead`; None for BERT's. `task_head` returns that of a family.
-        width: of the vectors that the output layer reads; None for the width of the encoder.
-        name: of the Keras model.
+        name, kwargs: of `InferringModel`.
 
     Raises:
         ConfigError: an encoder-decoder; `lm_weight` with an encoder or a prefix; a layout that does not show the second
@@ -89,24 +155,15 @@ class TaskModel(InferringModel):
         model.outputs(tokenizer.pack(tokenizer.tokenize(["a film"]), sequence_length=8)).shape  # [1, 3]
     """
 
+    argument_classes = {"head": TaskHead, "both_orders": Layout}
+
     def __init__(
-        self,
-        encoder,
-        units,
-        dropout=None,
-        pooled=True,
-        both_orders=None,
-        lm_weight=0.0,
-        head=None,
-        width=None,
-        name="task",
+        self, encoder, units=1, dropout=None, head=None, both_orders=None, lm_weight=0.0, name="task", **kwargs
     ):
-        super().__init__(name=name)
-        if encoder.structure == "encoder_decoder":
-            raise ConfigError(
-                f"the tasks fine-tune encoders and decoders, and {type(encoder).__name__} is an encoder-decoder; "
-                "set task.kind=text_to_text, or use a model of another family"
-            )
+        head = head or BERT_HEADS["classification"]
+        if dropout is not None:
+            head = dataclasses.replace(head, dropout=dropout)
+        super().__init__(encoder, head, name=name, **kwargs)
         if lm_weight and encoder.structure != "decoder":
             raise ConfigError(
                 f"task.decoder.lm_weight={lm_weight} is for decoders (GPT), and {type(encoder).__name__} is an encoder; "
@@ -118,27 +175,16 @@ class TaskModel(InferringModel):
             )
         if both_orders is not None:
             check_layout(both_orders)
-        head = head or BERT_HEADS["classification" if pooled else "tagging"]
-        config = encoder.config
-        hidden, initializer_range = config.hidden_size, config.initializer_range
-        self.lstms, self.mixes, self.ends, read = [], [], None, hidden
-        if head.features:
-            encoder, self.mixes = mixes_of(encoder, head.features)
-            read, width = width_of_mix(head.features, hidden), width or width_of_tokens(head.features, hidden)
-        self.both_orders, self.lm_weight, self.task_head = both_orders, lm_weight, head
-        self.backbone, self.pooled = encoder, head.reads != "tokens"
-        if head.lstm_layers:
-            each = head.lstm_units or max(1, hidden // 2)
-            self.lstms, width = bilstms(head.lstm_layers, each, read), width or 2 * each
-            self.ends = EndsOfDirections(dtype="float32", name="ends")
-        self.pooler = None
+        self.units, self.both_orders, self.lm_weight = units, both_orders, lm_weight
+        hidden, initializer_range = encoder.config.hidden_size, encoder.config.initializer_range
+        self.ends, self.pooler = EndsOfDirections(dtype="float32", name="ends"), None
         if head.reads == "pooled" and "pooled_output" not in encoder.output:
-            self.pooler = Pooler(hidden, "tanh", initializer_range, name="pooler")
+            self.pooler = Pooler(hidden, "tanh", initializer_range, dtype=self.dtype_policy, name="pooler")
             self.pooler.build((None, None, hidden))
         # float32 also under mixed precision: bfloat16 logits would tie.
         self.head = ClassificationHead(
             units,
-            head.dropout if dropout is None else dropout,
+            head.dropout,
             initializer_range,
             activation=head.activation,
             hidden_bias=head.hidden_bias,
@@ -150,35 +196,42 @@ class TaskModel(InferringModel):
             dtype="float32",
             name="head",
         )
-        width = width or hidden
-        self.head.build((None, width) if self.pooled else (None, None, width))
-        self.built = True
+        self.head.build((None, None, self.head_width()) if head.reads == "tokens" else (None, self.head_width()))
 
-    def pretrained_head(self):
-        """The variables of the head that pretraining has trained: their path in the pretraining model -> variable."""
-        own = {variable.path: variable for variable in self.head.weights}
-        return {theirs: own[f"head/{ours}"] for ours, theirs in self.task_head.pretrained.items()}
+    def get_config(self):
+        own = {
+            "units": self.units,
+            "head": self.task_head,
+            "both_orders": self.both_orders,
+            "lm_weight": self.lm_weight,
+        }
+        return super().get_config() | to_dict(own)
+
+    def head_width(self):
+        """The width of the vectors that the head reads."""
+        return self.token_width
 
     def outputs(self, features, training=False):
-        """float32 [B, units] if pooled, else [B, S, units]."""
-        parts = [self._hidden(inputs, training) for inputs in self._orders(features)]
-        return self.head(sum(parts[1:], parts[0]), training=training)
+        """float32 [B, units]; of a head that reads tokens [B, S, units]."""
+        return self.outputs_and_losses(features, training, with_losses=False)[0]
 
-    def outputs_and_losses(self, features, training):
-        """What `outputs` returns, and the losses beside the task's own: {} or {"language_model": float32 scalar}."""
-        if not self.lm_weight:
-            return self.outputs(features, training=training), self._penalties(features)
-        orders, parts, losses = self._orders(features), [], []
-        rows = _row_weights(features)
-        for inputs in orders:
-            encoded = self.backbone(inputs, training=training)
-            if self.lstms:
-                parts.append(self._above_bilstm(encoded, inputs, training))
-            else:
-                parts.append(encoded["pooled_output" if self.pooled else "sequence_output"])
-            losses.append(self._language_model_loss(inputs, encoded["sequence_output"], rows))
-        outputs = self.head(sum(parts[1:], parts[0]), training=training)
-        return outputs, {"language_model": self.lm_weight * sum(losses) / len(losses)}
+    def outputs_and_losses(self, features, training, with_losses=True):
+        """What `outputs` returns, and the losses beside the task's own: "language_model", "mix" -> float32 scalar."""
+        with_lm = with_losses and self.lm_weight
+        orders = [features] if self.both_orders is None else [features, swapped(features, self.both_orders)]
+        read, lm_losses = [], []
+        for order in orders:
+            inputs = backbone_inputs(self.backbone, order)
+            encoded = self._encode(inputs, training, whole=with_lm)
+            read.append(self._read(encoded, order, training))
+            if with_lm:
+                lm_losses.append(self._language_model_loss(inputs, encoded["sequence_output"], row_weights(features)))
+        outputs, losses = self.head(sum(read[1:], read[0]), training=training), {}
+        if with_lm:
+            losses["language_model"] = self.lm_weight * sum(lm_losses) / len(orders)
+        if with_losses and self.mix_l2:
+            losses["mix"] = self.penalty() * ops.sum(features["label_weights"])
+        return outputs, losses
 
     def loss_sums(self, features, training):
         outputs, others = self.outputs_and_losses(features, training)
@@ -194,47 +247,33 @@ class TaskModel(InferringModel):
         """
         raise NotImplementedError(f"{type(self).__name__} must define label_sums, or loss_sums")
 
-    def _orders(self, features):
-        """The inputs of the backbone: as they are, and where asked for in the other order."""
-        orders = [features] if self.both_orders is None else [features, swapped(features, self.both_orders)]
-        return [backbone_inputs(self.backbone, each) for each in orders]
-
-    def _hidden(self, inputs, training):
-        """What the head reads: float [B, H] if pooled, else [B, S, H]."""
+    def _encode(self, inputs, training, whole):
+        """What the backbone computes of a text; unless `whole`, of the position alone that the head reads."""
         reads = self.task_head.reads
-        if self.lstms:
-            encoded = encode(self.backbone, self.mixes, inputs, training)
-            return self._above_bilstm(encoded, inputs, training)
-        if reads in ("tokens", "mean"):
-            x = self.backbone(inputs, training=training)["sequence_output"]
-            return x if reads == "tokens" else mean_of_tokens(x, inputs["padding_mask"])
+        if whole or self.lstms or reads in ("tokens", "mean"):
+            return encode(self.backbone, self.mixes, inputs, training)
         # `outputs_at` always computes the position that an encoder's own pooler reads.
-        own_pooler = reads == "pooled" and self.pooler is None
-        first = ops.zeros_like(inputs["padding_mask"][:, : 0 if own_pooler else 1], dtype="int32")
-        encoded = self.backbone.outputs_at(inputs, first, training=training)
-        return encoded["pooled_output"] if own_pooler else self._first(encoded["sequence_output"])
+        count = 0 if reads == "pooled" and self.pooler is None else 1
+        first = ops.zeros_like(inputs["padding_mask"][:, :count], dtype="int32")
+        return self.backbone.outputs_at(inputs, first, training=training)
 
-    def _first(self, x):
-        """What the head reads of a text's first vector: float [B, S, H] -> [B, H]."""
-        return self.pooler(x) if self.pooler else x[:, 0]
+    def _read(self, encoded, features, training):
+        """What the head reads of the backbone's outputs: float [B, W], of tokens [B, S, W]."""
+        mask = ops.cast(features["padding_mask"], "bool")
+        return self._summary(encoded, token_vectors(encoded, self.mixes, self.lstms, mask, training), mask)
 
-    def _above_bilstm(self, encoded, inputs, training):
-        """What the head reads: float32 [B, W] if pooled, else [B, S, W]; W is 2 units, and the width of a second mix."""
-        mask = ops.cast(inputs["padding_mask"], "bool")
-        vectors = token_vectors(encoded, self.mixes, self.lstms, mask, training)
-        return ops.concatenate(self._ends_of(vectors, mask) if self.pooled else vectors, axis=-1)
-
-    def _ends_of(self, vectors, mask):
-        """Of `token_vectors` what stands for a text: [B, 2 units], and the means of the other mixes, [B, W]."""
-        x, *others = vectors
-        return [self.ends(x, padding_mask=mask), *(mean_of_tokens(other, mask) for other in others)]
-
-    def _penalties(self, features):
-        """The loss {"mix": float32 scalar} of a batch with `task.frozen_layers.mix_l2`, else {}."""
-        head = self.task_head.features
-        if not head or not head.mix_l2:
-            return {}
-        return {"mix": penalty(self.mixes, head) * ops.sum(features["label_weights"])}
+    def _summary(self, encoded, vectors, mask):
+        """What the head reads of the `token_vectors`, or of the pooler."""
+        reads, (x, *others) = self.task_head.reads, vectors
+        if reads == "pooled":
+            return self.pooler(encoded["sequence_output"]) if self.pooler else encoded["pooled_output"]
+        if reads == "first":
+            return x[:, 0]
+        if reads == "mean":
+            return mean_of_tokens(x, mask)
+        if reads == "ends":
+            x, others = self.ends(x, padding_mask=mask), [mean_of_tokens(other, mask) for other in others]
+        return ops.concatenate([x, *others], axis=-1)
 
     def _language_model_loss(self, inputs, hidden, rows):
         """The sum over examples of the mean cross-entropy of each one's tokens but the first, times `rows` [B]."""
@@ -244,16 +283,13 @@ class TaskModel(InferringModel):
         return cross_entropy_sums(logits, inputs["token_ids"][:, 1:], each)[0]
 
     def loss_weights(self, features):
-        weights = {"label": ops.sum(features["label_weights"])}
-        if self.lm_weight:
-            weights["language_model"] = ops.sum(_row_weights(features))
-        if self.task_head.features and self.task_head.features.mix_l2:
-            weights["mix"] = weights["label"]
-        return weights
+        weights = super().loss_weights(features)
+        return weights | ({"language_model": ops.sum(row_weights(features))} if self.lm_weight else {})
 
 
+@keras.saving.register_keras_serializable("bert_tf")
 class Classifier(TaskModel):
-    """Classifies texts (`pooled=True`, labels [B]) or every token (`pooled=False`, labels [B, S]).
+    """Classifies texts (labels [B]), or with a head that reads tokens every token (labels [B, S]).
 
     Args:
         encoder, units, dropout, options: as in `TaskModel`.
@@ -278,17 +314,9 @@ class Classifier(TaskModel):
     can_be_distilled = True
 
     def __init__(
-        self,
-        encoder,
-        units,
-        dropout=None,
-        class_weights=None,
-        label_smoothing=0.0,
-        linear_gain=False,
-        name="task",
-        **options,
+        self, encoder, units, dropout=None, class_weights=None, label_smoothing=0.0, linear_gain=False, **options
     ):
-        super().__init__(encoder, units, dropout, name=name, **options)
+        super().__init__(encoder, units, dropout, **options)
         others = self.lm_weight or self.both_orders is not None or self.lstms
         if linear_gain and (encoder.structure != "decoder" or others):
             raise ConfigError(
@@ -298,6 +326,10 @@ class Classifier(TaskModel):
         self.linear_gain = linear_gain
         self.class_weights = None if class_weights is None else tuple(class_weights)
         self.label_smoothing = label_smoothing
+
+    def get_config(self):
+        own = {"class_weights": self.class_weights, "label_smoothing": self.label_smoothing}
+        return super().get_config() | to_dict(own) | {"linear_gain": self.linear_gain}
 
     def call(self, features, training=False):
         logits = self.outputs(features, training=training)
@@ -312,10 +344,8 @@ class Classifier(TaskModel):
         return self._sums(logits, self._losses_of(logits, features["labels"]), features)
 
     def _sums(self, logits, losses, features):
-        labels, weights = features["labels"], features["label_weights"]
         losses = losses * self._weights_of_labels(features)
-        hits = ops.cast(ops.equal(largest(logits), labels), "float32")
-        return {"label": ops.sum(losses * weights)}, {"accuracy": (ops.sum(hits * weights), ops.sum(weights))}
+        return {"label": ops.sum(losses * features["label_weights"])}, accuracy_sums(logits, features)
 
     def _losses_of(self, logits, labels):
         """The loss of each example or token: float32 of the shape of `labels`."""
@@ -338,8 +368,8 @@ class Classifier(TaskModel):
         return gather_positions(logits, last_positions(mask))[:, 0], losses
 
     def loss_weights(self, features):
-        found = super().loss_weights(features)
-        return found | {"label": ops.sum(features["label_weights"] * self._weights_of_labels(features))}
+        weights = super().loss_weights(features)
+        return weights | {"label": ops.sum(features["label_weights"] * self._weights_of_labels(features))}
 
     def _weights_of_labels(self, features):
         """The class weight of each example or token: float32 of the shape of `labels`; 1 where there are none."""
@@ -348,6 +378,7 @@ class Classifier(TaskModel):
         return ops.take(ops.convert_to_tensor(self.class_weights, "float32"), features["labels"])
 
 
+@keras.saving.register_keras_serializable("bert_tf")
 class Regressor(TaskModel):
     """Predicts one number for a text or a pair, trained on the squared error.
 
@@ -368,9 +399,12 @@ class Regressor(TaskModel):
 
     can_be_distilled = True
 
-    def __init__(self, encoder, dropout=None, mean=0.0, scale=1.0, name="task", **options):
-        super().__init__(encoder, 1, dropout, name=name, **options)
+    def __init__(self, encoder, dropout=None, mean=0.0, scale=1.0, **options):
+        super().__init__(encoder, dropout=dropout, **options)
         self.mean, self.scale = float(mean), float(scale)
+
+    def get_config(self):
+        return super().get_config() | {"mean": self.mean, "scale": self.scale}
 
     def call(self, features, training=False):
         outputs = self.outputs(features, training=training)
@@ -381,6 +415,12 @@ class Regressor(TaskModel):
         errors = ops.square(outputs - (features["labels"] - self.mean) / self.scale)
         absolute = ops.sum(ops.sqrt(errors) * self.scale * weights)
         return {"label": ops.sum(errors * weights)}, {"mean_absolute_error": (absolute, ops.sum(weights))}
+
+
+def accuracy_sums(logits, features):
+    """The metric {"accuracy": (sum of hits, weight)} of logits [..., C] for `labels` and `label_weights`."""
+    hits, weights = ops.equal(largest(logits), features["labels"]), features["label_weights"]
+    return {"accuracy": (ops.sum(ops.cast(hits, "float32") * weights), ops.sum(weights))}
 
 
 def backbone_inputs(backbone, features):
@@ -400,7 +440,7 @@ def mean_of_tokens(x, mask):
     return total / ops.maximum(ops.sum(weights, axis=1), 1.0)
 
 
-def _row_weights(features):
+def row_weights(features):
     """float32 [B]: 1 for an example, 0 for a row that fills a batch up."""
     weights = features["label_weights"]
     return weights if len(weights.shape) == 1 else ops.max(weights, axis=1)

@@ -7,7 +7,6 @@ import abc
 import dataclasses
 import json
 import os
-import unicodedata
 import weakref
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from bert_tf.errors import ConfigError, DataError, guarded
 from bert_tf.files import atomic_write
 from bert_tf.models.families import family_of, task_head
 from bert_tf.tasks import metrics
+from bert_tf.tasks.advice import not_above, unknown_warning
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.features import FROZEN_OUTPUTS
 from bert_tf.tasks.heads import INPUTS
@@ -29,40 +29,16 @@ from bert_tf.tasks.reinitialization import reinitialize_top_layers, with_vocabul
 from bert_tf.tasks.rows.columns_config import changed_columns
 from bert_tf.tasks.rows.labels import check_labels_of
 from bert_tf.tasks.rows.opening import open_table
-from bert_tf.tokenizers.layout import with_layout
+from bert_tf.tasks.state import TaskState
+from bert_tf.tokenizers.layout import with_separators
 
 TASK_FILE = "task.json"
-#: A larger fraction of unknown tokens means that something is wrong with the text or the tokenizer.
-UNKNOWN_HIGH = 0.05
-
-
-@dataclasses.dataclass(frozen=True)
-class TaskState:
-    """What a task knows beyond its settings: of the model that it is for, and of its training file. task.json keeps it.
-
-    A task with more of it declares a subclass in `Task.state_class`.
-
-    Attributes:
-        labels: the label set; None until it is known, and for tasks without labels.
-        pairs: whether the texts are pairs; None until it is known.
-        structure: of the model: "encoder", "decoder" or "encoder_decoder". It decides how some tasks encode texts.
-
-    Example:
-        @dataclasses.dataclass(frozen=True)
-        class RankingState(TaskState):
-            longest_list: int = 0
-    """
-
-    labels: tuple[str, ...] | None = None
-    pairs: bool | None = None
-    structure: str = "encoder"
 
 
 class Task(abc.ABC):
     """Base class of the fine-tuning tasks; make one with `build_task` or `load_task`.
 
-    A task is a value: reading, training and predicting do not change it. `learn` and `tuned` return another one, which
-    knows more.
+    A task is a value: nothing that it does changes it; `learn` and `tuned` return another one, which knows more.
 
     Your own task is a subclass and a `TaskRecord`, see `register_task`. The subclass defines the abstract methods:
 
@@ -186,8 +162,8 @@ class Task(abc.ABC):
     # -- what a subclass defines -----------------------------------------------------------------
 
     def make_tokenizer(self, tokenizer):
-        """The tokenizer with the layout of the settings. One that has that layout already is returned as it is."""
-        return with_layout(tokenizer, self.config.decoder.layout) if self.config.decoder.layout else tokenizer
+        """The tokenizer with the layout of the settings, or one with separators."""
+        return with_separators(tokenizer, self.config.decoder.layout)
 
     def open(self, data, columns, labelled):
         """The `Table` of data, and the columns with which it is read; arguments as for `read`."""
@@ -301,12 +277,8 @@ class Task(abc.ABC):
         raise ConfigError(f"there is no official form of predictions for the task {self.kind}; leave out --official")
 
     def predictions_file(self, examples, answers, path):
-        """What `bert-tf predict --output path` writes, where that is no JSON: a str; None for JSON lines.
-
-        Args:
-            examples: the `Examples` that were answered.
-            answers: of `predict`.
-            path: of the file, whose ending may ask for a format.
+        """What is written to a file of predictions with this ending, of `Examples` and what `predict` returned for them: a
+        str; None for JSON lines.
         """
         return None
 
@@ -359,8 +331,8 @@ class Task(abc.ABC):
         if examples not in self._sequences:
             self._sequences[examples] = self.encode(examples)
             tokens, unknown = self.unknown_tokens(examples)
-            if unknown > UNKNOWN_HIGH * tokens:
-                logging.warning("%s: %s", examples.path, _unknown_warning(examples, tokens, unknown))
+            if warning := unknown_warning(examples, tokens, unknown):
+                logging.warning("%s: %s", examples.path, warning)
         return self._sequences[examples]
 
     def add_features(self, examples, extras):
@@ -431,8 +403,8 @@ class Task(abc.ABC):
             )
         if (encoder.structure == "decoder") != (self.state.structure == "decoder"):
             raise ConfigError(
-                f"the task is for {_a(self.state.structure)}, and {type(encoder).__name__} is {_a(encoder.structure)}; give "
-                "build_task the model, as backbone=model"
+                f"the task is for models of the structure '{self.state.structure}', and {type(encoder).__name__} has "
+                f"'{encoder.structure}'; give build_task the model, as backbone=model"
             )
         encoder = with_vocabulary(encoder, self.tokenizer.vocabulary_size)
         model = self.make_model(encoder)
@@ -504,17 +476,7 @@ class Task(abc.ABC):
 
     def not_above(self, scores, baselines):
         """A warning if `scores` (of `evaluate`, or means of several) are not better than every baseline, else None."""
-        known = {name: baseline[self.metric] for name, baseline in baselines.items() if self.metric in baseline}
-        if not known:
-            return None
-        name, best = max(known.items(), key=lambda pair: self.sign * pair[1])
-        score = scores[self.metric]
-        if self.sign * score > self.sign * best or score == (1.0 if self.sign > 0 else 0.0):
-            return None
-        return (
-            f"{self.metric} is {score:.4f}, not {'above' if self.sign > 0 else 'below'} the {best:.4f} of the baseline '{name}', which uses no model: "
-            "train longer, on more data, or from a model that was pretrained longer"
-        )
+        return not_above(self.metric, self.sign, scores, baselines)
 
     # -- beside the run --------------------------------------------------------------------------
 
@@ -536,27 +498,3 @@ class Task(abc.ABC):
             full = -(-max(len(indexes) for indexes, _ in plan) // replicas) * replicas
         outputs = dict(infer(self, sequences, plan, model.infer, static_size=full))
         return [outputs[index] for index in range(len(sequences.lengths))]
-
-
-def _a(structure):
-    """ "an encoder", "a decoder", for messages."""
-    return f"a{'n' * structure.startswith('e')} {structure.replace('_', '-')}"
-
-
-def _unknown_warning(examples, tokens, unknown):
-    texts = examples.texts or [word for words in examples.words for word in words]
-    texts = texts + (examples.text_pairs or [])
-    if any(not unicodedata.is_normalized("NFC", text) for text in texts):
-        check = (
-            "the text holds decomposed characters (NFD, as macOS writes them), which the vocabulary may hold composed "
-            "only: compare with unicodedata.normalize('NFC', text)"
-        )
-    else:
-        check = (
-            "is the text in a language or script that the vocabulary was not made for, is it decomposed (NFD), is it "
-            f"another column ({', '.join(f'{k}: {v!r}' for k, v in examples.columns.items()) or 'texts from Python'})?"
-        )
-    return (
-        f"{100 * unknown / tokens:.1f} % of the tokens ({unknown:,} of {tokens:,}) are unknown to the tokenizer and "
-        f"tell the model nothing; {check}"
-    )

@@ -150,3 +150,13 @@ def _replace_layout(tokenizer, layout, roles, added):
         layout=layout,
         **{setting: getattr(tokenizer, setting) for setting in _OWN[tokenizer.kind]},
     )
+
+
+def with_separators(tokenizer: Tokenizer, layout: str | None) -> Tokenizer:
+    """The tokenizer with the layout of that name; None for its own.
+
+    One whose own layout has no special tokens, as GPT's, gets "t5" if it has a separator, else "gpt1".
+    """
+    if layout is None and tokenizer.layout_name == "none":
+        layout = "gpt1" if tokenizer.sep_id is None else "t5"
+    return with_layout(tokenizer, layout) if layout else tokenizer

@@ -6,10 +6,11 @@ from safetensors.numpy import save_file
 from bert_tf import config as configuration
 from bert_tf.checkpoints import write_checkpoint
 from bert_tf.checkpoints.hugging_face import write_finetuned
-from bert_tf.checkpoints.published_tasks import publish
+from bert_tf.checkpoints.published_tasks import arrays_of_task, publish
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_folder
 from bert_tf.models.families import describe
+from bert_tf.models.lora import merged_weights
 from bert_tf.training.checkpoints import MODEL, write_state
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.run_records import CONFIG
@@ -35,7 +36,8 @@ def convert(opened, output, to, encoder_only=False):
         RunDirectoryError: the folder holds something, or cannot be written.
     """
     if opened.source.task is not None and not encoder_only:
-        return _convert_finetuned(opened, output, to)
+        save_task_model(opened.task, opened.model, output, to, opened.path)
+        return opened.model
     settings = None if encoder_only else opened.objective_settings
     if settings is None:
         model = opened.backbone
@@ -53,29 +55,38 @@ def convert(opened, output, to, encoder_only=False):
         "imported_from": str(opened.path),
         "objective": {} if settings is None else configuration.to_dict(settings),
     }
-    write_run(output, record, opened.tokenizer, {v.path: np.asarray(v, order="C") for v in model.weights})
+    write_run(output, record, opened.tokenizer, merged_weights(model))
     return model
 
 
-def _convert_finetuned(opened, output, to):
-    """Writes a fine-tuned model with the head of its task; see `convert`."""
+def save_task_model(task, model, output, to="hf", path=None):
+    """Writes a fine-tuned model with the head of its task, as it is in memory.
+
+    Args:
+        task: the `Task`.
+        model: its model, of `task.model`.
+        output: a folder that does not exist yet, or is empty.
+        to: "run" or "hf".
+        path: the source that it was opened from, which messages and the run name; None: it was made in memory.
+
+    Raises:
+        ConfigError: another format, or Hugging Face has no class for the task, or one with another head.
+        RunDirectoryError: the folder holds something, or cannot be written.
+    """
+    name = path or type(model).__name__
     if to not in ("run", "hf"):
         raise ConfigError(
-            f"{opened.path} is a fine-tuned model, and the head of its task cannot be written as '{to}'; to convert only its "
-            "encoder, add --encoder-only (encoder_only=True). To serve the whole model, use 'bert-tf export'"
+            f"{name} is a fine-tuned model, and the head of its task cannot be written as '{to}'; to convert only its "
+            "encoder, add --encoder-only (encoder_only=True, or save its backbone). To serve the whole model, use 'bert-tf "
+            "export'"
         )
-    task, model = opened.task, opened.model
     if to == "hf":
-        published, arrays = publish(task, model, opened.path)
+        published, arrays = publish(task, model, name)
         write_finetuned(model.backbone, arrays, published, task.tokenizer, output)
-        return model
-    record = {
-        "model": describe(model.backbone.config),
-        "task": configuration.to_dict(task.config),
-        "imported_from": str(opened.path),
-    }
-    write_run(output, record, task.tokenizer, {v.path: np.asarray(v, order="C") for v in model.variables}, task=task)
-    return model
+        return
+    record = {"model": describe(model.backbone.config), "task": configuration.to_dict(task.config)}
+    record |= {} if path is None else {"imported_from": str(path)}
+    write_run(output, record, task.tokenizer, arrays_of_task(task, model), task=task)
 
 
 def write_run(output, record, tokenizer, tensors, step=0, task=None):
@@ -99,5 +110,5 @@ def write_run(output, record, tokenizer, tensors, step=0, task=None):
             task.save(folder)
         checkpoint = folder / "checkpoints" / f"step-{step:08d}"
         checkpoint.mkdir(parents=True)
-        save_file(tensors, checkpoint / MODEL)
+        save_file({path: np.asarray(tensor, order="C") for path, tensor in tensors.items()}, checkpoint / MODEL)
         write_state(checkpoint, [MODEL], step=step)

@@ -10,6 +10,7 @@ summary.json     fine-tuned runs: dev metrics, their spread over seeds, and the 
 report.json      baselines, calibration, errors: what report.html shows beyond the metrics
 report.html      see bert_tf/reporting/
 metrics.jsonl    one line per log interval
+data/            labelled data that were given as Python objects
 tensorboard/
 export/<version>/
 """
@@ -27,7 +28,7 @@ from bert_tf.parsing import bare_name, brief
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import data_identity
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.run_records import CONFIG, METRICS, SUMMARY, Summary, read_metrics
+from bert_tf.training.run_records import CONFIG, DATA, METRICS, SUMMARY, Summary, read_metrics
 
 TOKENIZER = "tokenizer"
 CHECKSUMS = "checksums.json"
@@ -78,7 +79,7 @@ class RunDirectory:
         if is_there(run.path / CONFIG):
             run._check_same(config, varied)
         else:
-            strangers = [p.name for p in list_folder(run.path) if not p.name.startswith(".")]
+            strangers = [p.name for p in list_folder(run.path) if not p.name.startswith(".") and p.name != DATA]
             if strangers:
                 raise RunDirectoryError(
                     f"{path} is not empty and holds no run ({', '.join(strangers[:3])}); choose another output directory"

@@ -157,7 +157,8 @@ def test_what_ends_the_texts_of_a_gpt_is_not_its_padding_there(layout, written, 
     task = build_task(
         {"kind": "classification", "sequence_length": 16, "decoder": {"layout": layout}, "labels": ["a", "b"]},
         tokenizer,
-    )
+        backbone=encoder,
+    ).with_state(pairs=False)
     (ids,) = next(iter(task.dataset(task.read({"text": ["the war"], "label": ["a"]}), 1)))["token_ids"].numpy().tolist()
     assert (ids[len(tokenizer.encode("the war"))], task.tokenizer.pad_id) == (0, 0)
     published_task, weights = publish(task, task.model(encoder), tmp_path)
@@ -266,7 +267,7 @@ def test_a_decoder_whose_texts_end_with_its_padding_token_gets_one_of_its_own(tm
     """GPT-2 pads with <|endoftext|>, which ends each text here: Hugging Face's class would read the token before it."""
     loaded = bert_tf.load(FIXTURES / "checkpoints" / "gpt2", pooler=True)
     settings = {"kind": "classification", "labels": ["a", "b"], "head": {"name": "hugging_face"}, "sequence_length": 16}
-    task = build_task(settings, loaded.tokenizer)
+    task = build_task(settings, loaded.tokenizer, backbone=loaded.encoder)
     assert task.tokenizer.pad_id in task.tokenizer.layout.after_first
     model, texts = task.model(loaded.encoder), ["the people", "a tax of the states <|endoftext|>"]
     published_task, weights = publish(task, model, tmp_path)

@@ -18,6 +18,7 @@ from bert_tf.export.classification import ServedRegressor
 from bert_tf.export.saved_model import write_saved_model
 from bert_tf.export.spans import ServedQuestionAnswering
 from bert_tf.export.tagging import ServedTagger
+from bert_tf.models.task_heads import TaskHead
 from bert_tf.objectives.masked_lm import MaskedLM
 from bert_tf.tasks import MultipleChoice
 from bert_tf.tasks.choices.option_rows import OptionRows
@@ -38,7 +39,7 @@ def models():
     keras.utils.set_random_seed(1)
     models = SimpleNamespace(classifier=Classifier(bert(), len(LABELS)), choices=MultipleChoice(bert()))
     models.regressor = Regressor(bert(), mean=2.5, scale=1.5)
-    models.tagger = Classifier(bert(pooler=False), len(TAGS), pooled=False)
+    models.tagger = Classifier(bert(pooler=False), len(TAGS), head=TaskHead("tokens"))
     models.masked_lm = MaskedLM(bert(), pair_task="nsp")
     return models
 

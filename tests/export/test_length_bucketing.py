@@ -30,12 +30,15 @@ def test_each_row_gets_its_own_answer(count, per_token):
     def function(part):
         tf.py_function(lambda m: widths.append(m.shape), [part["padding_mask"]], [])
         kept = tf.cast(part["padding_mask"], tf.float32) * tf.cast(part["token_ids"], tf.float32)
-        return kept[..., None] if per_token else tf.reduce_sum(kept, 1, keepdims=True)
+        return {"sum": tf.reduce_sum(kept, 1)} | ({"kept": kept[..., None]} if per_token else {})
 
-    specs = {name: tf.TensorSpec([None, None], x.dtype) for name, x in features.items()}
-    shape = [None, 1] if per_token else [1]
-    compute = tf.function(lambda features: apply_in_buckets(function, features, shape), input_signature=[specs])
-    np.testing.assert_array_equal(compute(features), function(features))
+    inputs = {name: tf.TensorSpec([None, None], x.dtype) for name, x in features.items()}
+    shapes = {"sum": []} | ({"kept": [None, 1]} if per_token else {})
+    compute = tf.function(lambda features: apply_in_buckets(function, features, shapes), input_signature=[inputs])
+    found, expected = compute(features), function(features)
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values)
     groups = widths[:-1]  # the last was asked for just now
     assert sum(n for n, _ in groups) == count and all(n <= 8 and length > 0 for n, length in groups)
     if count == 33:
@@ -47,10 +50,10 @@ def test_short_texts_stay_in_one_group():
 
     def function(part):
         tf.py_function(lambda m: sizes.append(m.shape[0]), [part["padding_mask"]], [])
-        return tf.cast(part["token_ids"][:, :1], tf.float32)
+        return {"first": tf.cast(part["token_ids"][:, :1], tf.float32)}
 
     features = rows([3, 16, 5] * 10)
-    answer = tf.function(apply_in_buckets)(function, features, [1])
+    answer = tf.function(lambda features: apply_in_buckets(function, features, {"first": [1]}))(features)["first"]
     np.testing.assert_array_equal(answer[:, 0], features["token_ids"][:, 0])
     assert sizes == [30]
 
@@ -61,9 +64,10 @@ def test_padding_may_stand_anywhere():
 
     def function(part):
         kept = tf.cast(part["padding_mask"], tf.float32) * tf.cast(part["token_ids"], tf.float32)
-        return tf.reduce_sum(kept, 1)
+        return {"sum": tf.reduce_sum(kept, 1)}
 
-    np.testing.assert_array_equal(apply_in_buckets(function, features, []), function(features))
+    found = apply_in_buckets(function, features, {"sum": []})
+    np.testing.assert_array_equal(found["sum"], function(features)["sum"])
 
 
 @pytest.mark.parametrize("precision, tolerance", [("float32", 1e-6), ("mixed_bfloat16", 0.02)])

@@ -50,11 +50,11 @@ def test_nothing_is_answered_by_nothing_and_ids_out_of_range_are_refused(name, e
         assert all(len(value) == 1 for value in ask("ids", **batch(static)).values())
         for wrong in (-1, len(VOCABULARY)):
             # Beyond the vocabulary the model has three rows more, which are no tokens.
-            refusal = rf"token_ids must be .* below {len(VOCABULARY)}.*\[{wrong}\]"
+            refusal = rf"token_ids must be .* at most {len(VOCABULARY) - 1}.*\[{wrong}\]"
             with pytest.raises(tf.errors.InvalidArgumentError, match=refusal):
                 ask("ids", **batch(static, token_ids=[[2, wrong, 3]]))
         for wrong in (-1, 2):
-            with pytest.raises(tf.errors.InvalidArgumentError, match=rf"segment_ids must be .* below 2.*\[{wrong}\]"):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=rf"segment_ids must be .* at most 1.*\[{wrong}\]"):
                 ask("ids", **batch(static, segment_ids=[[0, 0, wrong]]))
         refusal = "token_ids and.*padding_mask.*must have the same shape"
         with pytest.raises(tf.errors.InvalidArgumentError, match=refusal):

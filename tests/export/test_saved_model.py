@@ -154,7 +154,7 @@ def test_labels_settings_and_tokenizer_lie_beside_the_model(exports, tokenizer):
     assert json.loads((assets / "labels.json").read_text(encoding="utf-8")) == ["negative", "neutral", "größer"]
     assert load_tokenizer(assets / "tokenizer").fingerprint == tokenizer.fingerprint
     settings = json.loads((assets / "export.json").read_text())
-    assert settings == {"sequence_length": LENGTH, "static": False, "precision": "float32"}
+    assert settings == {"sequence_length": LENGTH, "static": False, "precision": "float32", "quantized": None}
 
 
 def test_warmup_requests_are_prediction_logs(exports):

@@ -49,7 +49,7 @@ def test_the_frame_is_that_of_the_objective(gpt, tokenizer):
 
 
 def test_the_model_of_a_task_needs_its_frame(gpt, tokenizer):
-    task = build_task({"kind": "text_to_text", "sequence_length": 16, "target_length": 8}, tokenizer)
+    task = build_task({"kind": "text_to_text", "sequence_length": 16, "target_length": 8}, tokenizer, backbone=gpt)
     with pytest.raises(ConfigError, match="knows how its prompts are read; give frame=task.frame"):
         TextGenerator(task.model(gpt), tokenizer)
     assert TextGenerator(task.model(gpt), tokenizer, frame=task.frame).model is gpt

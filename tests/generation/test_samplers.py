@@ -57,5 +57,5 @@ def test_samplers_may_read_the_same_settings_and_choose_by_themselves(second, mo
 
 
 def test_tokens_are_a_list():
-    with pytest.raises(ConfigError, match="stop_tokens is 'the', one text; give a list"):
+    with pytest.raises(ConfigError, match="stop_tokens is 'the'; it must be a list of tokens"):
         TextGenerator(None, None, stop_tokens="the")

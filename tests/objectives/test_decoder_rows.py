@@ -12,7 +12,7 @@ from bert_tf.generation.restrictions import Restrictions
 from bert_tf.models import GPT2Config, GPT2Decoder, T5Decoder, T5DecoderConfig
 from bert_tf.objectives import CausalLM, CausalLMConfig, Denoising, TextToText
 from bert_tf.objectives.decoder_rows import source_then_target
-from bert_tf.tasks.text_to_text.model import TextToText as TextToTextTaskModel
+from bert_tf.tasks.text_to_text.model import TextToTextModel
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 from tfrecords import DenoisingConfig
@@ -200,7 +200,7 @@ def test_fine_tuning_has_the_same_loss(prefix):
     fill = [4 - len(source) for source in SOURCES]
     names = ("token_ids", "padding_mask")
     left = {name: np.stack([np.roll(row, n) for row, n in zip(batch[name], fill)]) for name in names}
-    task = TextToTextTaskModel(model, GenerationConfig(max_new_tokens=4), Restrictions(stop_ids=(1,)), pad_id=0)
+    task = TextToTextModel(model, GenerationConfig(max_new_tokens=4), Restrictions(stop_ids=(1,)), pad_id=0)
     assert float(task.loss_sums(batch | left, training=False)[0]["target"]) == pytest.approx(float(loss), rel=1e-5)
 
 

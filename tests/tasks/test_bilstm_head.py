@@ -8,6 +8,7 @@ from test_features import directions, inputs_of, lstm
 from bert_tf.errors import ConfigError
 from bert_tf.models.lstm.config import LstmLMConfig
 from bert_tf.models.lstm.model import LstmLM
+from bert_tf.models.task_heads import TaskHead
 from bert_tf.tasks import build_task
 from bert_tf.tasks.heads import Classifier
 from bert_tf.training.depth import depths
@@ -53,7 +54,7 @@ def test_a_left_to_right_model_reads_both_directions():
     decoder = LstmLM(LstmLMConfig(37, hidden_size=12, embedding_size=8, embedding_dropout=0.0), dtype="float32")
     settings = {"kind": "tagging", "labels": ["x", "y"], "head": {"name": "bilstm"}}
     task = build_task(settings, tiny.tokenizer(), backbone=decoder)
-    model, plain = task.model(decoder), Classifier(decoder, 2, pooled=False)
+    model, plain = task.model(decoder), Classifier(decoder, 2, head=TaskHead("tokens"))
     assert model.head.dense.kernel.shape == plain.head.dense.kernel.shape
     features = {"token_ids": np.array([[5, 6, 7], [5, 6, 8]]), "segment_ids": np.zeros((2, 3), "int32"),
                 "padding_mask": np.ones((2, 3), bool)}  # fmt: skip

@@ -149,7 +149,9 @@ def test_words_are_tagged_at_their_last_piece():
     assert [tag.decode() for tag in served["tags"].numpy()[0]] == [word["tag"] for word in answer["words"]]
     expected = [word["probability"] for word in answer["words"]]
     np.testing.assert_allclose(served["probabilities"][0], expected, atol=1e-6)
-    with pytest.raises(ConfigError, match="the task is for a decoder, and BertEncoder is an encoder; give build_task"):
+    with pytest.raises(
+        ConfigError, match="is for models of the structure .decoder., and BertEncoder has .encoder.; give build"
+    ):
         task.model(tiny.encoder())
 
 

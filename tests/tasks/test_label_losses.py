@@ -6,6 +6,7 @@ import tiny
 from sklearn.utils.class_weight import compute_class_weight
 
 from bert_tf.errors import ConfigError
+from bert_tf.models.task_heads import TaskHead
 from bert_tf.tasks import build_task
 from bert_tf.tasks.heads import Classifier
 
@@ -29,7 +30,9 @@ def features(rows=4, tokens=None):
 )
 def test_the_loss_is_its_formula(tokens, weights, smoothing):
     """Of texts, and of the words of texts."""
-    model = Classifier(tiny.encoder(), 3, 0.0, weights, smoothing, pooled=tokens is None)
+    model = Classifier(
+        tiny.encoder(), 3, 0.0, weights, smoothing, head=TaskHead("pooled" if tokens is None else "tokens")
+    )
     given = features(tokens=tokens)
     logits = np.asarray(model(given)["logits"], np.float64)
     logs = logits - np.log(np.sum(np.exp(logits), axis=-1, keepdims=True))

@@ -6,7 +6,7 @@ import keras
 import pytest
 
 from bert_tf.models import BertConfig, BertEncoder
-from bert_tf.tasks import TASKS
+from bert_tf.tasks import TASKS, Classifier, TaskModel
 from bert_tf.testing import check_task
 from bert_tf.tokenizers import WordPieceTokenizer
 
@@ -54,15 +54,25 @@ def write(name, folder):
     return path
 
 
-# Of tasks that another test registered in this process there are no files here.
-@pytest.mark.slow_except("classification", "tagging")
-@pytest.mark.parametrize("name", FILES)
-def test_tasks(name, tmp_path):
+def check(name, folder, **settings):
     words = "a good bad film in paris anna paul met one ,".split()
     tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words])
     keras.utils.set_random_seed(0)
     encoder = BertEncoder(BertConfig(tokenizer.vocabulary_size, **SETTINGS))
-    check_task(TASKS[name], write(name, tmp_path), encoder, tokenizer, tmp_path, **BETWEEN.get(name, {}))
+    check_task(TASKS[name], write(name, folder), encoder, tokenizer, folder, **settings)
+
+
+# Of tasks that another test registered in this process there are no files here.
+@pytest.mark.slow_except("classification", "tagging")
+@pytest.mark.parametrize("name", FILES)
+def test_tasks(name, tmp_path):
+    check(name, tmp_path, **BETWEEN.get(name, {}))
+
+
+def test_a_model_that_forgets_an_argument_in_its_settings_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(Classifier, "get_config", TaskModel.get_config)
+    with pytest.raises(AssertionError, match="embeddings/"):  # the next update is without the weights of the labels
+        check("classification", tmp_path, loss={"class_weights": [1.0, 3.0]})
 
 
 def test_every_task_of_the_library_is_checked():

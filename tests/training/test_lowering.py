@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from bert_tf import config
 from bert_tf.models.families import build_backbone, build_config
+from bert_tf.models.task_heads import TaskHead
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tokenizers import WordPieceTokenizer
@@ -150,7 +151,7 @@ def test_other_units_of_masking_feed_the_same_program(unit):
 def test_a_task_is_one_program(core):
     keras.utils.set_random_seed(1)
     encoder = build_backbone(build_config(BERT, TOKENIZER.vocabulary_size))
-    model = Classifier(encoder, 3, pooled=False)
+    model = Classifier(encoder, 3, head=TaskHead("tokens"))
     model.compile(make_optimizer(experiment("masked_lm").optimizer, 10))
     features = {"token_ids": tf.ones([4, 16], tf.int32), "segment_ids": tf.zeros([4, 16], tf.int32)}
     features |= {"padding_mask": tf.ones([4, 16], tf.bool)}

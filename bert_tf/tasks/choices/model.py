@@ -3,13 +3,13 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import largest
-from bert_tf.tasks.heads import INPUTS, TaskModel
+from bert_tf.tasks.heads import INPUTS, TaskModel, accuracy_sums
 
 #: The logit of an option that is not there. Finite: a question that only fills a batch up has no option at all.
 ABSENT = -1e30
 
 
+@keras.saving.register_keras_serializable("bert_tf")
 class MultipleChoice(TaskModel):
     """Chooses one of the options of each question.
 
@@ -37,9 +37,6 @@ class MultipleChoice(TaskModel):
         model(features | {"option_mask": np.array([[True, True]])})["probabilities"]  # [1, 2]
     """
 
-    def __init__(self, encoder, dropout=None, name="task", **options):
-        super().__init__(encoder, 1, dropout, name=name, **options)
-
     def call(self, features, training=False):
         logits = _of_questions(self.outputs(_rows(features), training=training), features)
         return {"logits": logits, "probabilities": ops.softmax(logits)}
@@ -49,8 +46,7 @@ class MultipleChoice(TaskModel):
         outputs, others = self.outputs_and_losses(rows, training)
         logits, labels = _of_questions(outputs, features), features["labels"]
         losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
-        hits, weights = ops.cast(ops.equal(largest(logits), labels), "float32"), features["label_weights"]
-        return {"label": ops.sum(losses * weights)} | others, {"accuracy": (ops.sum(hits * weights), ops.sum(weights))}
+        return {"label": ops.sum(losses * features["label_weights"])} | others, accuracy_sums(logits, features)
 
     def loss_weights(self, features):
         of_rows = super().loss_weights({"label_weights": _row_weights(features)})

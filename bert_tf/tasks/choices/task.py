@@ -12,8 +12,8 @@ from bert_tf.tasks.choices.option_rows import OptionRows
 from bert_tf.tasks.choices.reading import open_questions, read_questions
 from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.rows.values import json_row
-from bert_tf.tasks.task import Task, TaskState
-from bert_tf.tasks.texts.text_task import with_separators
+from bert_tf.tasks.state import TaskState
+from bert_tf.tasks.task import Task
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,9 +63,6 @@ class MultipleChoiceTask(Task):
         state = super().first_state(backbone_config)
         return dataclasses.replace(state, question_joins=joins, blank=self.config.blank)
 
-    def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.decoder.layout)
-
     @property
     def rows(self):
         """The `OptionRows` of the settings."""
@@ -112,7 +109,7 @@ class MultipleChoiceTask(Task):
 
     def make_model(self, encoder):
         options = {"head": self.head_of(encoder.config), "lm_weight": self.config.decoder.lm_weight}
-        return MultipleChoice(encoder, self.config.head.dropout, name="multiple_choice", **options)
+        return MultipleChoice(encoder, dropout=self.config.head.dropout, name="multiple_choice", **options)
 
     # -- results ---------------------------------------------------------------------------------
 

@@ -16,7 +16,6 @@ from bert_tf.tasks.rows.opening import open_objects
 from bert_tf.tasks.rows.values import json_row
 from bert_tf.tasks.sequences import Sequences, gather, tokenize
 from bert_tf.tasks.task import Task
-from bert_tf.tasks.texts.text_task import with_separators
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -61,9 +60,6 @@ class ReCoRDTask(Task):
 
     def first_state(self, backbone_config):
         return dataclasses.replace(super().first_state(backbone_config), pairs=True)
-
-    def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.decoder.layout)
 
     # -- data ------------------------------------------------------------------------------------
 

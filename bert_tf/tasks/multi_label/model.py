@@ -6,6 +6,7 @@ from keras import ops
 from bert_tf.tasks.heads import TaskModel
 
 
+@keras.saving.register_keras_serializable("bert_tf")
 class MultiLabelClassifier(TaskModel):
     """Says of each label whether it is right, for a text or a pair.
 
@@ -31,9 +32,8 @@ class MultiLabelClassifier(TaskModel):
         logits = self.outputs(features, training=training)
         return {"logits": logits, "probabilities": ops.sigmoid(logits)}
 
-    def loss_sums(self, features, training):
-        logits, others = self.outputs_and_losses(features, training)
+    def label_sums(self, logits, features):
         labels, weights = features["labels"], features["label_weights"]
         losses = keras.losses.binary_crossentropy(labels, logits, from_logits=True)
         hits = ops.mean(ops.cast(ops.equal(logits > 0, labels > 0.5), "float32"), axis=-1)
-        return {"label": ops.sum(losses * weights)} | others, {"accuracy": (ops.sum(hits * weights), ops.sum(weights))}
+        return {"label": ops.sum(losses * weights)}, {"accuracy": (ops.sum(hits * weights), ops.sum(weights))}

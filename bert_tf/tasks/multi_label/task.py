@@ -7,6 +7,7 @@ import numpy as np
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.metric_registry import METRICS, measure
+from bert_tf.tasks.multi_label.decoding import predicted
 from bert_tf.tasks.multi_label.labels import label_reader
 from bert_tf.tasks.multi_label.model import MultiLabelClassifier
 from bert_tf.tasks.rows.labels import check_distinct
@@ -86,8 +87,8 @@ class MultiLabelTask(TextTask):
         return scores
 
     def _predicted(self, logits):
-        """bool [..., L]: the labels whose probability reaches the threshold."""
-        return _probabilities(logits) >= self.config.threshold
+        """bool [N, L]: the labels whose probability reaches the threshold."""
+        return predicted(np.asarray(logits), self.config.threshold).numpy()
 
     def report(self, examples, decided):
         return {"labels": metrics.by_label(self.label_array(examples), self._predicted(decided["logits"]), self.labels)}

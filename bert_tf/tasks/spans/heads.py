@@ -1,7 +1,8 @@
 """The published heads of question answering: what they are trained on, and which spans of a window they propose."""
 
+import math
+
 import keras
-import tensorflow as tf
 from keras import ops
 
 from bert_tf.backend import Dropout, LayerNormalization
@@ -28,10 +29,9 @@ class SpanHead(keras.layers.Layer):
     """Base of the heads: a layer on the vectors of a window's tokens. Heads compute in float32.
 
     Args:
-        hidden: H, the width of the vectors.
         initializer_range: standard deviation of the encoder's truncated normal, for the kernels.
         beam: how many starts and ends of a window are looked at.
-        dropout: the rate before the output layer, or before the answer class of XLNet.
+        rate: of the dropout before the output layer, or before the answer class of XLNet.
 
     The methods take `hidden` float32 [B, S, H], `null` bool [B, S], True at the one position that means "no answer",
     and the features of `window_features`.
@@ -46,9 +46,9 @@ class SpanHead(keras.layers.Layer):
     default_beam = 5
     has_dropout = True
 
-    def __init__(self, hidden, initializer_range, beam, dropout, name="head"):
+    def __init__(self, initializer_range, beam, rate, name="head"):
         super().__init__(dtype="float32", name=name)
-        self.beam = beam
+        self.initializer_range, self.beam, self.rate = initializer_range, beam, rate
 
     def losses(self, hidden, null, features, training):
         """{"span": float32 [B], the mean of start's and end's cross-entropy}, with "answerable" where there is one."""
@@ -68,13 +68,9 @@ class BertSpanHead(SpanHead):
 
     null_alone = False
 
-    def __init__(self, hidden, initializer_range, beam, dropout, name="head"):
-        super().__init__(hidden, initializer_range, beam, dropout, name)
-        self.dropout = Dropout(dropout, name="dropout")
-        self.dense = dense(self, 2, None, initializer_range, "dense")
-
     def build(self, shape):
-        self.dense.build(shape)
+        self.dropout = Dropout(self.rate, name="dropout")
+        self.dense = dense(self, 2, None, self.initializer_range, "dense", inputs=shape[-1])
 
     def _logits(self, hidden, features, training=False):
         logits = self.dense(self.dropout(hidden, training=training))
@@ -99,15 +95,11 @@ class ModernBertSpanHead(BertSpanHead):
 
     pretrained = {"hidden/kernel": "masked_lm_head/dense/kernel", "layer_norm/gamma": "masked_lm_head/layer_norm/gamma"}
 
-    def __init__(self, hidden, initializer_range, beam, dropout, name="head"):
-        super().__init__(hidden, initializer_range, beam, dropout, name)
-        gelu = activation("gelu_erf")
-        self.hidden = dense(self, hidden, gelu, initializer_range, "hidden", use_bias=False)
-        self.norm = LayerNormalization(epsilon=1e-5, center=False, dtype="float32", name="layer_norm")
-
     def build(self, shape):
         super().build(shape)
-        self.hidden.build(shape)
+        gelu, width = activation("gelu_erf"), shape[-1]
+        self.hidden = dense(self, width, gelu, self.initializer_range, "hidden", use_bias=False, inputs=width)
+        self.norm = LayerNormalization(epsilon=1e-5, center=False, dtype="float32", name="layer_norm")
         self.norm.build(shape)
 
     def _logits(self, hidden, features, training=False):
@@ -140,8 +132,7 @@ class JointSpanHead(SpanHead):
             end = self.masked(self.end_logits(tokens[None], vectors[None])[0], allowed[None])
             return _top(ops.log_softmax(end, axis=-1), self.beam)
 
-        signature = (tf.float32, tf.int32)
-        end_scores, ends = tf.map_fn(ends_of, (hidden, vectors, allowed), fn_output_signature=signature)
+        end_scores, ends = ops.map(ends_of, (hidden, vectors, allowed))
         starts = ops.broadcast_to(starts[:, :, None], ops.shape(ends))
         return start_scores[:, :, None] + end_scores, starts, ends, self.null_logits(hidden, null, start, False)
 
@@ -167,23 +158,13 @@ class ElectraSpanHead(JointSpanHead):
     has_dropout = False
     width = 512
 
-    def __init__(self, hidden, initializer_range, beam, dropout, name="head"):
-        super().__init__(hidden, initializer_range, beam, dropout, name)
-        gelu, glorot = activation("gelu_erf"), "glorot_uniform"
-        self.gelu = gelu
-        self.start = dense(self, 1, None, glorot, "start")
-        self.end_hidden = dense(self, self.width, None, glorot, "end_hidden")
-        self.end = dense(self, 1, None, glorot, "end")
-        self.answerable_hidden = dense(self, self.width, gelu, glorot, "answerable_hidden")
-        self.answerable = dense(self, 1, None, glorot, "answerable")
-
     def build(self, shape):
-        hidden = shape[-1]
-        self.start.build((None, None, hidden))
-        self.end_hidden.build((None, None, 2 * hidden))
-        self.end.build((None, None, self.width))
-        self.answerable_hidden.build((None, 2 * hidden))
-        self.answerable.build((None, self.width))
+        self.gelu, hidden, glorot = activation("gelu_erf"), shape[-1], "glorot_uniform"
+        self.start = dense(self, 1, None, glorot, "start", inputs=hidden)
+        self.end_hidden = dense(self, self.width, None, glorot, "end_hidden", inputs=2 * hidden)
+        self.end = dense(self, 1, None, glorot, "end", inputs=self.width)
+        self.answerable_hidden = dense(self, self.width, self.gelu, glorot, "answerable_hidden", inputs=2 * hidden)
+        self.answerable = dense(self, 1, None, glorot, "answerable", inputs=self.width)
 
     def allowed(self, null, features):
         # The context with the separator after it, as segment 1 has them, and [CLS].
@@ -211,24 +192,16 @@ class XLNetSpanHead(JointSpanHead):
     The label of the classifier is the window's: one without the answer counts as impossible.
     """
 
-    def __init__(self, hidden, initializer_range, beam, dropout, name="head"):
-        super().__init__(hidden, initializer_range, beam, dropout, name)
-        self.start = dense(self, 1, None, initializer_range, "start")
-        self.end_hidden = dense(self, hidden, None, initializer_range, "end_hidden")
-        self.end_norm = LayerNormalization(epsilon=1e-12, dtype="float32", name="end_norm")
-        self.end = dense(self, 1, None, initializer_range, "end")
-        self.answer_hidden = dense(self, hidden, ops.tanh, initializer_range, "answer_hidden")
-        self.dropout = Dropout(dropout, name="dropout")
-        self.answer = dense(self, 1, None, initializer_range, "answer", use_bias=False)
-
     def build(self, shape):
-        hidden = shape[-1]
-        self.start.build((None, None, hidden))
-        self.end_hidden.build((None, None, 2 * hidden))
+        hidden, deviation = shape[-1], self.initializer_range
+        self.start = dense(self, 1, None, deviation, "start", inputs=hidden)
+        self.end_hidden = dense(self, hidden, None, deviation, "end_hidden", inputs=2 * hidden)
+        self.end_norm = LayerNormalization(epsilon=1e-12, dtype="float32", name="end_norm")
         self.end_norm.build((None, None, None, hidden))
-        self.end.build((None, None, hidden))
-        self.answer_hidden.build((None, 2 * hidden))
-        self.answer.build((None, hidden))
+        self.end = dense(self, 1, None, deviation, "end", inputs=hidden)
+        self.answer_hidden = dense(self, hidden, ops.tanh, deviation, "answer_hidden", inputs=2 * hidden)
+        self.dropout = Dropout(self.rate, name="dropout")
+        self.answer = dense(self, 1, None, deviation, "answer", use_bias=False, inputs=hidden)
 
     def allowed(self, null, features):
         return features["context_mask"] | null
@@ -257,7 +230,8 @@ HEADS = {"bert": BertSpanHead, "electra": ElectraSpanHead, "modernbert": ModernB
 def _joint(layer, first, second):
     """A dense layer on the concatenation of two inputs that are broadcast against each other: the sum of two products."""
     size = layer.kernel.shape[0] // 2
-    return ops.matmul(first, layer.kernel[:size]) + ops.matmul(second, layer.kernel[size:]) + layer.bias
+    products = ops.matmul(first, layer.kernel[:size]) + ops.matmul(second, layer.kernel[size:])
+    return products + ops.cast(layer.bias, products.dtype)
 
 
 def _span_loss(start, end, features):
@@ -270,9 +244,7 @@ def _span_loss(start, end, features):
 
 def _top(scores, count):
     """The best `count` of [..., S] with their positions; where S is smaller, the rest is IMPOSSIBLE at position 0."""
-    found = tf.minimum(count, tf.shape(scores)[-1])
-    values, positions = tf.math.top_k(scores, found)
-    rest = [[0, 0]] * (scores.shape.rank - 1) + [[0, count - found]]
-    shape = (*scores.shape[:-1], count)
-    values, positions = tf.pad(values, rest, constant_values=IMPOSSIBLE), tf.pad(positions, rest)
-    return tf.ensure_shape(values, shape), tf.ensure_shape(positions, shape)
+    padding = [[0, 0]] * (len(scores.shape) - 1) + [[0, count]]
+    values, positions = ops.top_k(ops.pad(scores, padding, constant_values=-math.inf), count)
+    is_there = values > -math.inf
+    return ops.where(is_there, values, IMPOSSIBLE), ops.where(is_there, positions, 0)

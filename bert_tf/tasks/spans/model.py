@@ -1,20 +1,22 @@
 """The model of question answering: an encoder or a decoder with one of the published heads."""
 
-import tensorflow as tf
+import keras
 from keras import ops
 
+from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
-from bert_tf.layers import bilstms
 from bert_tf.layers.heads import last_positions
-from bert_tf.tasks.features import encode, mixes_of, penalty, token_vectors, width_of_mix, width_of_tokens
-from bert_tf.tasks.heads import InferringModel, backbone_inputs
+from bert_tf.models.task_heads import Features, TaskHead
+from bert_tf.tasks.features import encode, token_vectors
+from bert_tf.tasks.heads import VectorModel, backbone_inputs
 from bert_tf.tasks.spans.heads import HEADS, IMPOSSIBLE
 
 #: Of each window 5 * n_best spans are kept, because equal texts count once.
 SPANS_PER_ANSWER = 5
 
 
-class SpanModel(InferringModel):
+@keras.saving.register_keras_serializable("bert_tf")
+class SpanModel(VectorModel):
     """Finds the spans of a window that may answer its question.
 
     Args:
@@ -45,6 +47,7 @@ class SpanModel(InferringModel):
     """
 
     loss_coefficients = {"answerable": 0.5}
+    argument_classes = {"features": Features}
 
     def __init__(
         self,
@@ -57,39 +60,28 @@ class SpanModel(InferringModel):
         at_end=False,
         features=None,
         name="question_answering",
+        **kwargs,
     ):
-        super().__init__(name=name)
-        if encoder.structure == "encoder_decoder":
-            raise ConfigError(
-                f"question answering by spans fine-tunes encoders and decoders, and {type(encoder).__name__} is an "
-                "encoder-decoder; set task.kind=text_to_text, or use a model of another family"
-            )
-        self.max_answer_length, self.at_end, config = max_answer_length, at_end, encoder.config
-        self.features, self.mixes, self.lstms, width = features, [], [], config.hidden_size
-        if features:
-            encoder, self.mixes = mixes_of(encoder, features)
-            self.lstms = bilstms(features.lstm_layers, features.lstm_units, width_of_mix(features, width))
-            width = width_of_tokens(features, width)
-        self.backbone = encoder
-        of_head = HEADS[head]
-        if dropout and not of_head.has_dropout:
+        published = HEADS[head]
+        if dropout and not published.has_dropout:
             raise ConfigError(
                 f"task.head.dropout={dropout} is for other heads, and that of {head} has none; remove task.head.dropout"
             )
         if dropout is None:
-            dropout = getattr(config, "dropout", 0.0) if of_head.null_alone else 0.0
-        beam = (beam or of_head.default_beam) if of_head.null_alone else n_best
-        self.head = of_head(width, config.initializer_range, beam, dropout)
-        self.head.build((None, None, width))
+            dropout = getattr(encoder.config, "dropout", 0.0) if published.null_alone else 0.0
+        beam = (beam or published.default_beam) if published.null_alone else n_best
+        below = TaskHead("tokens", pretrained=published.pretrained)
+        super().__init__(encoder, below.on_features(features) if features else below, name=name, **kwargs)
+        self.head_name, self.n_best, self.max_answer_length, self.at_end = head, n_best, max_answer_length, at_end
+        self.head = published(encoder.config.initializer_range, beam, dropout)
+        self.head.build((None, None, self.token_width))
         self.kept = min(beam * beam, SPANS_PER_ANSWER * n_best)
-        self.built = True
 
-    def pretrained_head(self):
-        """As that of `TaskModel`; none above a BiLSTM."""
-        if self.lstms:
-            return {}
-        own = {variable.path: variable for variable in self.head.weights}
-        return {theirs: own[f"head/{ours}"] for ours, theirs in self.head.pretrained.items()}
+    def get_config(self):
+        own = {"head": self.head_name, "features": self.task_head.features}
+        own |= {name: getattr(self, name) for name in ("n_best", "max_answer_length", "at_end")}
+        own |= {"beam": self.head.beam, "dropout": self.head.rate if self.head.has_dropout else None}
+        return super().get_config() | to_dict(own)
 
     def _read(self, features, training):
         """Vectors float32 [B, S, H], and bool [B, S], True at the position that means "no answer"."""
@@ -106,12 +98,12 @@ class SpanModel(InferringModel):
         scores, starts, ends = (ops.reshape(x, (-1, self.head.beam**2)) for x in (scores, starts, ends))
 
         def at(name, positions):
-            return tf.gather(features[name], positions, batch_dims=1)
+            return ops.take_along_axis(features[name], positions, axis=1)
 
         fits = (ends >= starts) & (ends - starts < self.max_answer_length)
         fits &= at("start_mask", starts) & at("context_mask", ends)
-        scores, chosen = tf.math.top_k(ops.where(fits, scores, IMPOSSIBLE), self.kept)
-        starts, ends = (tf.gather(x, chosen, batch_dims=1) for x in (starts, ends))
+        scores, chosen = ops.top_k(ops.where(fits, scores, IMPOSSIBLE), self.kept)
+        starts, ends = (ops.take_along_axis(x, chosen, axis=1) for x in (starts, ends))
         outputs = {"scores": scores, "starts": starts, "ends": ends, "null_scores": null_scores}
         if "start_positions" in features:
             losses = self.head.losses(hidden, null, features, training)
@@ -120,14 +112,11 @@ class SpanModel(InferringModel):
 
     def loss_weights(self, features):
         names = ("span", "answerable") if self.head.null_alone else ("span",)
-        return dict.fromkeys((*names, "mix") if self._has_penalty else names, ops.sum(features["label_weights"]))
+        weights = super().loss_weights(features)
+        return dict.fromkeys((*names, *(weights.keys() - {"label"})), weights["label"])
 
     def loss_sums(self, features, training):
         losses = self.head.losses(*self._read(features, training), features, training)
-        if self._has_penalty:
-            losses["mix"] = penalty(self.mixes, self.features)
+        if self.mix_l2:
+            losses["mix"] = self.penalty()
         return {name: ops.sum(loss * features["label_weights"]) for name, loss in losses.items()}, {}
-
-    @property
-    def _has_penalty(self):
-        return bool(self.features and self.features.mix_l2)

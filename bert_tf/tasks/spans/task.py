@@ -17,8 +17,8 @@ from bert_tf.tasks.spans.heads import HEADS, published_head
 from bert_tf.tasks.spans.model import SpanModel
 from bert_tf.tasks.spans.window_sequences import encode_questions
 from bert_tf.tasks.spans.windows import null_at_end
-from bert_tf.tasks.task import Task, TaskState
-from bert_tf.tasks.texts.text_task import with_separators
+from bert_tf.tasks.state import TaskState
+from bert_tf.tasks.task import Task
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,9 +98,6 @@ class QuestionAnsweringTask(Task):
     def test_metric(self):
         return self.metric.removeprefix("best_")
 
-    def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.decoder.layout)
-
     def open(self, data, columns, labelled):
         return open_questions(data, columns, labelled, self.row_of), columns
 
@@ -168,24 +165,24 @@ class QuestionAnsweringTask(Task):
 
     def decide(self, examples, outputs):
         """{"found": what `find_answers` returns, "loss": a mean over the windows that are trained on, if there are labels}."""
-        sequences = self.sequences(examples)
-        found = find_answers(sequences, outputs, examples.text_pairs, self.config.n_best, self.null_alone)
-        decided = {"found": found}
+        sequences, threshold = self.sequences(examples), self.threshold if self.state.impossible else None
+        contexts, n_best = examples.text_pairs, self.config.n_best
+        decided = {"found": find_answers(sequences, outputs, contexts, n_best, self.null_alone, threshold)}
         if "loss" in outputs[0]:  # not in those of a file in another format
             losses = np.array([output["loss"] for output in outputs], np.float64)
             decided["loss"] = float(np.sum(losses * sequences.trained) / max(sequences.trained.sum(), 1.0))
         return decided
 
     def measure(self, examples, decided):
-        texts, odds = zip(*((one.text, one.null_odds) for one in decided["found"]))
+        found, how, labels = decided["found"], self.config.scorer, examples.labels
+        texts, odds = [one.text for one in found], [one.null_odds for one in found]
         scores = {"loss": decided["loss"]} if "loss" in decided else {}
-        how, labels, threshold = self.config.scorer, examples.labels, self.threshold
         if self.state.impossible:
-            scores |= scorer.scores_with_impossible(labels, texts, odds, threshold, how)
+            scores |= scorer.scores_with_impossible(labels, texts, odds, self.threshold, how)
         else:
             scores |= scorer.scores_without_impossible(labels, texts, how)
         scores |= {"examples": len(examples), "collapsed": False}
-        answers = {"" if self.state.impossible and o > threshold else t for t, o in zip(texts, odds)}
+        answers = {one.text if one.answered else "" for one in found}
         if len(examples) > 1 and len(answers) == 1 and any(not a.impossible for a in labels):
             scores |= {"collapsed": True, "warning": f"collapsed: every question is answered by {brief(min(answers))}"}
         return scores
@@ -194,7 +191,6 @@ class QuestionAnsweringTask(Task):
         return [self._answer(one) for one in decided["found"]]
 
     def _answer(self, found):
-        nothing = not found.texts or (self.state.impossible and found.null_odds > self.threshold)
         scores = np.array(found.scores, np.float64)
         weights = np.exp(scores - scores.max()) if len(scores) else scores
         best = [
@@ -204,9 +200,9 @@ class QuestionAnsweringTask(Task):
             )
         ]
         return {
-            "answer": "" if nothing else found.text,
-            "start": None if nothing else found.starts[0],
-            "end": None if nothing else found.ends[0],
+            "answer": found.text if found.answered else "",
+            "start": found.starts[0] if found.answered else None,
+            "end": found.ends[0] if found.answered else None,
             "score": found.scores[0] if best else None,
             "null_score": found.null_score,
             "null_odds": found.null_odds,
@@ -252,9 +248,9 @@ class QuestionAnsweringTask(Task):
         every question, where questions may be impossible}.
         """
         sentences = [_closest_sentence(q, context) for q, context in zip(examples.texts, examples.text_pairs)]
-        guesses = {"closest sentence": {"found": [Found.guess(text, -1e9) for text in sentences]}}
+        guesses = {"closest sentence": {"found": [Found.guess(text) for text in sentences]}}
         if self.state.impossible:
-            guesses["no answer"] = {"found": [Found.guess("", 1e9)] * len(examples)}
+            guesses["no answer"] = {"found": [Found.guess("")] * len(examples)}
         return guesses
 
 

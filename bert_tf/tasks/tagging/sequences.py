@@ -123,26 +123,39 @@ def cut_sequences(words, sequence_length, layout, labels=None, last=False, docum
         values = [np.array(part, dtype).reshape(-1, *inner) for part in parts]
         return tf.RaggedTensor.from_row_lengths(np.concatenate(values), np.array([len(v) for v in values], np.int64))
 
-    def at_tagged_pieces(value_of):
-        def of_word(pieces, label):
-            others = [0] * (len(pieces) - 1)
-            return (*others, value_of(label)) if last else (value_of(label), *others)
-
-        own = ([x for word in sequence for x in of_word(*word)] for sequence in sequences)
-        return [[0] * len(left) + values + [0] * len(right) for (left, right), values in zip(around, own)]
-
+    begins = [[place == 0 for pieces, _ in words for place in range(len(pieces))] for words in sequences]
+    begins = ragged(begins, bool)
+    tagged = begins.with_values(tagged_tokens(begins, last)).to_list()
+    tagged = [[*([0] * len(left)), *own, *([0] * len(right))] for (left, right), own in zip(around, tagged)]
     ids = [[*left, *own, *right] for (left, right), own in zip(around, ids)]
-    is_tagged = at_tagged_pieces(lambda label: 1)
+    weights = ragged(tagged, np.float32)
+    numbers = np.zeros(weights.values.shape, np.int32)
+    numbers[weights.values > 0] = [label for words in sequences for _, label in words]
     return TaggedSequences(
         first=ragged(ids, np.int32, token_shape),
         second=None,
         lengths=np.array([len(sequence) + frame for sequence in ids]),
-        labels=ragged(at_tagged_pieces(lambda label: label), np.int32) if labels else None,
-        weights=ragged(is_tagged, np.float32) if labels else None,
+        labels=weights.with_values(numbers) if labels else None,
+        weights=weights if labels else None,
         words=words,
-        tagged_pieces=[np.flatnonzero(marks) + before for marks in is_tagged],
+        tagged_pieces=[np.flatnonzero(marks) + before for marks in tagged],
         owners=owners,
     )
+
+
+def tagged_tokens(begins, last):
+    """Which token of each word carries its tag: bool [T], of all rows.
+
+    Args:
+        begins: bool RaggedTensor [N, None], whether a token begins a word; those before the first one belong to none.
+        last: whether it is the last token of the word, as on a decoder, not the first.
+    """
+    if not last:
+        return begins.values
+    rows = begins.value_rowids()
+    ends = tf.concat([begins.values[1:] | (rows[1:] != rows[:-1]), [True]], 0)[: tf.size(rows)]
+    words = tf.concat([[0], tf.cumsum(tf.cast(begins.values, tf.int32))], 0)
+    return ends & (words[1:] > tf.gather(words, tf.gather(begins.row_starts(), rows)))
 
 
 def surroundings(sequences, documents, room):

@@ -14,6 +14,7 @@ from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.rows.files import FORMATS
 from bert_tf.tasks.rows.labels import check_distinct, class_weights, not_in_label_set
 from bert_tf.tasks.rows.values import BadRow
+from bert_tf.tasks.state import TaskState
 from bert_tf.tasks.tagging.entities import complete, entities, entity_scores, marks_entities, scores_by_type
 from bert_tf.tasks.tagging.files import (
     in_scheme,
@@ -25,7 +26,8 @@ from bert_tf.tasks.tagging.files import (
 )
 from bert_tf.tasks.tagging.schemes import prefixes_of, rewrite
 from bert_tf.tasks.tagging.sequences import cut_sequences, words_of_sentences, words_of_texts
-from bert_tf.tasks.task import Task, TaskState
+from bert_tf.tasks.task import Task
+from bert_tf.tokenizers.layout import with_layout
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +81,9 @@ class TaggingTask(Task):
             raise ConfigError(
                 f"task.metric={self.metric} needs tags that mark entities (O, B-..., I-...); set task.metric=accuracy"
             )
+
+    def make_tokenizer(self, tokenizer):
+        return with_layout(tokenizer, self.config.decoder.layout) if self.config.decoder.layout else tokenizer
 
     @property
     def marks_entities(self):

@@ -1,14 +1,18 @@
 """The model of text to text: an encoder-decoder or a decoder that learns to write targets, and writes them."""
 
+import keras
 from keras import ops
 
 from bert_tf.backend import cross_entropy, largest
+from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
-from bert_tf.generation import SAMPLERS, DecoderSteps, EncoderDecoderSteps
+from bert_tf.generation import SAMPLERS, DecoderSteps, EncoderDecoderSteps, GenerationConfig
+from bert_tf.generation.restrictions import Restrictions
 from bert_tf.tasks.heads import InferringModel
 
 
-class TextToText(InferringModel):
+@keras.saving.register_keras_serializable("bert_tf")
+class TextToTextModel(InferringModel):
     """Writes a target for each source.
 
     It is trained with teacher forcing: each token of the target is predicted from the source and the tokens of the
@@ -37,21 +41,26 @@ class TextToText(InferringModel):
         ConfigError: the backbone is an encoder.
 
     Example:
-        model = TextToText(gpt, GenerationConfig(max_new_tokens=4), Restrictions(stop_ids=(3,)), pad_id=0)
+        model = TextToTextModel(gpt, GenerationConfig(max_new_tokens=4), Restrictions(stop_ids=(3,)), pad_id=0)
         source = {"token_ids": np.array([[5, 6, 7]]), "padding_mask": np.ones((1, 3), bool)}
         model(source)["generated_ids"].shape  # [1, 1, 4]
     """
 
-    def __init__(self, backbone, config, restrictions, pad_id, ends=None, name="text_to_text"):
-        super().__init__(name=name)
+    argument_classes = {"config": GenerationConfig, "restrictions": Restrictions}
+
+    def __init__(self, backbone, config, restrictions, pad_id, ends=None, name="text_to_text", **kwargs):
+        super().__init__(backbone, name=name, **kwargs)
         if backbone.structure not in ("decoder", "encoder_decoder"):
             raise ConfigError(
                 f"task.kind=text_to_text needs a model that writes: a decoder (GPT) or an encoder-decoder (T5), and "
                 f"{type(backbone).__name__} is an encoder; set another task.kind or init_from"
             )
-        self.backbone, self.config, self.restrictions = backbone, config, restrictions
-        self.pad_id, self.ends = pad_id, ends
-        self.built = True
+        self.config, self.restrictions, self.pad_id, self.ends = config, restrictions, pad_id, ends
+
+    def get_config(self):
+        ends = keras.saving.serialize_keras_object(self.ends) if self.ends else None
+        own = {"config": self.config, "restrictions": self.restrictions, "pad_id": self.pad_id}
+        return super().get_config() | to_dict(own) | {"ends": ends}
 
     def call(self, features, training=False):
         token_ids = ops.convert_to_tensor(features["token_ids"], dtype="int32")

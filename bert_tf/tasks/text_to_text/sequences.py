@@ -9,6 +9,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.tasks.batching import bucket_bounds
 from bert_tf.tasks.sequences import Sequences, gather, tokenize
 from bert_tf.tokenizers.frame import Frame
+from bert_tf.tokenizers.ops.model_rows import pad_rows
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -39,17 +40,16 @@ class TextPairSequences(Sequences):
         """
         static, rows = isinstance(width, int), tf.shape(chosen)[0]
         parts = [_constant(self.frame.before, rows), gather(self.first, chosen), _constant(self.frame.after, rows)]
-        features = _padded_rows(tf.concat(parts, axis=1), width, tokenizer.pad_id, self.on_the_left)
-        features["segment_ids"] = tf.zeros_like(features["token_ids"])
+        token_ids, mask = pad_rows(tf.concat(parts, axis=1), tokenizer.pad_id, width, self.on_the_left)
+        features = {"token_ids": token_ids, "padding_mask": mask, "segment_ids": tf.zeros_like(token_ids)}
         if self.targets is not None:
             targets = gather(self.targets, chosen)
             longest = tf.cast(tf.reduce_max(targets.row_lengths()), tf.int32)
             bounds = tf.constant(bucket_bounds(self.target_length), tf.int32)
             width = self.target_length if static else tf.reduce_min(bounds[bounds >= longest])
-            columns = _padded_rows(targets, width, tokenizer.pad_id)
+            features["target_ids"], mask = pad_rows(targets, tokenizer.pad_id, width)
             weights = tf.gather(self.trained, chosen) * present
-            features["target_ids"] = columns["token_ids"]
-            features["target_weights"] = tf.cast(columns["padding_mask"], tf.float32) * weights[:, None]
+            features["target_weights"] = tf.cast(mask, tf.float32) * weights[:, None]
         return features
 
 
@@ -88,20 +88,5 @@ def encode_pairs(tokenizer, sources, targets, trained, frame, on_the_left, seque
 
 def _constant(ids, rows, splits_dtype=tf.int32):
     """The same ids in each row: int32 RaggedTensor [rows, len(ids)]."""
-    values = tf.tile(tf.constant(ids, tf.int32, shape=[len(ids)]), [rows])
-    return tf.RaggedTensor.from_uniform_row_length(
-        values, tf.cast(len(ids), splits_dtype), nrows=tf.cast(rows, splits_dtype)
-    )
-
-
-def _padded_rows(ragged, width, pad_id, on_the_left=False):
-    """`token_ids` int32 and `padding_mask` bool, [B, width]."""
-    lengths = tf.cast(ragged.row_lengths(), tf.int32)[:, None]
-    column = tf.range(width, dtype=tf.int32)[None]
-    begin = width - lengths if on_the_left else tf.zeros_like(lengths)
-    mask = (column >= begin) & (column < begin + lengths)
-    index = tf.cast(ragged.row_starts(), tf.int32)[:, None] + column - begin
-    values = tf.concat([ragged.values, [pad_id]], 0)  # the last for padding
-    token_ids = tf.gather(values, tf.where(mask, index, tf.size(values) - 1))
-    shape = (None, width if isinstance(width, int) else None)
-    return {"token_ids": tf.ensure_shape(token_ids, shape), "padding_mask": tf.ensure_shape(mask, shape)}
+    values = tf.tile(tf.constant([ids], tf.int32, shape=[1, len(ids)]), [tf.cast(rows, tf.int32), 1])
+    return tf.RaggedTensor.from_tensor(values, row_splits_dtype=splits_dtype)

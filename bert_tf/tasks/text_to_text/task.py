@@ -14,10 +14,9 @@ from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.task import Task
 from bert_tf.tasks.text_to_text import text_metrics
 from bert_tf.tasks.text_to_text.files import open_texts, read_format, read_sources, source_row
-from bert_tf.tasks.text_to_text.model import TextToText
+from bert_tf.tasks.text_to_text.model import TextToTextModel
 from bert_tf.tasks.text_to_text.sequences import encode_pairs
 from bert_tf.tasks.text_to_text.t5_formats import UNKNOWN, class_of, glue_row, t5_format
-from bert_tf.tasks.texts.text_task import with_separators
 from bert_tf.tokenizers.frame import Frame
 
 
@@ -119,9 +118,6 @@ class TextToTextTask(Task):
             self.config.generation.stop_strings, self.tokenizer, (*self.frame.stop_ids, self.tokenizer.pad_id)
         )
 
-    def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.decoder.layout)
-
     # -- data ------------------------------------------------------------------------------------
 
     def open(self, data, columns, labelled):
@@ -190,23 +186,31 @@ class TextToTextTask(Task):
         restrictions = Restrictions(
             self.frame.stop_ids, rules.min_new_tokens, rules.no_repeat_ngram, allowed, rules.repetition_penalty
         )
-        return TextToText(encoder, rules, restrictions, self.tokenizer.pad_id, self.stop_strings)
+        return TextToTextModel(encoder, rules, restrictions, self.tokenizer.pad_id, self.stop_strings)
 
-    def _written(self, output):
-        """The texts of one example, best first: a list of {"generated", "score", "finished"}."""
-        stop, end, texts = self.stop_strings, self.frame.end, []
-        for ids, length, score in zip(output["generated_ids"], output["lengths"], output["scores"]):
-            ids = ids[:length].tolist()
-            text, found = stop.cut(self.tokenizer.decode([i for i in ids if i not in stop.not_shown_ids]))
-            if length:  # fewer texts than n_best may have been found
-                texts.append({"generated": text, "score": float(score), "finished": found or end in ids})
-        return texts or [{"generated": "", "score": 0.0, "finished": True}]
+    def _written(self, outputs):
+        """For each example its texts, best first: a list of {"generated", "score", "finished"}."""
+        names, stop = ("generated_ids", "lengths", "scores"), self.stop_strings
+        ids, lengths, scores = (np.stack([output[name] for output in outputs]) for name in names)
+        finished = ((ids == self.frame.end) & (np.arange(ids.shape[-1]) < lengths[..., None])).any(axis=-1)
+        rows = ids.reshape(-1, ids.shape[-1]), lengths.ravel()
+        texts = stop.texts(*rows).numpy().reshape(lengths.shape)
+        if stop:
+            finished |= stop(*rows).numpy().reshape(lengths.shape)
+        written = []
+        for columns in zip(texts, scores.tolist(), finished.tolist(), lengths):
+            found = [
+                {"generated": t.decode(), "score": s, "finished": f} for t, s, f, length in zip(*columns) if length
+            ]
+            # Fewer texts than n_best may have been found.
+            written.append(found or [{"generated": "", "score": 0.0, "finished": True}])
+        return written
 
     # -- results ---------------------------------------------------------------------------------
 
     def decide(self, examples, outputs):
         """{"written": what `_written` returns for each example; and sums over the tokens of its targets, if there are any}."""
-        decided = {"written": [self._written(output) for output in outputs]}
+        decided = {"written": self._written(outputs)}
         if "loss" in outputs[0]:
             decided |= {name: sum(float(output[name]) for output in outputs) for name in ("loss", "correct", "weight")}
         return decided

@@ -12,7 +12,7 @@ from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.metric_registry import METRICS, measure
 from bert_tf.tasks.rows.labels import check_distinct, class_weights
 from bert_tf.tasks.sections import LabelLossConfig
-from bert_tf.tasks.task import TaskState
+from bert_tf.tasks.state import TaskState
 from bert_tf.tasks.texts.text_task import TextTask
 
 

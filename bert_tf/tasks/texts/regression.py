@@ -11,7 +11,7 @@ from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.heads import Regressor
 from bert_tf.tasks.metric_registry import measure
 from bert_tf.tasks.rows.values import BadRow
-from bert_tf.tasks.task import TaskState
+from bert_tf.tasks.state import TaskState
 from bert_tf.tasks.texts.text_task import TextTask
 
 #: The largest label: sums of such numbers in float32 stay finite.

@@ -12,7 +12,6 @@ from bert_tf.tasks.rows.labels import no_label
 from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.sequences import Sequences, tokenize
 from bert_tf.tasks.task import Task
-from bert_tf.tokenizers.layout import with_layout
 
 
 class TextTask(Task):
@@ -26,9 +25,6 @@ class TextTask(Task):
         task = ClassificationTask({}, tokenizer)
         task.read({"text": ["good", "bad"], "label": ["pos", "neg"]}).labels  # ['pos', 'neg']
     """
-
-    def make_tokenizer(self, tokenizer):
-        return with_separators(tokenizer, self.config.decoder.layout)
 
     @abc.abstractmethod
     def label_array(self, examples):
@@ -163,13 +159,3 @@ def read_label(table, row, column, known):
     if problem:
         raise BadRow(problem)
     return label
-
-
-def with_separators(tokenizer, layout):
-    """The tokenizer with the layout of that name; None for its own.
-
-    One whose own layout has no special tokens, as GPT's, gets "t5" if it has a separator, else "gpt1".
-    """
-    if layout is None and tokenizer.layout_name == "none":
-        layout = "gpt1" if tokenizer.sep_id is None else "t5"
-    return with_layout(tokenizer, layout) if layout else tokenizer

@@ -1,16 +1,18 @@
 """The model of two marked words: their vectors, and a classifier on them."""
 
+import keras
 from keras import ops
 
-from bert_tf.backend import Dense, TruncatedNormal
+from bert_tf.layers.parts import dense
 from bert_tf.models.task_heads import TaskHead
-from bert_tf.tasks.features import encode, token_vectors, width_of_tokens
-from bert_tf.tasks.heads import Classifier, backbone_inputs, mean_of_tokens
+from bert_tf.tasks.features import token_vectors
+from bert_tf.tasks.heads import Classifier, mean_of_tokens
 
 #: The width of the projections of "attention": `classifier_hid_dim` of jiant 1.2.1, defaults.conf.
 PROJECTION = 512
 
 
+@keras.saving.register_keras_serializable("bert_tf")
 class WordPairClassifier(Classifier):
     """Classifies two marked words of a text or of a pair of texts.
 
@@ -39,54 +41,44 @@ class WordPairClassifier(Classifier):
         model(rows | {"spans": np.array([[[1, 2], [3, 4]]])})["logits"].shape  # [1, 2]
     """
 
-    def __init__(self, encoder, units, dropout=None, pooling="mean", head=None, name="task", **options):
+    def __init__(self, encoder, units, dropout=None, pooling="mean", head=None, **options):
         head = head or TaskHead("pooled")
-        reads = head.reads if pooling == "mean" else "first"  # "attention" has no vector of the text, nor a pooler
-        features, hidden = head.features, encoder.config.hidden_size
-        of_token = width_of_tokens(features, hidden) if features else hidden
-        width = 3 * of_token if pooling == "mean" else 2 * PROJECTION
-        plain = TaskHead(reads, dropout=head.dropout)
-        if features:
-            plain = plain.on_features(features)
-        super().__init__(encoder, units, dropout, head=plain, width=width, name=name, **options)
-        self.pooling, self.projections, self.scores = pooling, [], []
+        if not head.features:  # "attention" has no vector of the text, nor a pooler
+            head = TaskHead(head.reads if pooling == "mean" else "first", dropout=head.dropout)
+        self.pooling = pooling
+        super().__init__(encoder, units, dropout, head=head, **options)
+        self.projections, self.scores = [], []
         if pooling == "attention":
-            for word in (1, 2):
-                self.projections.append(self._dense(PROJECTION, f"projection_{word}", of_token))
-                self.scores.append(self._dense(1, f"score_{word}", PROJECTION))
+            deviation = encoder.config.initializer_range
+            for word in (1, 2):  # in float32, as the head
+                projection = dense(
+                    self.head, PROJECTION, None, deviation, f"projection_{word}", inputs=self.token_width
+                )
+                self.projections.append(projection)
+                self.scores.append(dense(self.head, 1, None, deviation, f"score_{word}", inputs=PROJECTION))
 
-    def _dense(self, units, name, width):
-        initializer = TruncatedNormal(stddev=self.backbone.config.initializer_range)
-        layer = Dense(units, kernel_initializer=initializer, dtype="float32", name=name)
-        layer.build((None, None, width))
-        return layer
+    def get_config(self):
+        return super().get_config() | {"pooling": self.pooling}
 
-    def outputs(self, features, training=False):
-        inputs = backbone_inputs(self.backbone, features)
-        encoded = encode(self.backbone, self.mixes, inputs, training)
-        mask = ops.cast(inputs["padding_mask"], "bool")
-        parts = token_vectors(encoded, self.mixes, self.lstms, mask, training)
-        x = ops.concatenate(parts, axis=-1)  # [B, S, W]
+    def head_width(self):
+        return 3 * self.token_width if self.pooling == "mean" else 2 * PROJECTION
+
+    def _encode(self, inputs, training, whole):
+        return super()._encode(inputs, training, whole=True)
+
+    def _read(self, encoded, features, training):
+        mask = ops.cast(features["padding_mask"], "bool")
+        vectors = token_vectors(encoded, self.mixes, self.lstms, mask, training)
+        x = ops.concatenate(vectors, axis=-1)  # [B, S, W]
         column = ops.arange(ops.shape(x)[1])[None, None]
         spans = ops.convert_to_tensor(features["spans"], "int32")
         inside = (column >= spans[:, :, :1]) & (column < spans[:, :, 1:])  # [B, 2, S]
-        if self.pooling == "mean":
-            words = [mean_of_tokens(x, inside[:, word]) for word in range(2)]
-            vectors = [*self._text_vectors(encoded, parts, mask), *words]
+        if self.pooling == "attention":
+            words = [self._weighted_sum(x, inside[:, word], word) for word in range(2)]
         else:
-            vectors = [self._weighted_sum(x, inside[:, word], word) for word in range(2)]
-        return self.head(ops.concatenate(vectors, axis=-1), training=training)
-
-    def _text_vectors(self, encoded, parts, mask):
-        """A list of float32 [B, W]: what a classifier of the whole text reads."""
-        if self.lstms:
-            return self._ends_of(parts, mask)
-        if self.task_head.reads == "mean":
-            return [mean_of_tokens(parts[0], mask)]
-        if self.task_head.reads == "first":
-            return [parts[0][:, 0]]
-        pooled = self.pooler(encoded["sequence_output"]) if self.pooler else encoded["pooled_output"]
-        return [ops.cast(pooled, "float32")]
+            words = [mean_of_tokens(x, inside[:, word]) for word in range(2)]
+            words = [ops.cast(self._summary(encoded, vectors, mask), "float32"), *words]
+        return ops.concatenate(words, axis=-1)
 
     def _weighted_sum(self, x, inside, word):
         """[B, S, H], bool [B, S] -> [B, 512]."""

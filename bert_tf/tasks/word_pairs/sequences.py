@@ -30,34 +30,58 @@ class WordPairSequences(Sequences):
 def encode_word_pairs(tokenizer, examples, labels, sequence_length):
     """`WordPairSequences` of `Examples` whose `details` are pairs of `Mark`.
 
-    The tokens of a word are those that hold one of its characters.
-
     Raises:
         DataError: a word without a token, or whose tokens are cut off because the row is too long. jiant would classify
             the vector of another token.
     """
-    layout, frame, count = tokenizer.layout, tokenizer.layout.special_tokens_per_sequence, len(examples)
-    tokens = tokenize_with_offsets(tokenizer, examples.texts + (examples.text_pairs or []))
-    first, second = tokens[0][:count], None
-    lengths = first.row_lengths().numpy()
-    kept, offsets = [np.minimum(lengths, sequence_length - frame)], [len(layout.before_first)]
-    if examples.text_pairs is not None:
-        second, frame = tokens[0][count:], layout.special_tokens_per_pair
-        kept = [x.numpy() for x in kept_of_pair(lengths, second.row_lengths(), sequence_length - frame, layout)]
-        offsets.append(offsets[0] + kept[0] + len(layout.after_first) + len(layout.before_second))
-    starts, ends = (part.to_list() for part in tokens[1:])
-    spans = np.zeros((count, 2, 2), np.int32)
-    for row, marks in enumerate(examples.details):
-        for word, mark in enumerate(marks):
-            text = row + mark.text * count
-            places = enumerate(zip(starts[text], ends[text]))
-            inside = [token for token, (start, end) in places if start < mark.end and end > mark.start]
-            problem = None if inside else "has no token; correct the row, or remove it"
-            if inside and inside[-1] >= kept[mark.text][row]:
-                problem = f"is cut off by task.sequence_length={sequence_length}; raise it, or remove the row"
-            if problem:
-                marked = (examples.text_pairs if mark.text else examples.texts)[row][mark.start : mark.end]
-                raise DataError(f"{examples.where(row)}: the marked word {brief(marked)} {problem}")
-            offset = np.broadcast_to(offsets[mark.text], count)[row]
-            spans[row, word] = inside[0] + offset, inside[-1] + 1 + offset
-    return WordPairSequences(first, second, sum(kept) + frame, labels, spans=spans)
+    count, layout, pairs = len(examples), tokenizer.layout, examples.text_pairs or []
+    tokens = tokenize_with_offsets(tokenizer, examples.texts + pairs)
+    texts = [[part[:count] for part in tokens], *([[part[count:] for part in tokens]] if pairs else [])]
+    marks = np.array([[(mark.start, mark.end) for mark in two] for two in examples.details], np.int32)
+    spans, cut_off = word_columns(layout, sequence_length, texts, marks[..., 0], marks[..., 1])
+    spans = spans.numpy()
+    for row, word in np.argwhere(spans[..., 1] == 0):
+        problem = "has no token; correct the row, or remove it"
+        if cut_off[row, word]:
+            problem = f"is cut off by task.sequence_length={sequence_length}; raise it, or remove the row"
+        marked = (pairs if pairs and word else examples.texts)[row][slice(*marks[row, word])]
+        raise DataError(f"{examples.where(row)}: the marked word {brief(marked)} {problem}")
+    (first, *_), second = texts[0], texts[1][0] if pairs else None
+    lengths = sum(part[0].row_lengths().numpy() for part in texts)
+    special = layout.special_tokens_per_pair if pairs else layout.special_tokens_per_sequence
+    return WordPairSequences(first, second, np.minimum(lengths + special, sequence_length), labels, spans=spans)
+
+
+def word_columns(layout, sequence_length, texts, starts, ends):
+    """Where two marked words stand in the rows that `pack` makes: the tokens of a word hold one of its characters.
+
+    Args:
+        layout: the tokenizer's.
+        sequence_length: the longest row.
+        texts: what `tokenize_with_offsets` gives for the texts, and in pairs for the second texts.
+        starts, ends: int32 [N, 2], the characters [start, end) of the words. In pairs the second word stands in the
+            second text.
+
+    Returns:
+        (int32 [N, 2, 2], the columns [start, end) of the tokens of each word; bool [N, 2], whether a token of a word is
+        cut off). A word without a token, or with one that is cut off, has [0, 0).
+    """
+    lengths, before = [tf.cast(ids.row_lengths(), tf.int32) for ids, *_ in texts], [len(layout.before_first)]
+    if len(texts) == 1:
+        kept = [tf.minimum(lengths[0], sequence_length - layout.special_tokens_per_sequence)]
+    else:
+        kept = kept_of_pair(*lengths, sequence_length - layout.special_tokens_per_pair, layout)
+        before.append(before[0] + kept[0] + len(layout.after_first) + len(layout.before_second))
+    spans, cut_off = [], []
+    for word, text in enumerate((0, len(texts) - 1)):
+        _, begins, limits = texts[text]
+        rows, count = begins.value_rowids(), begins.nrows()
+        inside = (begins.values < tf.gather(ends[:, word], rows)) & (limits.values > tf.gather(starts[:, word], rows))
+        column = tf.boolean_mask(tf.cast(tf.ragged.range(begins.row_lengths()).values, tf.int32), inside)
+        rows = tf.boolean_mask(rows, inside)
+        first, last = (f(column, rows, count) for f in (tf.math.unsorted_segment_min, tf.math.unsorted_segment_max))
+        found = (last >= 0) & (last < kept[text])  # of no token the largest is below 0
+        columns = tf.stack([first, last + 1], 1) + tf.reshape(before[text], [-1, 1])
+        spans.append(tf.where(found[:, None], columns, 0))
+        cut_off.append(last >= kept[text])
+    return tf.stack(spans, 1), tf.stack(cut_off, 1)

@@ -1,5 +1,8 @@
 """Every kind of export: what its signatures answer."""
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import tensorflow as tf
 
@@ -77,7 +80,10 @@ def answers(room, name, module):
         found = {
             signature: library.numpy(functions[signature](**_tensors(inputs))) for signature, inputs in asked.items()
         }
-    return found | {"assets": {key: text for key, text in module.files().items() if key == "labels.json"}}
+    with tempfile.TemporaryDirectory() as folder:
+        module.write_files(Path(folder))
+        labels = {path.name: path.read_text("utf-8") for path in Path(folder).glob("labels.json")}
+    return found | {"assets": labels}
 
 
 def served(path, asked):

@@ -1,0 +1,95 @@
+"""`bert_tf.finetune`: from Python objects or files to an opened model, resumed, refused and overwritten."""
+
+import inspect
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bert_tf
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+
+BERT = Path(__file__).parent / "fixtures" / "checkpoints" / "bert"
+TEXTS = [f"the {word} of the {other}" for word in ("law", "war", "people", "states") for other in ("union", "country")]
+ROWS = [{"text": text, "label": "union" if "union" in text else "country"} for text in TEXTS] * 2
+QUICK = {"epochs": 1, "batch_size": 4, "task": {"sequence_length": 16}}
+
+
+def train(output, rows=ROWS, **changes):
+    return bert_tf.finetune(BERT, **{"train": rows, "dev": 0.25, "output": output} | QUICK | changes)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    output = tmp_path_factory.mktemp("calls") / "run"
+    return output, train(output, optimizer={"learning_rate": 1e-3})
+
+
+def test_rows_become_a_run_and_an_opened_model(trained):
+    output, model = trained
+    assert model.predict("the war")["label"] in ("union", "country")
+    assert 0 <= model.results["dev"]["mean"]["accuracy"] <= 1 and "warnings" in model.results
+    files = {split: (output / "data" / f"{split}.jsonl").read_text().splitlines() for split in ("train", "dev")}
+    assert {split: len(lines) for split, lines in files.items()} == {"train": 12, "dev": 4}
+    rows = [json.loads(line) for lines in files.values() for line in lines]
+    assert sorted(map(str, rows)) == sorted(map(str, ROWS)), "each row is in one of the two"
+    assert bert_tf.load(output).evaluate(output / "data" / "dev.jsonl")["loss"] == pytest.approx(
+        model.results["dev"]["mean"]["loss"], rel=1e-5
+    )
+
+
+def test_the_same_call_returns_what_is_there_and_another_one_is_refused(trained):
+    output, model = trained
+    again = train(output, optimizer={"learning_rate": 1e-3})
+    assert again.results == model.results
+    before = (output / "data" / "train.jsonl").read_bytes()
+    with pytest.raises(RunDirectoryError, match="its optimizer.learning_rate is 0.001, this one's 0.002"):
+        train(output, optimizer={"learning_rate": 2e-3})
+    with pytest.raises(RunDirectoryError, match="was trained on other data: train differs from .* overwrite=True"):
+        train(output, ROWS[1:], optimizer={"learning_rate": 1e-3})
+    assert (output / "data" / "train.jsonl").read_bytes() == before
+    other = train(output, ROWS[2:], overwrite=True)
+    assert other.results != model.results and (output / "data" / "train.jsonl").read_bytes() != before
+
+
+@pytest.mark.parametrize(("changes", "error", "message"), [
+    ({"lr": 1e-3}, ConfigError, "unknown key 'lr'; did you mean 'optimizer.learning_rate'"),
+    ({"epoch": 2}, ConfigError, "unknown key 'epoch'"),
+    ({"num_train_epochs": 2}, ConfigError, "did you mean 'train.epochs'"),
+    ({"task": "ner"}, ConfigError, "'task.kind' is 'ner'; did you mean 'tagging'"),
+    ({"task": {"max_length": 2}}, ConfigError, "did you mean 'task.sequence_length'"),
+    ({"columns": {"txt": "a"}}, ConfigError, "unknown key 'data.columns.txt'"),
+    ({"dev": 0.01}, ConfigError, "dev=0.01 of 16 rows is 0; give a share that leaves a row to both"),
+    ({"train": [{"text": "a", "label": object()}] * 9}, DataError, "example 0: .* cannot be written as JSON"),
+    ({"train": ["a", "b"]}, DataError, "example 0: it is 'a'; it must be a dict of columns"),
+    ({"train": [{"text": "a"}] * 9}, DataError, "has a usual name of a label"),
+])  # fmt: skip
+def test_what_is_wrong_is_said_and_nothing_is_left_behind(changes, error, message, tmp_path):
+    with pytest.raises(error, match=message):
+        train(tmp_path / "run", **changes)
+    assert not (tmp_path / "run").exists() or not [p for p in (tmp_path / "run").iterdir() if p.name[0] != "."]
+
+
+def test_files_columns_and_numbers_of_numpy(tmp_path):
+    (tmp_path / "train.csv").write_text("review,stars\n" + "".join(f"{text},{len(text)}\n" for text in TEXTS))
+    dev = {"review": TEXTS, "stars": np.array([len(text) for text in TEXTS], np.float32)}
+    columns = {"text": "review", "label": "stars"}
+    model = train(
+        tmp_path / "run",
+        str(tmp_path / "train.csv"),
+        dev=dev,
+        columns=columns,
+        task={"kind": "regression", "sequence_length": 16},
+    )
+    assert set(model.predict("the law")) == {"score"} and not (tmp_path / "run" / "data" / "train.jsonl").exists()
+    with pytest.raises(DataError, match="is no table of rows of which dev="):
+        (tmp_path / "a.conll").write_text("Anna B-PER\nmet O\n")
+        train(tmp_path / "other", tmp_path / "a.conll", task="tagging")
+
+
+def test_its_settings_have_no_name_of_their_own():
+    """A setting of `train` that were called as an argument of the function could not be given."""
+    from bert_tf.training.finetune_config import FinetuneTrainConfig
+
+    assert not inspect.signature(bert_tf.finetune).parameters.keys() & FinetuneTrainConfig.__dataclass_fields__.keys()

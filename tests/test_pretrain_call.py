@@ -1,0 +1,90 @@
+"""`bert_tf.pretrain`: what is chosen for a text, and one minute from the text to an opened model."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import bert_tf
+from bert_tf import samples
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.tokenizers import load_tokenizer
+
+FIXTURES = Path(__file__).parent / "fixtures" / "checkpoints"
+
+
+def speeches(count):
+    lines = Path(samples.STATE_OF_THE_UNION).read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["text"] for line in lines[:count]]
+
+
+@pytest.mark.slow
+def test_from_texts_to_a_model(tmp_path, capfd):
+    model = bert_tf.pretrain(speeches(8), minutes=0.75, output=tmp_path / "run")
+    assert len(model.fill_mask("The [MASK] of the United States.")[0]) == 5
+    assert model.results["eval_masked_lm_loss"] < 7.5, "of 4,096 equal guesses it is 8.3"
+    said = capfd.readouterr().err
+    assert (
+        f"bert-tf pretrain --config laptop/best --shards shards --output run --set train.steps={model.results['step']}"
+        in said
+    )
+    again = bert_tf.pretrain(speeches(8), minutes=0.75, output=tmp_path / "run")
+    assert again.results == model.results
+    for changes, what in (
+        ({"minutes": 2}, "minutes is 0.75, this one's 2.0"),
+        ({"seed": 3}, "seed"),
+        ({"text": speeches(7)}, "text"),
+    ):
+        arguments = {"text": speeches(8), "minutes": 0.75, "output": tmp_path / "run"} | changes
+        with pytest.raises(RunDirectoryError, match=f"holds another run: its {what}"):
+            bert_tf.pretrain(**arguments)
+
+
+@pytest.mark.slow
+def test_a_given_model_is_trained_on(tmp_path):
+    model = bert_tf.pretrain(speeches(8), minutes=0.75, output=tmp_path / "run", init_from=FIXTURES / "gpt2")
+    assert model.family == "gpt2" and model.tokenizer.vocabulary == load_tokenizer(FIXTURES / "gpt2").vocabulary
+    assert model.generate("The state", max_new_tokens=4) is not None
+
+
+def test_the_vocabulary_fits_the_script():
+    from bert_tf.training.budget import choose_vocabulary
+
+    kinds = {
+        "wordpiece": ["The state of the Union is strong, 나라.", "Это текст на русском языке."],
+        "unigram": [
+            "나라의 말이 중국과 달라서 문자와 서로 통하지 아니하므로",
+            "我々は平和を維持し、専制と隷従を除去する",
+            "人人生而自由",
+        ],
+    }
+    for kind, texts in kinds.items():
+        for text in texts:
+            assert choose_vocabulary([text])[0] == kind, text
+
+
+def test_what_is_wrong_is_said_and_nothing_is_left_behind(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("a")
+    for changes, error, message in (
+        ({"minutes": 0}, ConfigError, "minutes is 0; it must be above 0"),
+        ({"text": ["short"]}, DataError, "the text has 1 pieces .* at least 20 are needed"),
+        ({"text": [3]}, DataError, "text 0 is 3; it must be a str"),
+        ({"text": 3}, DataError, "the text is 3; give files, folders or globs, or a list"),
+        ({"text": str(tmp_path / "none")}, DataError, "none"),
+        (
+            {"output": tmp_path / "mine"},
+            RunDirectoryError,
+            "mine is not empty and holds no run of this call .notes.txt.",
+        ),
+        (
+            {"output": tmp_path / "mine", "overwrite": True},
+            RunDirectoryError,
+            "holds no run .notes.txt., so it is not deleted",
+        ),
+        ({"init_from": FIXTURES / "xlnet"}, ConfigError, "minutes is for masked_lm and causal_lm"),
+    ):
+        arguments = {"text": speeches(8), "minutes": 1, "output": tmp_path / "run"} | changes
+        with pytest.raises(error, match=message):
+            bert_tf.pretrain(**arguments)
+        assert not (tmp_path / "run" / "data").exists() and (tmp_path / "mine" / "notes.txt").exists()
