@@ -27,7 +27,9 @@ def test_classification_trains_the_mix_alone_and_serves_text(tmp_path):
     rows = ["A\t1", "zzz zzz zzz\t0"] * 48
     (tmp_path / "a.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n")
     # Layers that are frozen: the characters and both LSTMs.
-    settings = experiment(tmp_path, "a.tsv", {"kind": "classification"}, {"epochs": 20, "freeze": 2}, 0.1)
+    settings = experiment(
+        tmp_path, "a.tsv", {"kind": "classification"}, {"epochs": 20, "trainable": {"freeze": 2}}, 0.1
+    )
     summary = finetune(settings, tmp_path / "task")
     assert summary["dev"]["mean"]["accuracy"] == 1.0
     task, model = task_and_model(tmp_path / "task")
