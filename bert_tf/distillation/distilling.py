@@ -1,7 +1,6 @@
 """Distillation from the settings to a run directory: of a task, and of pretraining."""
 
 import dataclasses
-import json
 import math
 
 from bert_tf import files
@@ -81,8 +80,7 @@ def _comparison(recipe, sides, output):
         opened = OpenedModel(open_source(folder))
         metric = task.metric if recipe.trains_head or name != "student" else None
         rows.append(measure(name, opened.task, opened.model, paths, metric))
-    with files.atomic_write(path) as file:
-        json.dump({"metric": task.metric, "rows": rows}, file, indent=1)
+    files.write_json(path, {"metric": task.metric, "rows": rows})
     return rows
 
 

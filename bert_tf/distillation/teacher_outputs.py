@@ -15,7 +15,7 @@ import tensorflow as tf
 from safetensors.numpy import load_file, save
 
 from bert_tf.errors import DataError
-from bert_tf.files import atomic_write, explain_disk_errors, is_there, sha256
+from bert_tf.files import atomic_write, explain_disk_errors, is_there, sha256, write_json
 from bert_tf.parsing import read_json_object
 from bert_tf.progress import Progress
 from bert_tf.tasks.batching import bucket_bounds, plan_batches
@@ -115,8 +115,7 @@ class TeacherOutputs:
             with atomic_write(self.folder / name, "wb") as file:
                 file.write(save(part))
             checksums[name] = sha256(self.folder / name)
-            with atomic_write(self.folder / MANIFEST) as file:
-                json.dump({"key": self.key, "shards": checksums}, file, indent=1)
+            write_json(self.folder / MANIFEST, {"key": self.key, "shards": checksums})
 
 
 def _largest(values, k):

@@ -8,6 +8,7 @@ import contextlib
 import errno
 import fcntl
 import glob
+import json
 import os
 import secrets
 import shutil
@@ -81,6 +82,12 @@ def atomic_write(path: StrPath, mode: str = "w", replace: bool = True) -> Iterat
     encoding = None if "b" in mode else "utf-8"
     with atomic_path(path, replace) as temporary, open(temporary, mode, encoding=encoding) as file:
         yield file
+
+
+def write_json(path: StrPath, value: Any) -> None:
+    """Writes a value as JSON, as `atomic_write`."""
+    with atomic_write(path) as file:
+        json.dump(value, file, indent=1)
 
 
 def check_output(path: StrPath) -> int | None:

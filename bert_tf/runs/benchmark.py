@@ -1,6 +1,5 @@
 """GLUE and SuperGLUE, whole: every task fine-tuned, one table beside the published numbers, and a zip to submit."""
 
-import json
 import statistics
 import zipfile
 from pathlib import Path
@@ -79,8 +78,7 @@ def _predict(benchmark, name, folder, output, batch_size):
         answers = task.predict(model, task.read(path, labelled=False, columns=columns), batch_size)
         measured = part.measure(path, answers) if part.measure else {}
         if measured:  # before the answers, which say that this part is done
-            with files.atomic_write(output / DIAGNOSTICS) as file:
-                json.dump(_diagnostics(output) | {part.title: measured}, file, indent=1)
+            files.write_json(output / DIAGNOSTICS, _diagnostics(output) | {part.title: measured})
         with files.atomic_write(lines) as file:
             file.writelines(f"{line}\n" for line in benchmark.lines(name, path, answers))
 

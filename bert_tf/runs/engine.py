@@ -1,7 +1,6 @@
 """The engine of grids, studies and benchmarks: runs each experiment once, and keeps one table of the results."""
 
 import dataclasses
-import json
 from pathlib import Path
 
 from bert_tf import files
@@ -46,8 +45,7 @@ def run_all(experiments, output, run, collect, strategy=None):
         results = collect(diverged)
         if results is None or not writes:
             continue
-        with files.atomic_write(Path(output) / RESULTS) as file:
-            json.dump(dataclasses.asdict(results), file, indent=1)
+        files.write_json(Path(output) / RESULTS, dataclasses.asdict(results))
         update_report(output)
     results = collect(diverged)
     if diverged and results is None:

@@ -59,8 +59,7 @@ def finetune_grid(grid, output):
         best = summaries[grid.combinations[results.table.best(deciding)].name]
         if is_chief(strategy):
             folder.check_in_place("the summary")
-            with files.atomic_write(folder.path / SUMMARY) as file:
-                json.dump(best, file, indent=1)
+            files.write_json(folder.path / SUMMARY, best)
     return best, results.table
 
 

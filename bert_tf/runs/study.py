@@ -110,8 +110,9 @@ def _run(experiment):
     if isinstance(experiment.config, PretrainConfig):
         run, metrics = pretrain(experiment.config, experiment.folder)
         rates = [m["tokens_per_second"] for m in run.metrics() if "tokens_per_second" in m]
-        with files.atomic_write(experiment.folder.with_suffix(".json")) as file:
-            json.dump(metrics | {"tokens_per_second": statistics.median(rates)}, file, indent=1)
+        files.write_json(
+            experiment.folder.with_suffix(".json"), metrics | {"tokens_per_second": statistics.median(rates)}
+        )
         return
     with _advice_about(experiment.folder.name):
         finetune_grid(experiment.config, experiment.folder)

@@ -20,7 +20,7 @@ from pathlib import Path
 from bert_tf import config as configuration
 from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.files import atomic_write, is_there, writes_to
+from bert_tf.files import atomic_write, is_there, write_json, writes_to
 from bert_tf.models.families import describe
 from bert_tf.parsing import brief
 from bert_tf.tokenizers.kinds import trainers
@@ -209,8 +209,7 @@ def _prepare(wanted, pieces, folder, started):
     config = configuration.build(PretrainConfig, settings)
     plan = dataclasses.replace(wanted, config=configuration.to_dict(config))
     _explain(plan, choice, chosen, config, folder)
-    with atomic_write(folder / PLAN) as file:
-        json.dump(dataclasses.asdict(plan), file, indent=1)
+    write_json(folder / PLAN, dataclasses.asdict(plan))
 
 
 def _new(texts):

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from bert_tf.errors import DataError, RunDirectoryError
-from bert_tf.files import atomic_write, is_address, is_there, list_files, sha256
+from bert_tf.files import is_address, is_there, list_files, sha256, write_json
 from bert_tf.parsing import brief, read_json_object
 
 RECORD = "inputs.json"
@@ -69,8 +69,7 @@ def check(folder, inputs):
 
 def record(folder, inputs):
     """Writes inputs.json, the record of the data; `inputs` as for `check`."""
-    with atomic_write(Path(folder) / RECORD) as file:
-        json.dump({setting: _plain(identity) for setting, (_, identity) in inputs.items()}, file, indent=1)
+    write_json(Path(folder) / RECORD, {setting: _plain(identity) for setting, (_, identity) in inputs.items()})
 
 
 def _plain(identity):

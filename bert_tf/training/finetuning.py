@@ -5,7 +5,6 @@ from another.
 """
 
 import dataclasses
-import json
 import statistics
 import sys
 
@@ -85,8 +84,7 @@ def finetune_seeds(recipe, output, strategy, in_place, before=lambda: None):
     if not writes:
         return summary
     folder.check_in_place("the summary")
-    with files.atomic_write(folder.path / SUMMARY) as file:
-        json.dump(summary, file, indent=1)
+    files.write_json(folder.path / SUMMARY, summary)
     update_report(folder.path)
     return summary
 

@@ -23,7 +23,7 @@ from absl import logging
 
 from bert_tf import config as configuration
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.files import atomic_folder, atomic_write, is_there, list_folder, sha256
+from bert_tf.files import atomic_folder, atomic_write, is_there, list_folder, sha256, write_json
 from bert_tf.parsing import bare_name, brief
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import data_identity
@@ -175,8 +175,7 @@ class RunDirectory:
         with atomic_folder(folder, replace=True) as temporary:
             tokenizer.save(temporary)
             sums = {path.name: sha256(path) for path in list_folder(temporary)}
-            with atomic_write(temporary / CHECKSUMS) as file:
-                json.dump(dataclasses.asdict(TokenizerChecksums(tokenizer.fingerprint, sums)), file, indent=1)
+            write_json(temporary / CHECKSUMS, dataclasses.asdict(TokenizerChecksums(tokenizer.fingerprint, sums)))
 
     def _tokenizer_problem(self):
         """The problem with the tokenizer's files; None if there is none, or if the run has no checksums."""

@@ -1,7 +1,6 @@
 """The fine-tuning of one seed, from the model to finished.json."""
 
 import contextlib
-import json
 import math
 import shutil
 
@@ -63,8 +62,7 @@ class SeedRun:
             if not self.writes:
                 return result
             self.run.check_in_place("the result")
-            with files.atomic_write(path) as file:
-                json.dump(result, file, indent=1)
+            files.write_json(path, result)
         if self.writes:  # not earlier: a run that is killed while it evaluates resumes from the last epoch
             shutil.rmtree(self.last.folder, ignore_errors=True)
         result = configuration.to_dict(configuration.read_record(Finished, path))
