@@ -114,7 +114,7 @@ class Augmenter:
         return word.isalpha() and word.lower() not in self.stop_words
 
     def _fitting(self, texts, ids, words):
-        """For each word of each text a list of str, what may stand in its place."""
+        """For each word of each text the list of its replacements, str."""
         room, fitting = self._room("special_tokens_per_sequence"), {}
         single = [
             (i, word)
@@ -161,7 +161,7 @@ class Augmenter:
     def _predict(self, sequences, places):
         """int [B, k]: the most probable tokens at a place of each sequence, which is hidden in the first of its two copies."""
         first = tf.ragged.constant(sequences, tf.int32, row_splits_dtype=tf.int64)
-        # A text that does not fit twice stands alone.
+        # A text too long for two copies is read once.
         twice = 2 * max(map(len, sequences)) <= self._room("special_tokens_per_pair")
         row = self.tokenizer.pack(first, first if twice else None, sequence_length=self.longest, dynamic=True)
         positions = np.array(places, np.int32)[:, None] + len(self.tokenizer.layout.before_first)

@@ -9,7 +9,6 @@ from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config
 from bert_tf.objectives.masked_lm_config import MaskedLMConfig
 from bert_tf.objectives.objective import ObjectiveConfig
-from bert_tf.tasks.record import TASKS
 from bert_tf.training.finetune_config import FinetuneConfig, FinetuneDataConfig, FinetuneTrainConfig, LayerDecayConfig
 from bert_tf.training.pretrain_config import DataConfig, PretrainConfig
 
@@ -196,21 +195,14 @@ def check_distillation(config):
         raise ConfigError("terms.squared_error compares all logits; remove teacher.top_k, or that term")
     if config.alone and not config.data.train:
         raise ConfigError("alone=true trains on labels alone; set data.train, or alone=false")
-    if config.task.get("kind") not in (None, *TASKS):
-        raise ConfigError(f"task.kind is {config.task['kind']!r}; leave it out: it is the teacher's")
     if config.encoder:
         raise ConfigError("encoder does not apply to distillation; write its keys under student.model")
-    if not (config.init_from or config.student.model or config.student.layers):
-        raise ConfigError(
-            "there is no student: set student.model, e.g. student.model.preset=bert_mini, or student.layers, e.g. "
-            "[0,2,4], or init_from, a pretrained model"
-        )
     if config.init_from and config.student.model and not config.student.layers:
         raise ConfigError(
             "student.model gives random weights, init_from those of another model; remove one of them, or name the "
             "layers that are copied in student.layers"
         )
-    _check_student(config.student, config.student.model, "student.model")
+    _check_student(config.student, "student.model", config.student.model, "init_from", config.init_from)
 
 
 def check_distilled_pretraining(config):
@@ -230,12 +222,7 @@ def check_distilled_pretraining(config):
         )
     if config.train.init_from and config.student.layers:
         raise ConfigError("student.layers takes weights of the teacher, train.init_from those of another; remove one")
-    if not (config.model or config.student.layers or config.train.init_from):
-        raise ConfigError(
-            "there is no student: set model, e.g. model.preset=distilbert_base, or student.layers, e.g. [0,2,4], or "
-            "train.init_from, a pretrained model"
-        )
-    _check_student(config.student, config.model, "model")
+    _check_student(config.student, "model", config.model, "train.init_from", config.train.init_from)
 
 
 def _check_terms(config):
@@ -257,8 +244,14 @@ def _check_terms(config):
     return terms
 
 
-def _check_student(student, model, where):
+def _check_student(student, setting, model, init_setting, init_from):
+    """`setting` names that of the section `model`, `init_setting` that of the model to start from."""
+    if not (model or student.layers or init_from):
+        raise ConfigError(
+            f"there is no student: set {setting}, e.g. {setting}.preset=bert_mini, or student.layers, e.g. [0,2,4], or "
+            f"{init_setting}, a pretrained model"
+        )
     if model:
         build_config(model, vocabulary_size=1)  # the tokenizer's is not known yet
-    if student.layers == "spread" and not model:
-        raise ConfigError(f"student.layers=spread needs the number of layers; set {where}, or name the layers")
+    elif student.layers == "spread":
+        raise ConfigError(f"student.layers=spread needs the number of layers; set {setting}, or name the layers")

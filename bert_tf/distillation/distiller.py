@@ -6,12 +6,12 @@ import keras
 from keras import ops
 
 from bert_tf.backend import TrainableModel, scale_updates
-from bert_tf.distillation.term_loss import Batch, Seen
+from bert_tf.distillation.term_loss import Batch, ModelOutputs
 from bert_tf.distillation.terms import TERMS, read_internals, trains_head
 from bert_tf.errors import ConfigError
 from bert_tf.layers.internals import recording
 
-#: The feature of a batch that holds the outputs of the teacher which were kept.
+#: The feature of a batch that holds the outputs of the teacher from the run directory.
 TEACHER_OUTPUTS = "teacher_outputs"
 
 
@@ -43,14 +43,14 @@ class Distiller(TrainableModel):
         self.view, self.teacher_view = student, teacher  # no Keras objects: only the student is a part of this model
         self.reads_internals, self.learns_labels = read_internals(terms), "hard_labels" in terms
         self.trains_head = trains_head(terms)
-        own = student.model.backbone.config
+        student_config = student.model.backbone.config
         if self.reads_internals:
             for backbone in (student.model.backbone, teacher.model.backbone):
                 _check_backbone(backbone)
         if teacher is not None:
             teacher.model.trainable = False
         self.losses_of_terms = {
-            name: TERMS[name].loss_class(settings, own, teacher_config)
+            name: TERMS[name].loss_class(settings, student_config, teacher_config)
             for name, settings in terms.items()
             if TERMS[name].loss is not None
         }
@@ -83,11 +83,11 @@ class Distiller(TrainableModel):
 
     def loss_sums(self, features, training):
         batch = self._batch(features)
-        student, raw = self._see(self.view, features, training)
+        student, raw = self._compute(self.view, features, training)
         if self.teacher_view is None or (TEACHER_OUTPUTS in features and not self.reads_internals):
-            teacher = Seen()
+            teacher = ModelOutputs()
         else:
-            teacher, _ = self._see(self.teacher_view, features, training=False)
+            teacher, _ = self._compute(self.teacher_view, features, training=False)
         if TEACHER_OUTPUTS in features:
             teacher.outputs = ops.cast(features[TEACHER_OUTPUTS], "float32")
         sums = {name: loss.sum(student, teacher, batch) for name, loss in self.losses_of_terms.items()}
@@ -107,10 +107,10 @@ class Distiller(TrainableModel):
         step = 0 if optimizer is None else ops.cast(optimizer.iterations, "int32")
         return Batch(self.view.predictions(features), rows, tokens * rows[:, None], step)
 
-    def _see(self, view, features, training):
+    def _compute(self, view, features, training):
         with recording() if self.reads_internals else contextlib.nullcontext() as internals:
             outputs, raw = view.forward(features, training)
-        return Seen(outputs, internals), raw
+        return ModelOutputs(outputs, internals), raw
 
 
 def _check_backbone(backbone):

@@ -97,5 +97,5 @@ class LayerRate(keras.optimizers.schedules.LearningRateSchedule):
 
 
 def _phase(step, phase_steps, num_layers):
-    """Which layer is learned in the update that follows `step` finished ones; the last one goes on."""
+    """The layer that is learned in the update that follows `step` finished ones; after all phases, the last layer."""
     return ops.minimum(ops.cast(step, "int32") // phase_steps, num_layers - 1)

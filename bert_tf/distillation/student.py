@@ -36,10 +36,10 @@ def chosen_layers(layers, config, source):
     Raises:
         ConfigError: a layer that is not there, or not one for each layer of the student.
     """
-    ours, theirs = (getattr(c, "num_layers", 0) for c in (config, source.config))
+    counts = [getattr(each, "num_layers", 0) for each in (config, source.config)]
     if layers == "spread":
-        layers = spread_layers(ours, theirs)
-    check_layers(layers, ours, theirs, "student.layers")
+        layers = spread_layers(*counts)
+    check_layers(layers, *counts, "student.layers")
     return layers
 
 
@@ -55,9 +55,9 @@ def copy_layers(model, layers, origin):
         ConfigError: the layers have no names of their own (ALBERT shares one), the token table has no counterpart, or a
             shape differs.
     """
-    theirs = by_path(origin)
-    wanted = {_path_there(path, layers): variable for path, variable in by_path(model).items()}
-    copied = {path: variable for path, variable in wanted.items() if path in theirs}
+    known = by_path(origin)
+    wanted = {_path_in_origin(path, layers): variable for path, variable in by_path(model).items()}
+    copied = {path: variable for path, variable in wanted.items() if path in known}
     for start in ("embeddings/token_embeddings", *(_LAYER.format(layer) for layer in layers)):
         here, there = ([path for path in paths if path.startswith(start)] for paths in (wanted, copied))
         if not here or len(here) != len(there):
@@ -66,17 +66,17 @@ def copy_layers(model, layers, origin):
                 "give the student the family of that model, or remove student.layers"
             )
     for path, variable in copied.items():
-        if tuple(variable.shape) != tuple(theirs[path].shape):
+        if tuple(variable.shape) != tuple(known[path].shape):
             raise ConfigError(
-                f"student.layers copies '{path}', which has the shape {tuple(theirs[path].shape)} there and "
+                f"student.layers copies '{path}', which has the shape {tuple(known[path].shape)} there and "
                 f"{tuple(variable.shape)} in the student; give the student the same sizes, or remove student.layers"
             )
     for path, variable in copied.items():
-        variable.assign(theirs[path])
+        variable.assign(known[path])
 
 
-def _path_there(path, layers):
-    for ours, theirs in enumerate(layers):
-        if path.startswith(_LAYER.format(ours)):
-            return _LAYER.format(theirs) + path.removeprefix(_LAYER.format(ours))
+def _path_in_origin(path, layers):
+    for layer, origin in enumerate(layers):
+        if path.startswith(_LAYER.format(layer)):
+            return _LAYER.format(origin) + path.removeprefix(_LAYER.format(layer))
     return path

@@ -20,8 +20,8 @@ from bert_tf.tasks.rows.columns_config import changed_columns
 from bert_tf.training.labels_recipe import LabelsRecipe, TaskData
 from bert_tf.training.starting import with_dropout
 
-#: Settings of the teacher's task that are of its own model.
-OF_ITS_MODEL = ("head", "reinitialize_layers", "tokens_per_batch")
+#: Settings of the teacher's task that belong to its model, and not to the student's.
+MODEL_SETTINGS = ("head", "reinitialize_layers", "tokens_per_batch")
 
 
 class TaskTeacherRecipe(LabelsRecipe):
@@ -83,12 +83,12 @@ class TaskTeacherRecipe(LabelsRecipe):
 
     def make_task(self):
         """The teacher's task, with the settings of `config.task`."""
-        own, known = self.config.task, self.teacher_task
-        if own.get("kind") not in (None, known.kind):
-            raise ConfigError(f"task.kind={own['kind']}, but the teacher's task is {known.kind}; leave it out")
-        settings = {name: v for name, v in to_dict(known.config).items() if name not in OF_ITS_MODEL}
+        given, known = self.config.task, self.teacher_task
+        if given.get("kind") not in (None, known.kind):
+            raise ConfigError(f"task.kind={given['kind']}, but the teacher's task is {known.kind}; leave it out")
+        settings = {name: v for name, v in to_dict(known.config).items() if name not in MODEL_SETTINGS}
         settings["decoder"].pop("lm_weight", None)
-        for name, value in own.items():
+        for name, value in given.items():
             is_section = isinstance(value, dict) and isinstance(settings.get(name), dict)
             settings[name] = settings[name] | value if is_section else value
         columns = changed_columns(known.columns, self.config.data.columns)

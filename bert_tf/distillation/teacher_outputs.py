@@ -4,7 +4,7 @@
     teacher/00000.safetensors    the outputs of `SHARD` sequences
 
 A shard is complete or absent: a run that was killed resumes with the first that is missing. Outputs of another teacher
-or other data are thrown away.
+or other data are computed again.
 """
 
 import json
@@ -25,11 +25,11 @@ FOLDER, MANIFEST = "teacher", "manifest.json"
 #: Sequences of a shard, and of a batch of the teacher.
 SHARD, BATCH = 4096, 32
 #: The logit of a class that is not among the k largest: its probability is 0 at every temperature that is used.
-LEFT_OUT = -1e4
+MISSING_LOGIT = -1e4
 
 
 class TeacherOutputs:
-    """The outputs of a teacher for sequences, from the folder if they are there.
+    """The outputs of a teacher for sequences, read from the run directory where it has them.
 
     Args:
         model: the teacher, a `TaskModel`.
@@ -49,7 +49,7 @@ class TeacherOutputs:
         self._compute_outputs = tf.function(lambda features: model.outputs(features), autograph=False)
 
     def of(self, task, sequences):
-        """float array [R, C], of the dtype, `LEFT_OUT` where a logit is not among the `top_k`; for tagging a `tf.RaggedTensor` [R, None, C], a row for each token.
+        """float array [R, C], of the dtype, `MISSING_LOGIT` where a logit is not among the `top_k`; for tagging a `tf.RaggedTensor` [R, None, C], a row for each token.
 
         Args:
             task: the student's, by whose tokenizer and lengths the sequences are packed.
@@ -127,9 +127,9 @@ def _largest(values, k):
 
 
 def _dense(part):
-    """What `_largest` was given, with `LEFT_OUT` for what was left out."""
+    """What `_largest` was given, with `MISSING_LOGIT` for what was left out."""
     if "classes" not in part:
         return part["values"]
-    values = np.full((len(part["values"]), int(part["count"][0])), LEFT_OUT, part["values"].dtype)
+    values = np.full((len(part["values"]), int(part["count"][0])), MISSING_LOGIT, part["values"].dtype)
     np.put_along_axis(values, part["classes"], part["values"], axis=-1)
     return values

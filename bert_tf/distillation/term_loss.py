@@ -4,11 +4,11 @@ import dataclasses
 
 
 @dataclasses.dataclass
-class Seen:
-    """What one model computed of a batch.
+class ModelOutputs:
+    """What the student or the teacher computed from a batch.
 
     Attributes:
-        outputs: float32 [..., C], the logits, or the number of a regression (C is 1); None where nobody asked.
+        outputs: float32 [..., C], the logits, or the number of a regression (C is 1); None where no term reads it.
         internals: `bert_tf.layers.internals.Internals`; None where no term reads it.
     """
 
@@ -41,7 +41,7 @@ class TermLoss:
         student, teacher: the configurations of the two backbones.
 
     Attributes:
-        layers: Keras layers with variables of its own, which are trained and thrown away.
+        layers: Keras layers whose variables are trained with the student, and are not part of it.
 
     Example:
         class LogitDifference(TermLoss):
@@ -65,5 +65,5 @@ class TermLoss:
         return {}
 
     def sum(self, student, teacher, batch):
-        """The undivided term, a float32 scalar, of two `Seen` and a `Batch`."""
+        """The undivided term, a float32 scalar, of two `ModelOutputs` and a `Batch`."""
         raise NotImplementedError(f"{type(self).__name__} must define sum")

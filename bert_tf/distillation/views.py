@@ -10,7 +10,7 @@ from bert_tf.layers.parts import gather_positions
 
 
 class TaskView:
-    """Of a `TaskModel`: all that its output layer computes.
+    """The view of a `TaskModel`: everything that its output layer computes.
 
     Args:
         model: a `TaskModel` with `can_be_distilled`.
@@ -53,7 +53,7 @@ class TaskView:
 
 
 class MaskedLMView:
-    """Of a `MaskedLM`: the logits at the masked tokens, or at all tokens.
+    """The view of a `MaskedLM`: the logits at the masked tokens, or at all tokens.
 
     Args:
         model: a `MaskedLM`.

@@ -103,18 +103,12 @@ def _takes_list(path):
 
 
 def _field_takes_list(cls, keys):
-    if hasattr(cls, "choices"):
-        return any(_has_list(choice, keys) for choice in set(cls.choices().values()))
-    return _has_list(cls, keys)
-
-
-def _has_list(cls, keys):
-    hint = typing.get_type_hints(cls).get(keys[0]) if keys else None
-    if hint is None:
-        return False
+    classes = cls.choices().values() if hasattr(cls, "choices") else [cls]
+    hints = [typing.get_type_hints(each).get(keys[0]) for each in classes] if keys else []
     if len(keys) > 1:
-        return dataclasses.is_dataclass(hint) and _field_takes_list(hint, keys[1:])
-    return any((typing.get_origin(option) or option) in (list, tuple) for option in (hint, *typing.get_args(hint)))
+        return any(dataclasses.is_dataclass(hint) and _field_takes_list(hint, keys[1:]) for hint in hints)
+    options = [option for hint in hints for option in (hint, *typing.get_args(hint))]
+    return any((typing.get_origin(option) or option) in (list, tuple) for option in options)
 
 
 def _with(mapping, settings):

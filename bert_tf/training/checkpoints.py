@@ -139,7 +139,7 @@ class Checkpoints:
         If the training process removes the file meanwhile, calls it again with the next newest.
 
         Raises:
-            RunDirectoryError: there is no whole checkpoint.
+            RunDirectoryError: there is no undamaged checkpoint.
         """
         for attempt in range(ATTEMPTS):
             latest = self.latest()

@@ -120,7 +120,7 @@ def summarize(results, recipe, folder):
             names = [name for name, value in results[best][split].items() if isinstance(value, float)]
             summary[split] = _mean_and_spread([seed[split] for seed in seeds], names)
             summary[split]["baselines"] = results[best]["baselines"][split]
-    return summary | {"warnings": list(_warnings(summary, recipe))}
+    return summary | {"warnings": _warnings(summary, recipe)}
 
 
 def _mean_and_spread(measured, names):
@@ -133,19 +133,19 @@ def _mean_and_spread(measured, names):
 
 
 def _warnings(summary, recipe):
+    task, warnings = recipe.data.task, []
     if recipe.trains_head:
-        for seed in summary["seeds"]:
-            if "warning" in seed["dev"]:
-                yield f"seed {seed['seed']}: {seed['dev']['warning']}"
-        for split in ("dev", "test"):
-            if split in summary:
-                warning = recipe.data.task.not_above(summary[split]["mean"], summary[split]["baselines"])
-                if warning:
-                    yield f"{split}: {warning}"
+        warnings += [
+            f"seed {seed['seed']}: {seed['dev']['warning']}" for seed in summary["seeds"] if "warning" in seed["dev"]
+        ]
+        measured = {split: summary[split] for split in ("dev", "test") if split in summary}
+        of_split = {split: task.not_above(scores["mean"], scores["baselines"]) for split, scores in measured.items()}
+        warnings += [f"{split}: {warning}" for split, warning in of_split.items() if warning]
     else:
-        yield (
+        warnings.append(
             f"the terms compare layers alone, so that the head is not trained: {summary['metric']} says nothing about this "
             "model, and the best seed has the lowest train_loss; train the head by a second run with init_from"
         )
     if "train" not in recipe.data.files:
-        yield "there are no baselines: they guess by the labels of data.train, which is not given"
+        warnings.append("there are no baselines: they guess by the labels of data.train, which is not given")
+    return warnings

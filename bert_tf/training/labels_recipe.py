@@ -43,7 +43,7 @@ class LabelsRecipe(Recipe):
         task, files = read_all(self.make_task(), self.config.data.files)
         return TaskData(task, files["train"], files)
 
-    @property
+    @functools.cached_property
     def model_config(self):
         return new_config(self.source, self.config.encoder, self.whole)
 

@@ -36,15 +36,15 @@ class MetricsLog:
 
     def write(self, line):
         """Adds a line, a dict with `step`. A number that is not finite is null in it: JSON has no NaN."""
-        finite = {name: None if _is_not_finite(value) else value for name, value in line.items()}
+        floats = {name: value for name, value in line.items() if isinstance(value, float)}
+        finite = line | {name: None for name, value in floats.items() if not math.isfinite(value)}
         with explain_disk_errors(self.run.path):
             self.file.write(json.dumps(finite) + "\n")
             self.file.flush()
             self.lines += 1
             with self.writer.as_default(step=line["step"]):
-                for name, value in line.items():
-                    if isinstance(value, float):
-                        tf.summary.scalar(name, value)
+                for name, value in floats.items():
+                    tf.summary.scalar(name, value)
 
     def sync(self):
         """Waits until all lines are on disk: a run that resumes does not write them again."""
@@ -58,7 +58,3 @@ class MetricsLog:
         with explain_disk_errors(self.run.path):
             self.file.close()
             self.writer.close()
-
-
-def _is_not_finite(value):
-    return isinstance(value, float) and not math.isfinite(value)

@@ -7,9 +7,6 @@ from bert_tf.backend import WarmupDecay
 from bert_tf.registry import resolve
 from bert_tf.training.optimizer_config import OPTIMIZERS
 
-#: Our names of settings -> Keras's of arguments, where they differ.
-_KERAS_NAMES = {"clip_norm": "global_clipnorm"}
-
 
 def make_optimizer(config, total_steps):
     """The optimizer that `config.name` names, on the `make_schedule` of `total_steps` updates.
@@ -23,7 +20,7 @@ def make_optimizer(config, total_steps):
             config.warmup_steps, total_steps, total_steps, config.learning_rate, max(1, total_steps // 10),
         )  # fmt: skip
     record = OPTIMIZERS[config.name]
-    arguments = {_KERAS_NAMES.get(name, name): getattr(config, name) for name in record.arguments}
+    arguments = {name.replace("clip_norm", "global_clipnorm"): getattr(config, name) for name in record.arguments}
     return resolve(record.optimizer)(make_schedule(config, total_steps), **arguments)
 
 

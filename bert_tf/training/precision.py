@@ -1,9 +1,8 @@
 """The precision of a model: float32, or bfloat16 on machines that are faster with it.
 
 bfloat16 products take half the time of float32's on some CPUs (AMD Zen 4, Intel with AMX) and twice the time on others
-(Intel with AVX512-BF16 and no AMX). Without bfloat16 instructions a step of training takes 1.4 times as long (AMD Zen
-3).
-So `precision: auto` measures.
+(Intel with AVX512-BF16 and no AMX). Without bfloat16 instructions a step of training takes 1.4 times as long (AMD
+Zen 3). Therefore `precision: auto` measures.
 """
 
 import dataclasses
@@ -124,7 +123,7 @@ def _cast(kernel):
 
 
 def _medians(turns, seconds):
-    """Seconds that each function takes; they take turns, so that whatever else the machine does slows all."""
+    """The median seconds of each function. They run in turn, so that other load slows all of them."""
     for turn in turns:  # the first time compiles
         turn()
     times, end = [[] for _ in turns], time.perf_counter() + seconds

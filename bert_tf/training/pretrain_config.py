@@ -4,7 +4,7 @@ No TensorFlow is imported here, so that a wrong setting is refused at once.
 """
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from bert_tf.config import Range, check
 from bert_tf.errors import ConfigError
@@ -59,6 +59,8 @@ class TrainConfig(BatchConfig):
     Raises:
         ConfigError: numbers of steps and batch sizes that contradict each other; weights from two places.
     """
+
+    COMPILED: ClassVar[tuple[str, ...]] = (*BatchConfig.COMPILED, "steps_per_execution", "cpu_kernels")
 
     batch_size: Annotated[int, Range(at_least=1, at_most=1 << 20)] = 256
     steps: Annotated[int, Range(at_least=1, at_most=2**31 - 1)] = 1_000_000

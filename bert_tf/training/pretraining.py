@@ -9,7 +9,7 @@ from absl import logging
 
 from bert_tf import interrupts
 from bert_tf.backend.dtype_policy import dtype_policy
-from bert_tf.errors import ConfigError, guarded
+from bert_tf.errors import ConfigError
 from bert_tf.files import writes_to
 from bert_tf.training import data_identity
 from bert_tf.training.baselines import unigram
@@ -87,8 +87,7 @@ def pretrain_recipe(recipe, output, strategy):
             data_identity.record(run.path, identities)
             run.keep_tokenizer(recipe.tokenizer)
             run.forget_metrics_after(step, state.get("metrics_lines"))
-            with guarded(f"the baseline in the report of {run.path}"):
-                keep_findings(run.path, baselines={"unigram": baseline} if baseline else {})
+            keep_findings(run.path, baselines={"unigram": baseline} if baseline else {})
             if step < config.train.steps:
                 tokens_per_step = config.train.batch_size * unigrams["tokens_per_example"]
                 monitor = Monitor(run, config.train, state, tokens_per_step, baseline, shown=is_chief(strategy))
@@ -107,15 +106,7 @@ def _make_model(config, recipe, run, strategy):
         keras.utils.set_random_seed(train.seed)  # initial weights
         model = recipe.make_model()
         fitted = recipe.wrap(model)
-        fitted.compile(
-            optimizer=make_optimizer(config.optimizer, train.steps),
-            accumulation_steps=train.accumulation_steps,
-            steps_per_execution=train.steps_per_execution,
-            remat=train.remat,
-            xla=train.xla,
-            cpu_kernels=train.cpu_kernels,
-            seed=train.seed,
-        )
+        fitted.compile(make_optimizer(config.optimizer, train.steps), **train.compiled)
         state = run.checkpoints.restore(fitted)
         if state:
             logging.info("continuing from step %d", state["step"])
@@ -138,15 +129,15 @@ def _datasets(config, recipe, step, strategy):
         return dataset, None
     held_out = ShardReader(data.eval_shards, tokenizer)
     for field in ("sequence_length", "target_length", "pair_task", "row_segments"):
-        ours, theirs = getattr(reader.manifest, field), getattr(held_out.manifest, field)
-        if ours != theirs:
-            raise ConfigError(f"data.eval_shards were packed with {field} {theirs}, data.shards with {ours}")
+        trained, measured = getattr(reader.manifest, field), getattr(held_out.manifest, field)
+        if trained != measured:
+            raise ConfigError(f"data.eval_shards were packed with {field} {measured}, data.shards with {trained}")
     # Masked once and the same at every evaluation.
-    measured = held_out.dataset(
+    batches = held_out.dataset(
         train.batch_size, train.seed, epochs=1, shuffle=False, drop_remainder=False, corrupt=corrupt
     )
-    measured = measured.take(data.eval_batches).prefetch(tf.data.AUTOTUNE)
-    return dataset, feed_batches(strategy, measured, rows=train.batch_size)
+    batches = batches.take(data.eval_batches).prefetch(tf.data.AUTOTUNE)
+    return dataset, feed_batches(strategy, batches, rows=train.batch_size)
 
 
 def _fit(model, dataset, held_out, monitor):

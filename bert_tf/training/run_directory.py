@@ -35,7 +35,7 @@ CHECKSUMS = "checksums.json"
 
 #: Settings that may change when a run is resumed: they do not change the results; the strategy changes
 #: only their rounding.
-FREE_TO_CHANGE = (
+RESUME_MAY_CHANGE = (
     "train.log_every", "train.checkpoint_every", "train.keep_checkpoints", "train.eval_every", "train.strategy",
     "train.checkpoint_seconds", "train.workers",
 )  # fmt: skip
@@ -204,13 +204,13 @@ class RunDirectory:
             lines: the number of lines up to this step when its checkpoint was saved, or None. If fewer are left, a
                 warning says so.
         """
-        kept = [m for m in self.metrics() if m["step"] <= step]
-        if lines is not None and len(kept) < lines:
+        earlier = [line for line in self.metrics() if line["step"] <= step]
+        if lines is not None and len(earlier) < lines:
             logging.warning(
                 "%s lost %d of its %d lines up to step %d; the weights do not depend on them",
-                self.path / METRICS, lines - len(kept), lines, step,
+                self.path / METRICS, lines - len(earlier), lines, step,
             )  # fmt: skip
-        self.write_metrics(kept)
+        self.write_metrics(earlier)
 
     def write_metrics(self, lines):
         """Writes metrics.jsonl again, with these lines."""
@@ -219,7 +219,7 @@ class RunDirectory:
 
     def _check_same(self, config, varied=()):
         new = configuration.to_dict(config)
-        # What the run added to its own record, such as the model of its encoder, is not compared.
+        # Sections that the run itself added to the record, such as the model of its encoder, are not compared.
         old = {section: value for section, value in self.config().items() if section in new}
         if list(new)[-1] not in old:  # sections are written in order
             raise RunDirectoryError(
@@ -229,11 +229,11 @@ class RunDirectory:
         old, new = configuration.flatten(old), configuration.flatten(new)
         if new.get("train.precision") == "auto":  # the run's own is kept
             old["train.precision"] = "auto"
-        free = (*FREE_TO_CHANGE, *(key for key in varied if isinstance(old.get(key), list)))
+        ignored = (*RESUME_MAY_CHANGE, *(key for key in varied if isinstance(old.get(key), list)))
         if is_there(self.path / data_identity.RECORD):
-            free += tuple(key for key in MOVABLE if old.get(key) and new.get(key))
+            ignored += tuple(key for key in MOVABLE if old.get(key) and new.get(key))
         for key in sorted(old.keys() | new.keys()):
-            if key not in free and old.get(key) != new.get(key):
+            if key not in ignored and old.get(key) != new.get(key):
                 raise RunDirectoryError(
                     f"{self.path} holds another run: its {key} is {old.get(key)!r}, this one's {new.get(key)!r}. "
                     "Choose another output directory, or use the same settings to resume it"

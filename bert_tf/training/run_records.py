@@ -72,19 +72,18 @@ class Findings:
 def keep_findings(folder, **parts):
     """Puts parts of `Findings` into a run's report.json, and keeps the others that are there.
 
-    Raises:
-        RunDirectoryError: it cannot be written.
-        ValueError: a number that JSON has not, such as NaN.
+    As of the report, what goes wrong is a warning, also a number that JSON does not have, such as NaN.
 
     Example:
         keep_findings("run", baselines={"unigram": {"masked_lm_loss": 6.5}})
     """
     path, known = Path(folder) / REPORT, Findings()
-    with contextlib.suppress(DataError):  # a damaged one is written anew
-        known = read_optional(Findings, path) or known
-    text = json.dumps(dataclasses.asdict(dataclasses.replace(known, **parts)), indent=1, allow_nan=False)
-    with atomic_write(path) as file:
-        file.write(text + "\n")
+    with guarded(f"a part of the report of {folder}"):
+        with contextlib.suppress(DataError):  # a damaged one is written anew
+            known = read_optional(Findings, path) or known
+        text = json.dumps(dataclasses.asdict(dataclasses.replace(known, **parts)), indent=1, allow_nan=False)
+        with atomic_write(path) as file:
+            file.write(text + "\n")
 
 
 def read_optional(cls, path):

@@ -31,7 +31,7 @@ def open_run(path):
     settings = run.config()
     config = build_config(run.section("model"))
     finetuned = is_there(run.path / TASK_FILE)
-    names = OwnNames(arrays={}, ignored=("seed_generator/*",))
+    names = RunNames(arrays={}, ignored=("seed_generator/*",))
     return Source(
         run.path,
         "run",
@@ -57,7 +57,7 @@ def _sequence_length(run, settings, finetuned):
     return length
 
 
-class OwnNames(WeightMap):
+class RunNames(WeightMap):
     """The names of this library: every array is called as its variable.
 
     A layer beyond the model's is one too many; another part, such as a head, may be left out.
@@ -83,7 +83,7 @@ class RunArrays(NamedArrays):
         run: `RunDirectory`.
 
     Raises:
-        RunDirectoryError: at the first use: there is no whole checkpoint.
+        RunDirectoryError: at the first use: there is no undamaged checkpoint.
     """
 
     def __init__(self, run):

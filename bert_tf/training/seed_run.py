@@ -11,7 +11,7 @@ from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.backend.dtype_policy import dtype_policy
 from bert_tf.backend.tensorflow.tpu import is_tpu
-from bert_tf.errors import NonFiniteError, guarded
+from bert_tf.errors import NonFiniteError
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import describe
 from bert_tf.training.checkpoints import Checkpoints
@@ -98,13 +98,7 @@ class SeedRun:
         if train.trainable.layer_decay:
             set_layer_decay(optimizer, self.model, train.trainable.layer_decay, train.trainable.layer_decay_variant)
         self.fitted = self.recipe.wrap(self.model)
-        self.fitted.compile(
-            optimizer=optimizer,
-            accumulation_steps=train.accumulation_steps,
-            remat=train.remat,
-            xla=train.xla,
-            seed=train.seed,
-        )
+        self.fitted.compile(optimizer, **train.compiled)
         if self.fitted is not self.model:  # its checkpoints are written and read without what is around it
             self.model.compile(optimizer=self.fitted.optimizer)
         self.freezing.build(self.model.optimizer)
@@ -117,7 +111,7 @@ class SeedRun:
         record = configuration.to_dict(self.config) | {"model": describe(self.model.backbone.config)}
         configuration.save(record, self.run.path / CONFIG)
         updates = self.steps * self.train.epochs
-        self._keep_findings(learning_rate=sampled(make_schedule(self.config.optimizer, updates), updates))
+        keep_findings(self.run.path, learning_rate=sampled(make_schedule(self.config.optimizer, updates), updates))
 
     def _baselines(self):
         """Split -> the metrics of guesses by the labels of the training file; none without that file."""
@@ -169,23 +163,18 @@ class SeedRun:
 
     def _fit(self, epoch, progress, resumes):
         """Trains an epoch, and returns the mean loss; `resumes`: whether it is the first of this process."""
+        seed, static = self.train.seed, is_tpu(self.strategy)  # for a TPU all batches have one shape
+        size = self.train.batch_size
+        data = self.task.dataset(self.examples, size, training=True, seed=seed, epoch=epoch, static_shapes=static)
         has_changed = self.freezing.set_epoch(epoch)
         if has_changed:
             self.fitted.make_train_function(force=True)
         if self.writes and self.freezing.active and (has_changed or resumes):
             self.freezing.print_count(epoch)
         shown = EpochProgress(progress, epoch * self.steps, compiling=has_changed or resumes)
-        batches = self._batches(epoch)
+        batches = feed_batches(self.strategy, data, rows=data.element_spec["token_ids"].shape[0])
         fitted = self.fitted.fit(batches, steps_per_epoch=self.steps, epochs=1, verbose=0, callbacks=[shown])
         return fitted.history["loss"][-1]
-
-    def _batches(self, epoch):
-        """The batches of a training epoch, for a TPU all of one shape."""
-        size, static = self.train.batch_size, is_tpu(self.strategy)
-        data = self.task.dataset(
-            self.examples, size, training=True, seed=self.train.seed, epoch=epoch, static_shapes=static
-        )
-        return feed_batches(self.strategy, data, rows=data.element_spec["token_ids"].shape[0])
 
     def _measure(self, epoch, train_loss):
         """(the line of metrics of an epoch, the findings of its model on the dev file)."""
@@ -204,7 +193,7 @@ class SeedRun:
         with contextlib.closing(MetricsLog(self.run)) as log:
             log.write(line)
         if self._kept_epoch() == epoch:
-            self._keep_findings(dev=findings)
+            keep_findings(self.run.path, dev=findings)
             self.run.checkpoints.save(self.model, line["step"], epoch=epoch)
         self.last.save(self.fitted, line["step"], epoch=epoch, history=self.history)
         self.saved = epoch + 1
@@ -223,12 +212,8 @@ class SeedRun:
         """The metrics of the epoch that is kept on the test file."""
         self.run.checkpoints.restore(self.model)
         metrics = self.task.evaluate(self.model, self.data["test"], self.train.batch_size, findings=True)
-        self._keep_findings(test=metrics.pop("findings"))
+        keep_findings(self.run.path, test=metrics.pop("findings"))
         return metrics
-
-    def _keep_findings(self, **findings):
-        with guarded(f"a part of the report of {self.run.path}"):
-            keep_findings(self.run.path, **findings)
 
 
 def best_epoch(history, task):

@@ -38,14 +38,10 @@ class ShardsRecipe(Recipe):
         self.model_config = self.make_model_config(config)
         check_fit(config, self.model_config, self.data, self.tokenizer)
         length = self.data.sequence_length
-        super().__init__(
-            dataclasses.replace(
-                config,
-                model=describe(self.model_config),
-                data=dataclasses.replace(config.data, sequence_length=length),
-                objective=config.objective.for_shards(self.data.manifest.packing, length),
-            )
-        )
+        data = dataclasses.replace(config.data, sequence_length=length)
+        objective = config.objective.for_shards(self.data.manifest.packing, length)
+        model = describe(self.model_config)
+        super().__init__(dataclasses.replace(config, model=model, data=data, objective=objective))
 
     def make_model_config(self, config):
         """The configuration of the model that the settings describe."""

@@ -1,7 +1,7 @@
 """The settings of training that pretraining and fine-tuning share. No TensorFlow is imported, as in all settings."""
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from bert_tf.config import Range
 from bert_tf.errors import ConfigError
@@ -30,6 +30,9 @@ class BatchConfig:
         ConfigError: a batch that cannot be cut into equal micro-batches.
     """
 
+    #: The settings that `TrainableModel.compile` takes.
+    COMPILED: ClassVar[tuple[str, ...]] = ("accumulation_steps", "remat", "xla", "seed")
+
     batch_size: Annotated[int, Range(at_least=1, at_most=1 << 20)] = 32
     accumulation_steps: Annotated[int, Range(at_least=1)] = 1
     remat: bool = False
@@ -43,3 +46,8 @@ class BatchConfig:
             raise ConfigError(
                 f"batch_size={self.batch_size} cannot be cut into accumulation_steps={self.accumulation_steps} equal parts"
             )
+
+    @property
+    def compiled(self):
+        """The arguments of `TrainableModel.compile` beside the optimizer."""
+        return {name: getattr(self, name) for name in self.COMPILED}

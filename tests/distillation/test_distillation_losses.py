@@ -8,7 +8,7 @@ from scipy.special import log_softmax, softmax
 from bert_tf.distillation.internal_losses import AttentionScores, HiddenCosine, HiddenStates, MiniLM, MiniLM2, Patient
 from bert_tf.distillation.output_losses import SoftLabels, SquaredError
 from bert_tf.distillation.progressive import LayerRate, Progressive
-from bert_tf.distillation.term_loss import Batch, Seen
+from bert_tf.distillation.term_loss import Batch, ModelOutputs
 from bert_tf.distillation.terms import (
     AttentionScoresConfig,
     HiddenStatesConfig,
@@ -44,7 +44,7 @@ def internals(layers):
     return Internals(many(B, S, HEADS * SIZE), many(B, S, HEADS * SIZE), *vectors, scores)
 
 
-OURS, THEIRS = Seen(numbers(B, C), internals(LAYERS)), Seen(numbers(B, C), internals(N))
+OURS, THEIRS = ModelOutputs(numbers(B, C), internals(LAYERS)), ModelOutputs(numbers(B, C), internals(N))
 BATCH = Batch(np.array([1, 1, 0], "float32"), np.ones(B, "float32"), MASK)
 
 
@@ -97,7 +97,7 @@ def test_the_cosine_leaves_out_padding():
 def test_hidden_states_of_tinybert():
     wide = BertConfig(50, 2 * HEADS * SIZE, num_layers=N, num_heads=HEADS, intermediate_size=8)
     theirs = [np.concatenate([x, -x], -1) for x in THEIRS.internals.hidden_states]
-    seen = Seen(internals=Internals(block_inputs=theirs[:1], block_outputs=theirs[1:]))
+    seen = ModelOutputs(internals=Internals(block_inputs=theirs[:1], block_outputs=theirs[1:]))
     loss = HiddenStates(HiddenStatesConfig(), STUDENT, wide)
     kernel, bias = numbers(HEADS * SIZE, 2 * HEADS * SIZE), numbers(2 * HEADS * SIZE)
     loss.projection.kernel.assign(kernel), loss.projection.bias.assign(bias)

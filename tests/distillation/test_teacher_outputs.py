@@ -9,7 +9,7 @@ from tiny_distillation import make_tokenizer as tokenizer
 
 from bert_tf.distillation.distiller import TEACHER_OUTPUTS, Distiller
 from bert_tf.distillation.task_recipe import join_examples
-from bert_tf.distillation.teacher_outputs import LEFT_OUT, TeacherOutputs
+from bert_tf.distillation.teacher_outputs import MISSING_LOGIT, TeacherOutputs
 from bert_tf.distillation.terms import read_terms
 from bert_tf.distillation.views import TaskView
 from bert_tf.errors import ConfigError, DataError
@@ -96,7 +96,7 @@ def test_the_largest_outputs_alone(kind, tmp_path):
     assert every.shape == largest.shape and every.shape[1] > 1
     best = every.argmax(axis=1)[:, None]
     np.testing.assert_array_equal(np.take_along_axis(largest, best, 1), np.take_along_axis(every, best, 1))
-    assert ((largest != every).sum(axis=1) == every.shape[1] - 1).all() and largest.min() == LEFT_OUT
+    assert ((largest != every).sum(axis=1) == every.shape[1] - 1).all() and largest.min() == MISSING_LOGIT
     np.testing.assert_array_equal(values(1, tmp_path), largest)  # as they were kept
     stored = load_file(tmp_path / "teacher" / "00000.safetensors")
     assert stored["values"].shape == stored["classes"].shape == (len(every), 1)

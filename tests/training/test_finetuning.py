@@ -158,7 +158,7 @@ def test_gradient_checkpointing_is_asked_for(folder, tmp_path, monkeypatch):
     class Compiled(Exception):
         pass
 
-    def stop(model, **how):
+    def stop(model, optimizer, **how):
         raise Compiled(f"remat={how['remat']}")
 
     monkeypatch.setattr(TaskModel, "compile", stop)
