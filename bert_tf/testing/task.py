@@ -30,7 +30,7 @@ LABELS = (
 def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **settings):
     """Checks a task from its data to its export.
 
-    - Its settings come back the same.
+    - Its settings come back the same; reading and predicting do not change it.
     - Every example is in one batch of an epoch; an epoch can be resumed at any step.
     - Padding has no effect on the loss, nor the batch size on metrics and predictions.
     - Training with Keras's callbacks changes the loss. What they saved has the same settings, outputs and optimizer, and
@@ -58,15 +58,19 @@ def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **setti
     settings = {"kind": record.name, "sequence_length": 32} | settings
     if "head" in settings and exact:
         exact = {"head": settings["head"]}
-    task = build_task(settings | exact, tokenizer)
+    unlearned = build_task(settings | exact, tokenizer, backbone=encoder)
+    state = unlearned.state
+    examples = unlearned.read(file)
+    task = unlearned.learn(examples)
     assert type(task) is resolve(record.task) and type(task.config) is record.config
     assert check_settings(to_dict(task.config)) == task.config
-    examples = task.read(file)
+    learned = task.state
     _check_batches(task, examples)
     model = task.model(encoder)
     _check_training(task, model, examples, folder, tolerance)
     answers = _check_answers(task, model, examples, file, tolerance)
     _check_bfloat16(task, model, encoder, examples)
+    assert unlearned.state == state and task.state == learned
     bert_tf.save(model, None, folder / "run", format="run", task=task)
     again = bert_tf.load(folder / "run")
     assert again.task.config == task.config and again.task.metric == task.metric

@@ -12,7 +12,8 @@ from bert_tf.files import atomic_folder
 from bert_tf.models.families import describe
 from bert_tf.models.lora import merged_weights
 from bert_tf.training.checkpoints import MODEL, write_state
-from bert_tf.training.run_directory import CONFIG, RunDirectory
+from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.run_records import CONFIG
 
 
 def import_run(path, run_directory, family=None, encoder_only=False):

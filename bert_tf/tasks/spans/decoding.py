@@ -29,6 +29,11 @@ class Found:
     null_score: float
     null_odds: float
 
+    @classmethod
+    def guess(cls, text, null_odds):
+        """Of a text that no model found."""
+        return cls([text], [0], [0], [0.0], 0.0, null_odds)
+
     @property
     def text(self):
         """The best text; "" where there is none."""
