@@ -1,8 +1,12 @@
 """Errors that the user can fix; each message says what is wrong, where, and what to do.
 
 The command line prints the message alone, without a traceback. A bug in the library is never a
-`UserError`.
+`UserError`. What a report shows is beside a training: an error there is a warning.
 """
+
+import contextlib
+import warnings
+from collections.abc import Iterator
 
 
 class UserError(Exception):
@@ -27,3 +31,22 @@ class WorkerLostError(UserError):
 
 class RunDirectoryError(UserError):
     """A run or output directory that is busy, belongs to another run, or cannot be written."""
+
+
+class ReportWarning(UserWarning):
+    """A report, or a part of one, could not be made; the training continues. The tests turn it into an error."""
+
+
+@contextlib.contextmanager
+def guarded(what: str) -> Iterator[None]:
+    """Turns any exception of the block into a `ReportWarning` that names `what` and the reason.
+
+    Example:
+        with guarded("the report of run"):
+            write_report("run")  # a bug in it is a warning
+    """
+    try:
+        yield
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        warnings.warn(f"{what} was not written ({reason}); the training is not affected", ReportWarning, stacklevel=3)

@@ -18,7 +18,7 @@ from bert_tf.objectives import OBJECTIVES
 from bert_tf.tokenizers.kinds import trainers
 from bert_tf.tokenizers.sentencepiece.families import sentinels
 from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
-from bert_tf.training.pretraining import check_fit
+from bert_tf.training.shards_recipe import check_fit
 from tfrecords import ShardReader, ShardsConfig, write_shards
 
 SIZES = {"num_layers": 1, "hidden_size": 12, "num_heads": 2, "intermediate_size": 16}

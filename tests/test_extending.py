@@ -105,21 +105,18 @@ class CountModel(TaskModel):
 
 
 class CountTask(TextTask):
-    def learn(self, examples):
-        pass
-
     def label_array(self, examples):
         return np.array([float(label) for label in examples.labels], np.float32)
 
     def make_model(self, encoder):
         return CountModel(encoder, 1, self.config.head.dropout, name="count")
 
-    def scores(self, examples, outputs):
-        errors = np.abs([o["count"] - label for o, label in zip(outputs, self.label_array(examples))])
+    def measure(self, examples, decided):
+        errors = np.abs(decided["count"] - self.label_array(examples))
         return {"loss": float(np.mean(errors)), "near": float(np.mean(errors < 0.5)), "examples": len(examples)}
 
-    def answers(self, examples, outputs):
-        return [{"count": float(output["count"])} for output in outputs]
+    def answers(self, examples, decided):
+        return [{"count": float(count)} for count in decided["count"]]
 
 
 class ServedCount(ServingModule):

@@ -159,6 +159,7 @@ def test_a_task_reads_parquet_of_the_hub(hub, tmp_path):
 
     task = build_task({"kind": "classification", "sequence_length": 16}, tiny.tokenizer())
     examples = task.read("hf://datasets/me/films/train.parquet")
+    task = task.learn(examples)
     assert (examples.texts, examples.labels) == (["good", "bad", "fine"], ["pos", "neg", "pos"])
     assert task.labels == ("neg", "pos") and examples.where(2).endswith("train.parquet, row 3")
 

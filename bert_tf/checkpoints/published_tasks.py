@@ -35,7 +35,7 @@ def task_of(
 ) -> Task:
     """The `Task` of a published fine-tuned model.
 
-    Its texts may be single or pairs: `task.pairs` is None until a file is read. Texts are cut at the longest sequence
+    Its texts may be single or pairs: `task.pairs` is None. Texts are cut at the longest sequence
     of the model. A decoder reads them with the special tokens of its tokenizer (GPT-2's: none), as in transformers.
 
     Args:
@@ -67,12 +67,11 @@ def task_of(
     if FAMILIES[source.family].structure == "decoder" and tokenizer.layout_name == "none":
         settings["decoder"] = {"layout": "none"}  # without this setting a task adds separators
     try:
-        task = build_task(settings, tokenizer)
+        task = build_task(settings, tokenizer, backbone=source.config)
     except ConfigError as error:
         raise ConfigError(f"{source.path}: {error}") from None
-    if stored.kind == "regression":
-        task.mean, task.scale = 0.0, 1.0  # the outputs are the scores
-    return task
+    # The outputs of a regression are the scores.
+    return task.with_state(mean=0.0, scale=1.0) if stored.kind == "regression" else task
 
 
 def publish(task: Task, model: Any, where: StrPath) -> tuple[PublishedTask, Arrays]:
@@ -130,14 +129,15 @@ def _layers(head):
 
 def _unstandardise(arrays, task, published, where):
     """Puts the mean and the scale of the labels into the output layer."""
-    if task.scale is None:
+    mean, scale = task.state.mean, task.state.scale
+    if scale is None:
         return
     kernel, bias = arrays["head/dense/kernel"], arrays.get("head/dense/bias")
-    if bias is None and task.mean:
+    if bias is None and mean:
         raise ConfigError(
-            f"{where}: {published.architecture} has no bias that could hold the mean of the labels, {task.mean:g}; serve "
+            f"{where}: {published.architecture} has no bias that could hold the mean of the labels, {mean:g}; serve "
             "it with 'bert-tf export'"
         )
-    arrays["head/dense/kernel"] = (kernel * task.scale).astype("float32")
+    arrays["head/dense/kernel"] = (kernel * scale).astype("float32")
     if bias is not None:
-        arrays["head/dense/bias"] = (bias * task.scale + task.mean).astype("float32")
+        arrays["head/dense/bias"] = (bias * scale + mean).astype("float32")

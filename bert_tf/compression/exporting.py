@@ -125,7 +125,7 @@ def export_compressed(
             f"{run_directory} is no run directory of this machine; say where the export is written: output (--output)"
         )
     if sequence_length is not None:
-        task.config = dataclasses.replace(task.config, sequence_length=sequence_length)
+        task = task.with_config(sequence_length=sequence_length)
     folder = Path(run_directory) / "export" if output is None else output
     if format == "saved_model":
         check_version(folder, version)

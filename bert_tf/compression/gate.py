@@ -103,14 +103,15 @@ def compare(task, examples, before, after):
     Example:
         task = build_task({"sequence_length": 16}, tokenizer)
         examples = task.read({"text": ["a good film", "a bad film"], "label": ["pos", "neg"]})
+        task = task.learn(examples)
         model = task.model(encoder)
         compare(task, examples, model.infer, model.infer).agreement  # 1.0
     """
-    before = outputs_of(task, examples, before, "float model")
-    after = outputs_of(task, examples, after, "compressed model")
-    first, second = (
-        [task.deciding(answer) for answer in task.answers(examples, outputs)] for outputs in (before, after)
-    )
+    sides = [
+        task.decide(examples, outputs_of(task, examples, model, name))
+        for model, name in ((before, "float model"), (after, "compressed model"))
+    ]
+    first, second = ([task.deciding(answer) for answer in task.answers(examples, side)] for side in sides)
     pairs = [_differences(*pair) for pair in zip(first, second, strict=True)]
     if examples.labels is None and not any(map(_says_more_than_numbers, first)):
         raise ConfigError(
@@ -120,7 +121,7 @@ def compare(task, examples, before, after):
     numbers = np.array([number for _, found in pairs for number in found] or [0.0])
     metric = {}
     if examples.labels is not None:
-        values = [task.scores(examples, outputs)[task.metric] for outputs in (before, after)]
+        values = [task.measure(examples, side)[task.metric] for side in sides]
         metric = {"metric": task.metric, "sign": task.sign, "before": values[0], "after": values[1]}
     agreement = float(np.mean([same for same, _ in pairs]))
     return Comparison(len(pairs), agreement, float(numbers.max()), float(numbers.mean()), **metric)

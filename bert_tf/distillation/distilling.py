@@ -8,12 +8,12 @@ from bert_tf import files
 from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.distillation.comparison import measure
 from bert_tf.distillation.distill_config import check_distillation, check_distilled_pretraining
-from bert_tf.distillation.from_teacher import FromTeacher
-from bert_tf.distillation.pretraining import TeachingPretraining
+from bert_tf.distillation.pretraining_recipe import PretrainingTeacherRecipe
+from bert_tf.distillation.task_recipe import TaskTeacherRecipe
 from bert_tf.files import writes_to
 from bert_tf.parsing import read_json_object
 from bert_tf.training.finetuning import finetune_seeds
-from bert_tf.training.pretraining import pretrain
+from bert_tf.training.pretraining import pretrain_recipe
 from bert_tf.training.strategies import is_chief, strategy_of, training_in
 
 #: The comparison of the models, and the folder of the student that was fine-tuned on the labels alone.
@@ -41,51 +41,48 @@ def distill(config, output):
     check_distillation(config)
     strategy = strategy_of(config.train)
     with training_in(output, strategy) as in_place:
-        with strategy.scope():  # a teacher that is asked in the step has its weights on every device
-            learning = FromTeacher(config)
-        summary = finetune_seeds(config, output, strategy, in_place, learning=learning)
+        with strategy.scope():
+            recipe = TaskTeacherRecipe(config)
+        summary = finetune_seeds(recipe, output, strategy, in_place)
         sides = {"student": output}
         if config.alone:
             sides["student alone"] = f"{output}/{ALONE}"
-            _train_alone(config, learning, sides["student alone"], strategy, in_place)
+            finetune_seeds(_labels_alone(recipe), sides["student alone"], strategy, in_place)
         if is_chief(strategy):
-            summary["comparison"] = _comparison(config, learning, sides, output)
+            summary["comparison"] = _comparison(recipe, sides, output)
     return summary
 
 
-def _train_alone(config, learning, output, strategy, in_place):
-    """The same student on the labels alone, with as many updates."""
-    train = config.train
-    task = learning.make_task()
-    labelled = learning.read(task)["train"]
-    size = train.batch_size
-    epochs = math.ceil(
-        train.epochs * task.steps_per_epoch(learning.combined, size) / task.steps_per_epoch(labelled, size)
-    )
+def _labels_alone(recipe):
+    """The recipe of the same student on the labels alone, with as many updates."""
+    config, task, examples = recipe.config, recipe.data.task, recipe.data.examples
+    size = config.train.batch_size
+    steps = task.steps_per_epoch(recipe.data.files["train"], size)
+    epochs = math.ceil(config.train.epochs * task.steps_per_epoch(examples, size) / steps)
     alone = dataclasses.replace(
         config,
         data=dataclasses.replace(config.data, unlabelled=None),
         terms={"hard_labels": 1.0},
-        train=dataclasses.replace(train, epochs=epochs),
+        train=dataclasses.replace(config.train, epochs=epochs),
         alone=False,
     )
-    return finetune_seeds(alone, output, strategy, in_place, learning=FromTeacher(alone, learning.opened))
+    return TaskTeacherRecipe(alone, recipe.opened)
 
 
-def _comparison(config, learning, sides, output):
+def _comparison(recipe, sides, output):
     """The rows of the table, from the run if it was measured before."""
     path = f"{output}/{COMPARISON}"
     if files.is_there(path):
         return read_json_object(path)["rows"]
-    paths = {split: getattr(config.data, split) for split in ("dev", "test") if getattr(config.data, split)}
-    metric = learning.teacher_task.metric
-    rows = [measure("teacher", learning.teacher_task, learning.teacher, paths, metric)]
+    paths = {split: path for split, path in recipe.config.data.files.items() if split in ("dev", "test")}
+    task = recipe.teacher_task
+    rows = [measure("teacher", task, recipe.teacher, paths, task.metric)]
     for name, folder in sides.items():
-        judged = learning.trains_head or name != "student"
         opened = OpenedModel(open_source(folder))
-        rows.append(measure(name, opened.task, opened.model, paths, metric if judged else None))
+        metric = task.metric if recipe.trains_head or name != "student" else None
+        rows.append(measure(name, opened.task, opened.model, paths, metric))
     with files.atomic_write(path) as file:
-        json.dump({"metric": metric, "rows": rows}, file, indent=1)
+        json.dump({"metric": task.metric, "rows": rows}, file, indent=1)
     return rows
 
 
@@ -102,6 +99,7 @@ def distill_pretraining(config, output):
     Returns, raises: as `pretrain`; also ConfigError or DataError for a teacher that cannot teach.
     """
     check_distilled_pretraining(config)
-    with strategy_of(config.train).scope():  # as above; workers join their cluster before anything is computed
-        teaching = TeachingPretraining(config)
-    return pretrain(teaching.completed(config), output, teaching)
+    strategy = strategy_of(config.train)  # workers join their cluster before anything is computed
+    with strategy.scope():
+        recipe = PretrainingTeacherRecipe(config)
+    return pretrain_recipe(recipe, output, strategy)

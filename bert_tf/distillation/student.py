@@ -1,31 +1,28 @@
 """The student before it learns: its configuration, and the weights that it starts from."""
 
-from pathlib import Path
-
-from bert_tf.checkpoints import ArraysInMemory, Source
 from bert_tf.distillation.layer_maps import check_layers, spread_layers
 from bert_tf.errors import ConfigError
-from bert_tf.models.families import build_config, describe, family_of
-from bert_tf.models.weights import WeightMap, by_path
+from bert_tf.models.families import build_config, describe
+from bert_tf.models.weights import by_path
 
 _LAYER = "transformer_layer_{}/"
 
 
-def student_config(section, layers, source, vocabulary_size, padding_id):
+def student_config(section, layers, source, tokenizer):
     """The configuration of a student.
 
     Args:
         section: the section `model`; empty for the sizes of `source` with as many layers as `layers` names.
         layers: `student.layers`.
         source: of `open_source`, whose layers are taken.
-        vocabulary_size, padding_id: of the tokenizer.
+        tokenizer: of the teacher.
 
     Raises:
         ConfigError: a section that describes no model.
     """
     if not section:
         section = describe(source.config) | {"num_layers": len(layers)}
-    return build_config(section, max(vocabulary_size, source.config.vocabulary_size), padding_id)
+    return build_config(section, max(tokenizer.vocabulary_size, source.config.vocabulary_size), tokenizer.pad_id)
 
 
 def chosen_layers(layers, config, source):
@@ -83,8 +80,3 @@ def _path_there(path, layers):
         if path.startswith(_LAYER.format(ours)):
             return _LAYER.format(theirs) + path.removeprefix(_LAYER.format(ours))
     return path
-
-
-def random_source(config):
-    """The `Source` of a student of random weights, or of chosen layers."""
-    return Source(Path("student"), "student", family_of(config).name, config, ArraysInMemory({}), WeightMap(arrays={}))

@@ -67,7 +67,7 @@ class ServedQuestionAnswering(ServingModule):
 
     @classmethod
     def of_task(cls, task, model, **settings):
-        config, threshold = task.config, task.threshold if task.impossible else None
+        config, threshold = task.config, task.threshold if task.state.impossible else None
         given = {"stride": config.stride, "max_query_length": config.max_query_length, "threshold": threshold}
         return cls(model, task.tokenizer, **given, **{"n_best": min(config.n_best, 5)} | settings)
 

@@ -22,6 +22,7 @@ class HeadImportance(Probe):
     Example:
         task = build_task({"sequence_length": 16}, tokenizer)
         examples = task.read({"text": ["a good film", "a bad film"], "label": ["pos", "neg"]})
+        task = task.learn(examples)
         importance_of_heads(task, task.model(encoder), examples)
     """
 

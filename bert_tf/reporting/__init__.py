@@ -6,7 +6,5 @@ Names are imported when they are first used: a training that writes no page load
 from bert_tf.lazy import lazy_names
 
 __getattr__, __dir__, __all__ = lazy_names(__name__, {
-    "guard": ["ReportWarning", "guarded"],
-    "records": ["keep_findings"],
     "report": ["write_report"],
 })  # fmt: skip

@@ -7,8 +7,9 @@ from bert_tf.reporting.diagrams import dots
 from bert_tf.reporting.document import details, section
 from bert_tf.reporting.pages import kind_of, note_of, results_of
 from bert_tf.reporting.parts import curves, distinct, header, line_labels, settings_of
-from bert_tf.reporting.records import RESULTS, Results, read_run
+from bert_tf.reporting.runs import read_run
 from bert_tf.reporting.tables import configuration, differences, runs_table
+from bert_tf.runs.experiment import RESULTS, Results
 
 
 def results_page(folder):

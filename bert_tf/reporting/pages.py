@@ -5,8 +5,9 @@ from bert_tf.reporting.curves import baselines_of
 from bert_tf.reporting.document import details, section
 from bert_tf.reporting.examples import findings_section
 from bert_tf.reporting.parts import curves, header, settings_of, tile
-from bert_tf.reporting.tables import NOT_RESULTS, configuration, metrics_table, runs_table
+from bert_tf.reporting.tables import configuration, metrics_table, runs_table
 from bert_tf.table import finite, number_text
+from bert_tf.training.run_records import NOT_RESULTS
 
 
 def run_page(run):

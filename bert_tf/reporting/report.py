@@ -7,7 +7,8 @@ from bert_tf.files import atomic_write, is_there
 from bert_tf.reporting.document import document
 from bert_tf.reporting.group_pages import results_page, runs_page
 from bert_tf.reporting.pages import run_page
-from bert_tf.reporting.records import RESULTS, read_run
+from bert_tf.reporting.runs import read_run
+from bert_tf.runs.experiment import RESULTS
 
 PAGE = "report.html"
 

@@ -8,8 +8,6 @@ from bert_tf.markup import h
 from bert_tf.reporting.document import details
 from bert_tf.table import Table, number
 
-#: Metrics that are no result.
-NOT_RESULTS = ("learning_rate", "tokens_per_second", "gradient_norm", "step", "skipped_records")
 #: A confusion matrix of more labels is a list of the most frequent confusions.
 MATRIX_LABELS = 20
 #: Rows that are seen at once of a longer table.

@@ -12,13 +12,13 @@ from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.config import read_record
 from bert_tf.files import writes_to
 from bert_tf.parsing import read_json_object
-from bert_tf.reporting.records import Results
 from bert_tf.runs.benchmark_config import BenchmarkConfig, plan_benchmark  # noqa: F401
 from bert_tf.runs.engine import run_all
-from bert_tf.runs.experiment import numbers
+from bert_tf.runs.experiment import Results, numbers
 from bert_tf.table import Table
 from bert_tf.training.finetuning import finetune
-from bert_tf.training.run_directory import FINISHED, SUMMARY, RunDirectory, Summary
+from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.run_records import FINISHED, SUMMARY, Summary
 
 SUBMISSION, DIAGNOSTICS = "submission", "diagnostics.json"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from bert_tf import files
 from bert_tf.errors import NonFiniteError
-from bert_tf.reporting import guarded, write_report
-from bert_tf.reporting.records import RESULTS
+from bert_tf.runs.experiment import RESULTS
+from bert_tf.training.run_records import update_report
 from bert_tf.training.strategies import is_chief, is_cluster
 
 
@@ -48,8 +48,7 @@ def run_all(experiments, output, run, collect, strategy=None):
             continue
         with files.atomic_write(Path(output) / RESULTS) as file:
             json.dump(dataclasses.asdict(results), file, indent=1)
-        with guarded(f"the report of {output}"):
-            write_report(output)
+        update_report(output)
     results = collect(diverged)
     if diverged and results is None:
         raise next(iter(diverged.values()))

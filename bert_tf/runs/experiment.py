@@ -1,7 +1,12 @@
-"""One run of many, and its numbers. No TensorFlow is imported."""
+"""One run of many, and the results of all. No TensorFlow is imported."""
 
 import dataclasses
 from pathlib import Path
+
+from bert_tf.table import Table
+
+#: The table of a study, a grid or a benchmark.
+RESULTS = "results.json"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,3 +27,24 @@ class Experiment:
 def numbers(result, metric):
     """(mean, sample standard deviation or None) of a metric, of `summary["dev"]` or `summary["test"]` of a fine-tuning."""
     return result["mean"][metric], result.get("spread", {}).get(metric)
+
+
+@dataclasses.dataclass(frozen=True)
+class Results:
+    """The content of results.json: what many runs came to, for their page.
+
+    Attributes:
+        kind: "study", "grid", or the name of a benchmark.
+        about: one line, such as "Grid of 6 fine-tunings".
+        table: `Table`.
+        note: sentences below the table's heading.
+        charts: title -> [name, number, standard deviation or None] triples.
+        runs: name -> the folders of its runs, within the one of results.json.
+    """
+
+    kind: str
+    about: str
+    table: Table
+    note: str
+    charts: dict
+    runs: dict

@@ -7,13 +7,14 @@ from pathlib import Path
 from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.files import writes_to
-from bert_tf.reporting.records import Results
 from bert_tf.runs.engine import run_all
-from bert_tf.runs.experiment import numbers
+from bert_tf.runs.experiment import Results, numbers
 from bert_tf.table import Table
-from bert_tf.tasks.record import TASKS, check_task
+from bert_tf.tasks.metric_registry import is_lower_better
 from bert_tf.training.finetuning import finetune, finetune_seeds
-from bert_tf.training.run_directory import CONFIG, SUMMARY, RunDirectory
+from bert_tf.training.labels_recipe import LabelsRecipe
+from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.run_records import CONFIG, SUMMARY
 from bert_tf.training.strategies import is_chief, strategy_of, training_in
 
 
@@ -49,9 +50,9 @@ def finetune_grid(grid, output):
                 configuration.save(record, folder.path / CONFIG)
                 experiment.folder.mkdir(exist_ok=True)
 
-            summaries[experiment.name] = finetune_seeds(
-                experiment.config, experiment.folder, strategy, in_place, begin
-            ) | {"best": experiment.name}
+            recipe = LabelsRecipe(experiment.config)
+            summary = finetune_seeds(recipe, experiment.folder, strategy, in_place, begin)
+            summaries[experiment.name] = summary | {"best": experiment.name}
 
         results = run_all(experiments, output, run, lambda lost: collect(grid, summaries, map(Path, lost)), strategy)
         (deciding,) = results.table.lower
@@ -87,8 +88,7 @@ def collect(grid, summaries, diverged=()):
             known = summaries.get(combination.name)
             cells.append(numbers(known[split], metric) if known else "diverged" if combination.name in lost else None)
         rows.append(cells)
-    kind = check_task(grid.configs[0].task).kind
-    lower = {f"dev {metrics['dev']}": metrics["dev"] in TASKS[kind].lower}
+    lower = {f"dev {metrics['dev']}": is_lower_better(metrics["dev"])}
     table = Table([*(key.split(".")[-1] for key in grid.axes), *columns], rows, lower, left=())
     note = f"Later commands use the combination with the best dev {metrics['dev']}."
     charts = {column: table.points(column, names) for column in columns}

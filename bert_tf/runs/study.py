@@ -18,20 +18,19 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import writes_to
 from bert_tf.hub import is_hub_address
 from bert_tf.parsing import brief, read_json_object
-from bert_tf.reporting.records import Results
-from bert_tf.reporting.tables import NOT_RESULTS
 from bert_tf.runs.engine import run_all
-from bert_tf.runs.experiment import numbers
+from bert_tf.runs.experiment import Results, numbers
 from bert_tf.runs.grid import finetune_grid
 from bert_tf.runs.study_config import StudyConfig  # noqa: F401
 from bert_tf.runs.study_plan import build_shards, configs_of, plan
 from bert_tf.table import Table
 from bert_tf.tasks import build_task
-from bert_tf.tasks.record import TASKS, check_task
+from bert_tf.tasks.build import read_all
+from bert_tf.tasks.metric_registry import is_lower_better
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.training.pretraining import pretrain
-from bert_tf.training.run_directory import CONFIG, SUMMARY, Summary
+from bert_tf.training.run_records import CONFIG, NOT_RESULTS, SUMMARY, Summary
 from tfrecords.shards.writer import write_shards
 
 
@@ -90,12 +89,11 @@ def _check_files(experiments, tokenizer):
                 if not is_hub_address(settings.init_from):
                     open_source(settings.init_from)
                 break
-            task, columns = build_task(settings.task, tokenizer, settings.data.columns), settings.data.columns
-            for path in settings.data.files.values():
-                if (key := json.dumps([configuration.to_dict(settings.task), columns, path])) not in read:
-                    read.add(key)
-                    with _advice_about(experiment.folder.name):
-                        task.read(path)
+            columns, paths = settings.data.columns, list(settings.data.files.values())
+            if (key := json.dumps([configuration.to_dict(settings.task), columns, paths])) not in read:
+                read.add(key)
+                with _advice_about(experiment.folder.name):
+                    read_all(build_task(settings.task, tokenizer, columns), settings.data.files)
 
 
 @contextlib.contextmanager
@@ -141,20 +139,18 @@ def collect(experiments, output):
         "task.metric" on the test file, else on the dev file; a threshold is never tuned on the test file. A task with
         several seeds counts with their mean; with one pretraining, the spread is that over these seeds.
     """
-    kinds, seeds, runs = {}, {}, {}
+    seeds, runs = {}, {}
     for experiment in experiments:
         row, found = _row(experiment), _numbers(experiment)
         seeds.setdefault(row, {}).setdefault(experiment.folder.parent.name, {}).update(found)
-        if not isinstance(experiment.config, PretrainConfig):
-            kinds[experiment.folder.name] = check_task(configs_of(experiment)[0].task).kind
-        elif files.is_there(experiment.folder / CONFIG):
+        if isinstance(experiment.config, PretrainConfig) and files.is_there(experiment.folder / CONFIG):
             runs.setdefault(row, []).append(experiment.folder.relative_to(output).as_posix())
     rows = {row: results for row, of_seeds in seeds.items() if (results := list(filter(None, of_seeds.values())))}
     if not rows:
         return None
     cells = {row: _over_seeds(results) for row, results in rows.items()}
     columns = list(dict.fromkeys(name for row in cells.values() for name in row if name not in NOT_RESULTS))
-    lower = {name: _is_lower_better(name, kinds) for name in columns}
+    lower = {name: _is_lower_better(name) for name in columns}
     lines = [[row, len(rows[row]), *map(cells[row].get, columns)] for row in rows]
     table = Table(["row", "seeds", *columns], lines, lower)
     charts = {name: table.points(name, list(rows)) for name in columns}
@@ -170,10 +166,10 @@ def _over_seeds(results):
     return {n: (statistics.mean(v), statistics.stdev(v)) for n, v in values.items()}
 
 
-def _is_lower_better(name, kinds):
-    """Whether the lower value of a column is the better one; `kinds` is name of a task -> its kind."""
+def _is_lower_better(name):
+    """Whether the lower value of a column is the better one."""
     task, _, metric = name.rpartition(".")
-    return metric in TASKS[kinds[task]].lower if task else "loss" in name or "perplexity" in name
+    return is_lower_better(metric) if task else "loss" in name or "perplexity" in name
 
 
 def _numbers(experiment):

@@ -1,7 +1,9 @@
 """Fine-tuning tasks as the papers have them: what is read, predicted and measured; see `Task`.
 
     task = build_task({"kind": "classification"}, tokenizer)
-    train, dev = task.read("train.tsv"), task.read("dev.tsv")
+    train = task.read("train.tsv")
+    task = task.learn(train)
+    dev = task.read("dev.tsv")
     model = task.model(encoder)
     model.compile(AdamW(3e-5))
     for epoch in range(3):
@@ -39,7 +41,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "spans.task": ["QuestionAnsweringTask"],
         "tagging.task": ["TaggingTask"],
         "tagging.tagging_config": ["TaggingConfig"],
-        "task": ["SavedTask", "Task"],
+        "metric_registry": ["METRICS", "Metric", "register_metric"],
+        "task": ["Task", "TaskState"],
         "texts.text_task": ["TextTask"],
         "text_to_text.task": ["TextToTextTask"],
         "text_to_text.text_to_text_config": ["TextToTextConfig"],

@@ -1,29 +1,54 @@
 """Makes a task from its settings, or from the file that a run keeps beside its checkpoints."""
 
+import dataclasses
 from pathlib import Path
 
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.parsing import read_json_object
 from bert_tf.registry import resolve
-from bert_tf.tasks.record import TASKS, check_columns, check_labels, check_task
+from bert_tf.tasks.record import TASKS, check_labels, check_task
 from bert_tf.tasks.task import TASK_FILE
 from bert_tf.tokenizers import load_tokenizer
 
 
-def build_task(config, tokenizer, columns=None):
+def build_task(config, tokenizer, columns=None, backbone=None):
     """The task of `config.kind` (or of its preset).
 
     Args:
         config: `TaskConfig`, or the dict that a configuration file holds under `task`.
         tokenizer: the encoder's tokenizer.
-        columns: the columns of the training file; see `Task`.
+        columns, backbone: of `Task`.
 
     Raises:
         ConfigError: unknown keys, or settings that contradict each other.
     """
     config = check_task(config)
-    return resolve(TASKS[config.kind].task)(config, tokenizer, columns)
+    return class_of(config)(config, tokenizer, columns, backbone)
+
+
+def read_all(task, paths):
+    """Reads the files of a run; the training file determines what is open, or where there is none nothing does.
+
+    Args:
+        task: a `Task`.
+        paths: split ("train", "dev", "test") -> file; others are not read.
+
+    Returns:
+        (The task that has learned, split -> `Examples`.)
+
+    Raises:
+        DataError, ConfigError: as `Task.read` and `Task.learn`.
+    """
+    train = {"train": task.read(paths["train"])} if "train" in paths else {}
+    for examples in train.values():
+        task = task.learn(examples)
+    return task, train | {split: task.read(paths[split]) for split in ("dev", "test") if split in paths}
+
+
+def class_of(config):
+    """The subclass of `Task` of checked settings."""
+    return resolve(TASKS[config.kind].task)
 
 
 def load_task(folder, tokenizer=None):
@@ -44,28 +69,29 @@ def load_task(folder, tokenizer=None):
             "bert-tf finetune wrote"
         )
     try:
-        config, columns, task_class, saved = _read(read_json_object(path))
+        file = build(_TaskFile, read_json_object(path))
+        config = check_task(file.config)
+        task_class = class_of(config)
+        state = build(task_class.state_class, file.state, "state")
+        if state.labels is not None:
+            check_labels(state.labels, config.min_labels)
+        tokenizer = tokenizer or load_tokenizer(Path(folder) / "tokenizer")
+        task = task_class(config, tokenizer, file.columns, state=state)
     except ConfigError as error:
         raise DataError(f"{path}: {error}") from None
-    task = task_class(config, tokenizer or load_tokenizer(Path(folder) / "tokenizer"), columns)
-    if task.tokenizer_fingerprint != saved.tokenizer_fingerprint:
+    if task.tokenizer_fingerprint != file.tokenizer_fingerprint:
         raise RunDirectoryError(
-            f"{path}: the task was trained with another tokenizer (fingerprint "
-            f"{saved.tokenizer_fingerprint[:12]}, this one's is {task.tokenizer_fingerprint[:12]}); "
-            "use the tokenizer of the run"
+            f"{path}: the task was trained with another tokenizer (fingerprint {file.tokenizer_fingerprint[:12]}, this "
+            f"one's is {task.tokenizer_fingerprint[:12]}); use the tokenizer of the run"
         )
-    task.restore(saved)
     return task
 
 
-def _read(content):
-    """(config, columns, class of the task, its `SavedTask`) from the content of task.json."""
-    if "config" not in content:
-        raise ConfigError("missing key 'config'")
-    config = check_task(content.pop("config"))
-    columns = check_columns(config, content.pop("columns", None))
-    task_class = resolve(TASKS[config.kind].task)
-    saved = build(task_class.saved, content)
-    if saved.labels is not None:
-        check_labels(saved.labels, config.min_labels)
-    return config, columns, task_class, saved
+@dataclasses.dataclass(frozen=True)
+class _TaskFile:
+    """The content of task.json; what `Task.save` writes."""
+
+    config: dict
+    columns: dict
+    state: dict
+    tokenizer_fingerprint: str

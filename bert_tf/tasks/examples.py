@@ -55,6 +55,7 @@ class Examples:
         documents: for each example the number of its document, of files that mark where documents begin; None for other
             files.
         word_lines: for each example the line of each of its words, of CoNLL files; None for other files.
+        traits: what holds for all of the file, such as the scheme of its tags; a dict.
 
     Example:
         examples = Examples(texts=["good", "bad"], labels=["pos", "neg"], path="a.tsv", lines=[2, 3])
@@ -76,6 +77,7 @@ class Examples:
     details: list | None = None
     documents: list | None = None
     word_lines: list | None = None
+    traits: dict = dataclasses.field(default_factory=dict)
 
     def __len__(self):
         return len(self.words if self.texts is None else self.texts)

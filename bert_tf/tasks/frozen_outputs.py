@@ -30,8 +30,9 @@ def keep_frozen_outputs(task, model, examples, batch_size, most_bytes=MOST_BYTES
         reads a pair in both orders.
 
     Example:
-        task = build_task({"features": "last"}, tokenizer)
+        task = build_task({"frozen_layers": {"name": "last"}}, tokenizer)
         train = task.read({"text": ["a film", "a"], "label": ["1", "0"]})
+        task = task.learn(train)
         keep_frozen_outputs(task, task.model(encoder), train, batch_size=32)  # True
     """
     extras = task.sequences(examples).extras

@@ -7,7 +7,7 @@ from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
 from bert_tf.registry import Registry
-from bert_tf.tasks import glue, metric_table
+from bert_tf.tasks import glue
 from bert_tf.tasks.choices.choices_config import MultipleChoiceConfig
 from bert_tf.tasks.config import (
     ClassificationConfig,
@@ -17,6 +17,7 @@ from bert_tf.tasks.config import (
     TaskConfig,
     TextConfig,
 )
+from bert_tf.tasks.metric_registry import METRICS
 from bert_tf.tasks.multi_label.multi_label_config import MultiLabelConfig
 from bert_tf.tasks.rows.columns_config import changed_columns
 from bert_tf.tasks.spans.question_answering_config import QuestionAnsweringConfig
@@ -33,9 +34,8 @@ class TaskRecord:
         name: the value of `task.kind`.
         task: the subclass of `bert_tf.tasks.Task`: reads files, makes features and the model, computes metrics.
         served: the subclass of `bert_tf.export.ServingModule` that `export` writes for the task; None for none.
-        metrics: names of metrics in what `Task.scores` returns that may choose the best epoch. The first is the
-            default.
-        lower: those of `metrics` whose lower value is the better one.
+        metrics: the names of the metrics that `Task.measure` always computes and `task.metric` may name; the first is
+            the default. One whose lower value is the better one must be a `Metric` of the registry that says so.
         config: the dataclass of the settings, a subclass of `TaskConfig`: what it does not have is an unknown key.
         aliases: other names of the task; who writes one is told this one.
         example: what `bert-tf predict RUN` can be given, quoted for a shell.
@@ -53,9 +53,12 @@ class TaskRecord:
     served: type | str | None
     metrics: tuple[str, ...]
     config: type = TextConfig
-    lower: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     example: str = '"Some text."'
+
+    def all_metrics(self) -> tuple[str, ...]:
+        """The names that `task.metric` may have: `metrics`, and those of the registry that are for this kind."""
+        return (*self.metrics, *(name for name, metric in METRICS.items() if self.name in metric.kinds))
 
 
 TASKS = Registry(
@@ -66,8 +69,7 @@ TASKS = Registry(
             "classification",
             task="bert_tf.tasks.texts.classification:ClassificationTask",
             served="bert_tf.export.classification:ServedClassifier",
-            metrics=("accuracy", "f1", "f1_macro", "matthews", *metric_table.CLASSIFICATION),
-            lower=metric_table.lower_is_better(metric_table.CLASSIFICATION),
+            metrics=("accuracy", "f1", "f1_macro", "matthews"),
             config=ClassificationConfig,
             aliases=("text-classification", "sequence-classification", "sentiment-analysis", "sentiment"),
         ),
@@ -75,8 +77,7 @@ TASKS = Registry(
             "multi_label",
             task="bert_tf.tasks.multi_label.task:MultiLabelTask",
             served="bert_tf.export.classification:ServedMultiLabelClassifier",
-            metrics=("f1_micro", "f1_macro", "f1_samples", "exact_match", "hamming_loss", *metric_table.MULTI_LABEL),
-            lower=("hamming_loss",),
+            metrics=("f1_micro", "f1_macro", "f1_samples", "exact_match", "hamming_loss"),
             config=MultiLabelConfig,
             aliases=("multi-label", "multi_label_classification"),
         ),
@@ -84,8 +85,7 @@ TASKS = Registry(
             "regression",
             task="bert_tf.tasks.texts.regression:RegressionTask",
             served="bert_tf.export.classification:ServedRegressor",
-            metrics=("pearson", "spearman", *metric_table.REGRESSION),
-            lower=metric_table.lower_is_better(metric_table.REGRESSION),
+            metrics=("pearson", "spearman"),
             config=RegressionConfig,
             aliases=("sts", "similarity"),
         ),
@@ -201,10 +201,9 @@ def check_task(config):
         raise ConfigError(
             f"task.kind={config.kind} has settings of {record.config.__name__}, not of {type(config).__name__}"
         )
-    if config.metric not in (None, *record.metrics):
-        raise ConfigError(
-            f"task.metric={config.metric} is no metric of {config.kind}{nearest(config.metric, record.metrics)}"
-        )
+    known = record.all_metrics()
+    if config.metric not in (None, *known):
+        raise ConfigError(f"task.metric={config.metric} is no metric of {config.kind}{nearest(config.metric, known)}")
     labels = getattr(config, "labels", None)
     if labels is not None:
         check_labels(labels, config.min_labels)

@@ -33,7 +33,8 @@ class Sequences:
 
     Example:
         task = build_task({}, tokenizer)
-        sequences = task.sequences(task.read({"text": ["a film", "a"], "label": ["1", "0"]}))
+        train = task.read({"text": ["a film", "a"], "label": ["1", "0"]})
+        sequences = task.learn(train).sequences(train)
         sequences.lengths  # [4, 3], with [CLS] and [SEP]
     """
 

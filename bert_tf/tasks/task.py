@@ -11,20 +11,23 @@ import unicodedata
 import weakref
 from pathlib import Path
 
+import numpy as np
 from absl import logging
 
 from bert_tf.config import to_dict
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import ConfigError, DataError, guarded
 from bert_tf.files import atomic_write
-from bert_tf.models.families import task_head
-from bert_tf.reporting.guard import guarded
+from bert_tf.models.families import family_of, task_head
+from bert_tf.tasks import metrics
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.features import FROZEN_OUTPUTS
 from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.inference import infer
+from bert_tf.tasks.metric_registry import is_lower_better
 from bert_tf.tasks.record import TASKS, check_columns, check_task
 from bert_tf.tasks.reinitialization import reinitialize_top_layers, with_vocabulary
 from bert_tf.tasks.rows.columns_config import changed_columns
+from bert_tf.tasks.rows.labels import check_labels_of
 from bert_tf.tasks.rows.opening import open_table
 from bert_tf.tokenizers.layout import with_layout
 
@@ -34,68 +37,71 @@ UNKNOWN_HIGH = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
-class SavedTask:
-    """The content of a run's task.json: the attributes of a `Task` that its training file determined.
+class TaskState:
+    """What a task knows beyond its settings: of the model that it is for, and of its training file. task.json keeps it.
 
-    A task with more of them declares a subclass in `Task.saved`.
+    A task with more of it declares a subclass in `Task.state_class`.
 
     Attributes:
-        labels, pairs: of `Task`.
-        tokenizer_fingerprint: of the tokenizer that the task was trained with.
-        backbone_structure: of `Task`.
+        labels: the label set; None until it is known, and for tasks without labels.
+        pairs: whether the texts are pairs; None until it is known.
+        structure: of the model: "encoder", "decoder" or "encoder_decoder". It decides how some tasks encode texts.
 
     Example:
         @dataclasses.dataclass(frozen=True)
-        class SavedRanking(SavedTask):
+        class RankingState(TaskState):
             longest_list: int = 0
     """
 
-    labels: tuple[str, ...] | None
-    pairs: bool | None
-    tokenizer_fingerprint: str
-    backbone_structure: str = "encoder"
+    labels: tuple[str, ...] | None = None
+    pairs: bool | None = None
+    structure: str = "encoder"
 
 
 class Task(abc.ABC):
     """Base class of the fine-tuning tasks; make one with `build_task` or `load_task`.
 
+    A task is a value: reading, training and predicting do not change it. `learn` and `tuned` return another one, which
+    knows more.
+
     Your own task is a subclass and a `TaskRecord`, see `register_task`. The subclass defines the abstract methods:
 
         row_of, read_table     a row, and a table of rows, to `Examples` (`TextTask` has both)
-        learn                  the label set and the like, from the first labelled examples
         encode                 `Examples` to `Sequences` of token ids and labels (`TextTask` needs `label_array`)
         make_model             an encoder to a `TaskModel`
-        scores                 outputs of the model to metrics
-        answers                outputs of the model to predictions
+        measure                what the model says of each example, and the labels, to metrics
+        answers                what the model says to predictions
 
-    and, if it likes, `baselines` (metrics of guesses without a model), `report` (scores of each label) and `findings`
-    (what report.html shows beyond the metrics).
+    and, if it likes, `learned` (the label set and the like, from the training examples), `check` (of labels), `decide`
+    (outputs of the model to what it says of each example), `guesses` (what is said without a model, for baselines),
+    `report` (scores of each label) and `findings` (what report.html shows beyond the metrics).
 
     Args:
         config: `TaskConfig`, or a dict of it.
         tokenizer: the encoder's tokenizer.
         columns: the columns of the training file, an instance of `config.columns`; or a dict of those that have other
             names than usual (and, of GLUE's tasks, than in its files).
+        backbone: the model that the task is for, or its configuration; None for an encoder. A task for a decoder must
+            have it.
+        state: the `TaskState` of another task with these settings, in place of `backbone`.
 
     Attributes:
         config: the config with its preset filled in.
         columns: the columns that files have, where `read` is not given others.
         tokenizer: the tokenizer with the layout that `config.decoder.layout` asks for.
-        labels: tuple of str, the label set; None until it is known (from the config, or from the
-            first labelled file that is read), and for tasks without labels.
-        pairs: whether the texts are pairs; None until the first file is read.
-        backbone_structure: the kind of the model, which decides how some tasks encode texts. `model` sets it.
+        state: `TaskState`.
 
     Example:
         task = build_task({"kind": "classification", "sequence_length": 32}, tokenizer)
         train = task.read({"text": ["a good film", "a bad film"], "label": ["pos", "neg"]})
+        task = task.learn(train)
         model = task.model(encoder)
         task.evaluate(model, train)["accuracy"]
         task.predict(model, ["good"])  # [{"label": ..., "probability": ..., "probabilities": {...}}]
     """
 
-    #: The dataclass of task.json; each of its fields is an attribute of the task.
-    saved = SavedTask
+    #: The dataclass of `state`.
+    state_class = TaskState
     #: Whether the task's model reads the pooled output, where the head of the family does.
     pooler = True
     #: The kind of head that its model has: see `bert_tf.models.families.task_head`.
@@ -107,18 +113,55 @@ class Task(abc.ABC):
     #: The features that the model's `infer` takes, where they are there.
     inferred = (*INPUTS, FROZEN_OUTPUTS)
 
-    def __init__(self, config, tokenizer, columns=None):
+    def __init__(self, config, tokenizer, columns=None, backbone=None, state=None):
         self.config = check_task(config)
         self.columns = check_columns(self.config, columns)
         self.tokenizer = self.make_tokenizer(tokenizer)
-        self.labels = getattr(self.config, "labels", None)
-        self.pairs, self.backbone_structure = None, "encoder"
+        self.state = state or self.first_state(backbone and getattr(backbone, "config", backbone))
         self._sequences = weakref.WeakKeyDictionary()  # texts are tokenized once for all epochs and evaluations
+
+    def first_state(self, backbone_config):
+        """The `TaskState` before a file is read, on a model of this configuration (None: any encoder)."""
+        structure = family_of(backbone_config).structure if backbone_config else "encoder"
+        return self.state_class(labels=getattr(self.config, "labels", None), structure=structure)
+
+    def with_state(self, **changes):
+        """The task with other values in its `state`."""
+        state = dataclasses.replace(self.state, **changes)
+        return type(self)(self.config, self.tokenizer, self.columns, state=state)
+
+    def with_config(self, **changes):
+        """The task with other settings that do not concern its state."""
+        return type(self)(dataclasses.replace(self.config, **changes), self.tokenizer, self.columns, state=self.state)
 
     @property
     def kind(self):
         """The name of the task's record."""
         return self.config.kind
+
+    @property
+    def labels(self):
+        """The label set of `state`."""
+        return self.state.labels
+
+    @property
+    def known_labels(self):
+        """The label set.
+
+        Raises:
+            ConfigError: it is not known yet.
+        """
+        if self.labels is None:
+            raise ConfigError(
+                "the label set is not known yet; learn it with task = task.learn(examples) from the training examples, or "
+                "set task.labels"
+            )
+        return self.labels
+
+    @property
+    def pairs(self):
+        """Whether the texts are pairs, of `state`."""
+        return self.state.pairs
 
     @property
     def metric(self):
@@ -133,7 +176,7 @@ class Task(abc.ABC):
     @property
     def sign(self):
         """1 where a higher value of `metric` is better, -1 where a lower one is."""
-        return -1 if self.metric in TASKS[self.kind].lower else 1
+        return -1 if is_lower_better(self.metric) else 1
 
     @property
     def tokenizer_fingerprint(self):
@@ -171,15 +214,23 @@ class Task(abc.ABC):
             DataError: with file, line and what to do.
         """
 
-    @abc.abstractmethod
-    def learn(self, examples):
-        """Determines what the configuration leaves open, such as the label set; refuses labels that do not fit.
+    def learned(self, examples):
+        """What labelled training examples determine of what is still open: the changes of `state`, a dict.
 
-        Called with all labelled examples that are read, those of the training file first.
+        Raises:
+            DataError: they do not determine it, such as labels that are all the same.
+        """
+        return {}
+
+    def check(self, examples):
+        """Refuses labelled examples that do not fit what is known.
 
         Raises:
             DataError: names the example.
+            ConfigError: the metric cannot be computed of them.
         """
+        if self.labels is not None:
+            check_labels_of(examples, self.labels)
 
     @abc.abstractmethod
     def encode(self, examples):
@@ -193,42 +244,55 @@ class Task(abc.ABC):
             ConfigError: the labels are not known yet.
         """
 
-    @abc.abstractmethod
-    def scores(self, examples, outputs):
-        """Metrics of the model's outputs.
+    def decide(self, examples, outputs):
+        """What the model says of the examples, in the form that `measure`, `answers`, `report` and `findings` read.
 
         Args:
-            examples: labelled `Examples`.
+            examples: `Examples`.
             outputs: for each of the task's sequences a dict of arrays, what the model returns for it.
+
+        Returns:
+            Here a dict of arrays with one row for each sequence.
+        """
+        return {name: np.stack([output[name] for output in outputs]) for name in outputs[0]}
+
+    @abc.abstractmethod
+    def measure(self, examples, decided):
+        """Metrics of what `decide`, or `guesses`, returned for labelled `Examples`.
 
         Returns:
             dict of floats by name with `loss`; "examples" (int), "collapsed" (bool) and, if so, "warning".
         """
 
     @abc.abstractmethod
-    def answers(self, examples, outputs):
-        """The predictions: a list of dicts for JSON, one for each example. Arguments as for `scores`."""
+    def answers(self, examples, decided):
+        """The predictions: a list of dicts for JSON, one for each example. Arguments as for `measure`."""
 
     def deciding(self, answer):
         """The part of an answer in which two models agree or not; what only explains it (an n-best list) is left out."""
         return answer
 
-    def baselines(self, train, examples):
-        """Metrics of predictions that use the labels of `train` alone: a baseline's name -> dict as of `scores`."""
+    def guesses(self, train, examples):
+        """What is said of `examples` by rules that know the labels of `train` alone: a rule's name -> as of `decide`."""
         return {}
 
-    def report(self, examples, outputs):
-        """The scores of each label, as `evaluate` returns them under "report". Arguments as for `scores`."""
+    def baselines(self, train, examples):
+        """The metrics of `guesses`: a rule's name -> dict as of `measure`."""
+        guesses = self.guesses(train, examples).items()
+        return {name: metrics.without_warning(self.measure(examples, guess)) for name, guess in guesses}
+
+    def report(self, examples, decided):
+        """The scores of each label, as `evaluate` returns them under "report". Arguments as for `measure`."""
         raise ConfigError(f"the task {self.kind} has no report by label; evaluate it without one")
 
     def placeholder_labels(self, examples):
         """Labels without meaning for unlabelled `Examples`, which a student reads with its teacher's answers."""
         raise ConfigError(f"task.kind={self.kind} reads no unlabelled examples in training; remove data.unlabelled")
 
-    def findings(self, examples, outputs):
-        """What report.html shows beyond the metrics: a dict for JSON, with keys of `bert_tf.reporting.findings`.
+    def findings(self, examples, decided):
+        """What report.html shows beyond the metrics: a dict for JSON, with keys of `bert_tf.tasks.findings`.
 
-        Arguments as for `scores`.
+        Arguments as for `measure`.
         """
         return {}
 
@@ -249,8 +313,7 @@ class Task(abc.ABC):
     # -- data ------------------------------------------------------------------------------------
 
     def read(self, data, labelled=True, columns=None):
-        """Reads labelled data. The first that is read, the training file, determines what the configuration leaves
-        open: the label set, and whether the texts are pairs.
+        """Reads data. Labels are checked as far as the label set is known.
 
         Args:
             data: a file in one of the formats of bert_tf/tasks/README.md; or Python objects: a list or a generator of
@@ -270,10 +333,21 @@ class Task(abc.ABC):
         columns = changed_columns(self.columns if is_file else type(self.columns)(), columns)
         examples = self.read_table(*self.open(data, columns, labelled), labelled)
         if labelled:
-            self.learn(examples)
+            self.check(examples)
             if examples.skipped:
                 logging.warning("%s: %d malformed rows are left out", examples.path, examples.skipped)
         return examples
+
+    def learn(self, examples):
+        """The task that knows what labelled training examples determine: the label set, whether texts are pairs, ...
+
+        Raises:
+            DataError: they leave it open, or do not fit what is known; names the file and what to do.
+            ConfigError: settings that do not fit them.
+        """
+        task = self.with_state(**self.learned(examples))
+        task.check(examples)
+        return task
 
     def sequences(self, examples):
         """What `encode` returns for `examples`; computed once for each `Examples` object.
@@ -355,10 +429,12 @@ class Task(abc.ABC):
                 f"task.sequence_length={wanted} is beyond the encoder's {longest} positions; "
                 f"set task.sequence_length={longest} or less"
             )
+        if (encoder.structure == "decoder") != (self.state.structure == "decoder"):
+            raise ConfigError(
+                f"the task is for {_a(self.state.structure)}, and {type(encoder).__name__} is {_a(encoder.structure)}; give "
+                "build_task the model, as backbone=model"
+            )
         encoder = with_vocabulary(encoder, self.tokenizer.vocabulary_size)
-        if self.backbone_structure != encoder.structure:
-            self.backbone_structure = encoder.structure
-            self._sequences.clear()
         model = self.make_model(encoder)
         if getattr(self.config, "reinitialize_layers", 0):
             reinitialize_top_layers(encoder, self.config.reinitialize_layers)
@@ -388,15 +464,15 @@ class Task(abc.ABC):
         """
         if examples.labels is None:
             raise DataError(f"{examples.path}: evaluation needs labels; read it with labelled=True")
-        outputs = self._infer(model, examples, batch_size)
-        scores = self.scores(examples, outputs)
+        decided = self.decide(examples, self._infer(model, examples, batch_size))
+        scores = self.measure(examples, decided)
         tokens, unknown = self.unknown_tokens(examples)
         scores["unknown_tokens"] = unknown / max(tokens, 1)
         if findings:
             scores["findings"] = {}
             with guarded(f"what {examples.path} shows of the model"):
-                scores["findings"] = self.findings(examples, outputs)
-        return scores | ({"report": self.report(examples, outputs)} if report else {})
+                scores["findings"] = self.findings(examples, decided)
+        return scores | ({"report": self.report(examples, decided)} if report else {})
 
     def predict(self, model, inputs, batch_size=32):
         """The model's predictions.
@@ -413,7 +489,9 @@ class Task(abc.ABC):
             "text". The answer to a line without a text is {"line": 7, "error": "the line is empty"}.
         """
         examples = inputs if isinstance(inputs, Examples) else self.read(inputs, labelled=False)
-        answers = self.answers(examples, self._infer(model, examples, batch_size)) if len(examples) else []
+        answers = []
+        if len(examples):
+            answers = self.answers(examples, self.decide(examples, self._infer(model, examples, batch_size)))
         return answers if examples.lines is None else examples.answers_by_row(answers)
 
     def tuned(self, metrics):
@@ -442,17 +520,12 @@ class Task(abc.ABC):
 
     def save(self, folder):
         """Writes `task.json`, from which `load_task` makes the same task."""
-        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self.saved)}
+        content = {"config": self.config, "columns": self.columns, "state": self.state}
+        content = {name: to_dict(value) for name, value in content.items()}
         with atomic_write(Path(folder) / TASK_FILE) as file:
-            about = {"config": to_dict(self.config), "columns": to_dict(self.columns)}
-            json.dump(about | to_dict(values), file, indent=2, ensure_ascii=False)
+            about = content | {"tokenizer_fingerprint": self.tokenizer_fingerprint}
+            json.dump(about, file, indent=2, ensure_ascii=False)
             file.write("\n")
-
-    def restore(self, saved):
-        """Takes over what the training file determined, from the `SavedTask` of a run."""
-        for field in dataclasses.fields(saved):
-            if field.name != "tokenizer_fingerprint":
-                setattr(self, field.name, getattr(saved, field.name))
 
     def _infer(self, model, examples, batch_size):
         """The model's outputs for each sequence: a list of dicts of arrays, in the order of the sequences."""
@@ -463,6 +536,11 @@ class Task(abc.ABC):
             full = -(-max(len(indexes) for indexes, _ in plan) // replicas) * replicas
         outputs = dict(infer(self, sequences, plan, model.infer, static_size=full))
         return [outputs[index] for index in range(len(sequences.lengths))]
+
+
+def _a(structure):
+    """ "an encoder", "a decoder", for messages."""
+    return f"a{'n' * structure.startswith('e')} {structure.replace('_', '-')}"
 
 
 def _unknown_warning(examples, tokens, unknown):

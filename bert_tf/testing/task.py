@@ -28,7 +28,7 @@ LABELS = (
 def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **settings):
     """Checks a task from its data to its export.
 
-    - Its settings, and the task that `save` writes, come back the same.
+    - Its settings, and the task that `save` writes, come back the same; reading and predicting do not change it.
     - Every example is in one batch of an epoch; an epoch can be resumed at any step.
     - Padding has no effect on the loss, nor the batch size on metrics and predictions.
     - A step of training changes the loss.
@@ -53,15 +53,19 @@ def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **setti
     settings = {"kind": record.name, "sequence_length": 32} | settings
     if "head" in settings and exact:
         exact = {"head": settings["head"]}
-    task = build_task(settings | exact, tokenizer)
+    unlearned = build_task(settings | exact, tokenizer, backbone=encoder)
+    state = unlearned.state
+    examples = unlearned.read(file)
+    task = unlearned.learn(examples)
     assert type(task) is resolve(record.task) and type(task.config) is record.config
     assert check_settings(to_dict(task.config)) == task.config
-    examples = task.read(file)
+    learned = task.state
     _check_batches(task, examples)
     model = task.model(encoder)
     _check_loss(task, model, examples, tolerance)
     answers = _check_answers(task, model, examples, file, tolerance)
     _check_bfloat16(task, model, encoder, examples)
+    assert unlearned.state == state and task.state == learned
     task.save(folder)
     again = load_task(folder, tokenizer)
     assert again.config == task.config and again.metric == task.metric

@@ -11,7 +11,8 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_folder
 from bert_tf.models.families import describe
 from bert_tf.training.checkpoints import MODEL, write_state
-from bert_tf.training.run_directory import CONFIG, RunDirectory
+from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.run_records import CONFIG
 
 
 def import_run(path, run_directory, family=None, encoder_only=False):

@@ -1,20 +1,21 @@
-"""The callback of pretraining: progress line, metrics.jsonl, TensorBoard, evaluations, checkpoints and report.html."""
+"""The callbacks of training: the progress line, and in pretraining metrics, evaluations, checkpoints and report.html."""
 
 import io
-import json
-import math
-import os
 import time
 
 import keras
-import tensorflow as tf
 
 from bert_tf import interrupts
-from bert_tf.files import display_path, explain_disk_errors
+from bert_tf.files import display_path
 from bert_tf.interrupts import Interrupted
 from bert_tf.progress import Progress
-from bert_tf.reporting import guarded, write_report
-from bert_tf.training.run_directory import METRICS
+from bert_tf.training.metrics_log import MetricsLog
+from bert_tf.training.run_records import update_report
+
+
+def make_progress(label, total_steps, done, shown):
+    """The `Progress` of a training in steps; one that is not shown in a worker that is not the chief."""
+    return Progress(label, total_steps, "steps", done=done, stream=None if shown else io.StringIO())
 
 
 class Monitor(keras.callbacks.Callback):
@@ -26,43 +27,24 @@ class Monitor(keras.callbacks.Callback):
 
     Args:
         run: the RunDirectory.
-        start_step, total_steps: the steps done before this process, and those of the whole run.
-        running_sums: of the steps since the last line, where the run was interrupted; None for none.
-        log_every, checkpoint_every: in steps; the last step is always logged and saved.
+        train: the `TrainConfig`. The last of its `steps` is always logged and saved.
+        state: of the checkpoint from which the run resumes: "step", and where the run was interrupted "running_sums" of
+            the steps since the last line.
         tokens_per_step: real tokens (no padding) of a global batch, for the rate.
-        headline: (metric, baseline) pairs shown in the progress line; a baseline is a number. Without any, the loss is
-            shown.
-        evaluate: function() -> dict of held-out metrics, called every `eval_every` steps.
+        headline: metric -> baseline, a number, shown in the progress line. Without any, the loss is shown.
+        evaluate: function() -> dict of held-out metrics, called every `eval_every` steps; None for no evaluation.
         shown: whether to print a progress line.
     """
 
-    def __init__(
-        self,
-        run,
-        start_step,
-        total_steps,
-        log_every,
-        checkpoint_every,
-        tokens_per_step,
-        running_sums=None,
-        headline=(),
-        evaluate=None,
-        eval_every=None,
-        shown=True,
-    ):
+    def __init__(self, run, train, state, tokens_per_step, headline, evaluate=None, shown=True):
         super().__init__()
-        self.run, self.step, self.total_steps = run, start_step, total_steps
-        self.log_every, self.checkpoint_every = log_every, checkpoint_every
-        self.tokens_per_step, self.headline = tokens_per_step, dict(headline)
-        self.evaluate, self.eval_every, self.running_sums = evaluate, eval_every, running_sums
-        stream = None if shown else io.StringIO()
-        self.progress = Progress("training", total_steps, "steps", done=start_step, stream=stream)
+        self.run, self.train, self.step = run, train, state["step"]
+        self.running_sums = state.get("running_sums")
+        self.tokens_per_step, self.headline, self.evaluate = tokens_per_step, headline, evaluate
+        self.progress = make_progress("training", train.steps, self.step, shown)
 
     def on_train_begin(self, logs=None):
-        self.lines, self.begun = len(self.run.metrics()), False
-        with explain_disk_errors(self.run.path):
-            self.file = open(self.run.path / METRICS, "a", encoding="utf-8")
-            self.writer = tf.summary.create_file_writer(str(self.run.path / "tensorboard"))
+        self.log, self.begun = MetricsLog(self.run), False
         self.clock, self.clock_step = time.monotonic(), self.step
 
     def on_epoch_begin(self, epoch, logs=None):
@@ -74,43 +56,38 @@ class Monitor(keras.callbacks.Callback):
             self.begun = True
             self.progress.restart(self.step)
         signal = interrupts.pending_signal()
-        last = self.step >= self.total_steps
-        evaluating = self.evaluate and (last or self.step % self.eval_every == 0)
-        saving = last or self.step % self.checkpoint_every == 0
-        if evaluating or saving or self.step % self.log_every == 0:
+        last = self.step >= self.train.steps
+        evaluating = self.evaluate and (last or self.step % self.train.eval_every == 0)
+        saving = last or self.step % self.train.checkpoint_every == 0
+        if evaluating or saving or self.step % self.train.log_every == 0:
             self.run.check_in_place(f"step {self.step}")
             self._log(logs)
         if evaluating:
-            self._write({f"eval_{k}": v for k, v in self.evaluate().items()})
+            self.log.write({"step": self.step} | {f"eval_{k}": v for k, v in self.evaluate().items()})
             self.model.reset_metrics()
             self.clock, self.clock_step = time.monotonic(), self.step
         if saving or signal:
-            # A run that resumes here does not write the earlier lines again: they must be on disk.
-            with explain_disk_errors(self.run.path):
-                self.writer.flush()
-                os.fsync(self.file.fileno())
+            self.log.sync()
             self.run.check_in_place(f"step {self.step}")
-            state = {"metrics_lines": self.lines} | ({} if saving else {"running_sums": self.model.running_sums})
+            state = {"metrics_lines": self.log.lines} | ({} if saving else {"running_sums": self.model.running_sums})
             self.run.checkpoints.save(self.model, self.step, interrupted=not saving, **state)
-            with guarded(f"the report of {self.run.path}"):
-                write_report(self.run.path)
+            update_report(self.run.path)
         if signal:
             left = "the run is finished" if last else "the same command continues from there"
-            saved = f"step {self.step:,} of {self.total_steps:,} is saved in {display_path(self.run.path)}"
+            saved = f"step {self.step:,} of {self.train.steps:,} is saved in {display_path(self.run.path)}"
             raise Interrupted(signal, f"interrupted; {saved}, {left}")
 
     def on_train_end(self, logs=None):
         self.progress.finish()
-        with explain_disk_errors(self.run.path):
-            self.file.close()
-            self.writer.close()
+        self.log.close()
 
     def _log(self, logs):
         now = time.monotonic()
         rate = (self.step - self.clock_step) * self.tokens_per_step / max(now - self.clock, 1e-9)
         self.clock, self.clock_step = now, self.step
         learning_rate = float(keras.ops.convert_to_numpy(self.model.optimizer.learning_rate))
-        self._write(logs | {"learning_rate": learning_rate, "tokens_per_second": round(rate, 1)})
+        speed = {"learning_rate": learning_rate, "tokens_per_second": round(rate, 1)}
+        self.log.write({"step": self.step} | logs | speed)
         shown = [
             f"{name} {logs[name]:.3f} (unigram {baseline:.3f})"
             for name, baseline in self.headline.items()
@@ -119,12 +96,23 @@ class Monitor(keras.callbacks.Callback):
         self.progress.update(self.step, "  ".join([f"{rate:,.0f} tokens/s"] + shown))
         self.model.reset_metrics()
 
-    def _write(self, metrics):
-        known = {name: value if math.isfinite(value) else None for name, value in metrics.items()}  # JSON has no NaN
-        with explain_disk_errors(self.run.path):
-            self.file.write(json.dumps({"step": self.step} | known) + "\n")
-            self.file.flush()
-            self.lines += 1
-            with self.writer.as_default():
-                for name, value in metrics.items():
-                    tf.summary.scalar(name, value, step=self.step)
+
+class EpochProgress(keras.callbacks.Callback):
+    """Shows the steps of one epoch of fine-tuning in the progress line of the run.
+
+    Args:
+        progress: the `Progress`.
+        step: the steps before this epoch.
+        compiling: whether the first step of the epoch compiles; its time does not count.
+    """
+
+    def __init__(self, progress, step, compiling):
+        super().__init__()
+        self.progress, self.step, self.compiling = progress, step, compiling
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.step += 1
+        if self.compiling:
+            self.compiling = False
+            self.progress.restart(self.step)
+        self.progress.update(self.step, f"loss {logs['loss']:.4f}")

@@ -1,7 +1,7 @@
 """The run directory, which holds everything that later commands need.
 
 config.yaml      the resolved configuration
-inputs.json      checksums of what it was trained on, see inputs.py
+inputs.json      checksums of what it was trained on, see data_identity.py
 tokenizer/       the tokenizer of the shards, and checksums.json of its files
 checkpoints/     see checkpoints.py
 task.json        fine-tuned runs: the task and its labels
@@ -24,10 +24,10 @@ from bert_tf import config as configuration
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import atomic_folder, atomic_write, is_there, list_folder, sha256
 from bert_tf.parsing import bare_name, brief
-from bert_tf.reporting.records import CONFIG, FINISHED, METRICS, SUMMARY, Finished, Summary, read_metrics  # noqa: F401
 from bert_tf.tokenizers import load_tokenizer
-from bert_tf.training import inputs
+from bert_tf.training import data_identity
 from bert_tf.training.checkpoints import Checkpoints
+from bert_tf.training.run_records import CONFIG, METRICS, SUMMARY, Summary, read_metrics
 
 TOKENIZER = "tokenizer"
 CHECKSUMS = "checksums.json"
@@ -209,8 +209,12 @@ class RunDirectory:
                 "%s lost %d of its %d lines up to step %d; the weights do not depend on them",
                 self.path / METRICS, lines - len(kept), lines, step,
             )  # fmt: skip
+        self.write_metrics(kept)
+
+    def write_metrics(self, lines):
+        """Writes metrics.jsonl again, with these lines."""
         with atomic_write(self.path / METRICS) as file:
-            file.writelines(json.dumps(m) + "\n" for m in kept)
+            file.writelines(json.dumps(line) + "\n" for line in lines)
 
     def _check_same(self, config, varied=()):
         new = configuration.to_dict(config)
@@ -225,7 +229,7 @@ class RunDirectory:
         if new.get("train.precision") == "auto":  # the run's own is kept
             old["train.precision"] = "auto"
         free = (*FREE_TO_CHANGE, *(key for key in varied if isinstance(old.get(key), list)))
-        if is_there(self.path / inputs.RECORD):
+        if is_there(self.path / data_identity.RECORD):
             free += tuple(key for key in MOVABLE if old.get(key) and new.get(key))
         for key in sorted(old.keys() | new.keys()):
             if key not in free and old.get(key) != new.get(key):

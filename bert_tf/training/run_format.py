@@ -2,7 +2,7 @@
 
 from bert_tf.checkpoints.formats import Format
 from bert_tf.files import is_there
-from bert_tf.reporting.records import CONFIG
+from bert_tf.training.run_records import CONFIG
 
 
 class RunFormat(Format):

@@ -16,7 +16,8 @@ from bert_tf.tasks import load_task
 from bert_tf.tasks.record import check_task
 from bert_tf.tasks.task import TASK_FILE
 from bert_tf.training.checkpoints import MODEL
-from bert_tf.training.run_directory import CONFIG, RunDirectory
+from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.run_records import CONFIG
 
 
 def open_run(path):

@@ -189,14 +189,21 @@ def _sums(strategy, numbers):
 
 
 @contextlib.contextmanager
-def training_in(output, strategy):
-    """Locks the directory of a run for the chief, and explains what ends the training early.
+def locked(output, strategy):
+    """Locks the directory of a run for the chief, and explains the loss of another worker.
 
     Yields what `lock_directory` yields; None in the other workers.
     """
     lock = files.lock_directory(output) if is_chief(strategy) else contextlib.nullcontext()
+    with explain_lost_workers(), lock as in_place:
+        yield in_place
+
+
+@contextlib.contextmanager
+def training_in(output, strategy):
+    """`locked`; a signal also raises `Interrupted` at once."""
     message = f"interrupted; the same command continues {display_path(output)}"
-    with interrupts.raise_on_signals(message), explain_lost_workers(), lock as in_place:
+    with interrupts.raise_on_signals(message), locked(output, strategy) as in_place:
         yield in_place
 
 

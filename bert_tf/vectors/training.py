@@ -19,9 +19,10 @@ from bert_tf.models.word_vectors.config import WordVectorsConfig
 from bert_tf.progress import Progress
 from bert_tf.tokenizers import load_tokenizer, train_words
 from bert_tf.tokenizers.wordpiece.whole_words import SPECIAL_TOKENS
-from bert_tf.training import inputs
+from bert_tf.training import data_identity
 from bert_tf.training.checkpoints import MODEL, write_state
-from bert_tf.training.run_directory import CONFIG, METRICS, RunDirectory
+from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.run_records import CONFIG, METRICS
 from bert_tf.vectors.algorithms import ALGORITHMS
 from bert_tf.vectors.corpus import encode
 from bert_tf.vectors.state import load_state, save_state
@@ -68,11 +69,11 @@ def train_vectors(config, corpus, output, text_field="text", errors="strict"):
         run = RunDirectory.claim(output, config, in_place)
         reading = {"text_field": text_field} | ({} if errors == "strict" else {"errors": errors})
         data = {"corpus": (str(corpus), _identity(corpus) | reading)}
-        inputs.check(run.path, data)
+        data_identity.check(run.path, data)
         if not run.checkpoints.all():
             folder, is_new = run.path / FOLDER, not files.is_there(run.path / CONFIG)
             run.record(config)
-            inputs.record(run.path, data)
+            data_identity.record(run.path, data)
             try:
                 run.keep_tokenizer(_prepare(config, functools.partial(read_texts, corpus, **reading), folder))
             except DataError:
@@ -89,13 +90,13 @@ def train_vectors(config, corpus, output, text_field="text", errors="strict"):
 
 def _forget(run, folder):
     shutil.rmtree(folder, ignore_errors=True)
-    for name in (inputs.RECORD, CONFIG):
+    for name in (data_identity.RECORD, CONFIG):
         (run.path / name).unlink(missing_ok=True)
 
 
 def _identity(corpus):
     """The checksums of the files of a corpus."""
-    found = [inputs.of_file(file.path) | {"name": file.name} for file in find_files(corpus)]
+    found = [data_identity.of_file(file.path) | {"name": file.name} for file in find_files(corpus)]
     return {"files": found}
 
 

@@ -45,6 +45,7 @@ def bert_tf(padded):
         encoder, tokenizer = encoder_and_tokenizer(a)
         task = build_task({"kind": "classification", "sequence_length": a.length}, tokenizer)
         train = task.read(SAMPLES / "reviews_train.tsv")
+        task = task.learn(train)
         files = {name: task.read(SAMPLES / f"reviews_{name}.tsv") for name in ("dev", "test")}
         model = task.model(encoder)
         updates = a.examples // ROWS

@@ -63,11 +63,12 @@ class Moments:
         self.count += 1
 
     def watch(self):
-        from bert_tf.training import checkpoints, finetuning
-        from bert_tf.training.monitor import Monitor
+        from bert_tf.training import checkpoints
+        from bert_tf.training.metrics_log import MetricsLog
+        from bert_tf.training.monitor import EpochProgress, Monitor
 
         sys.addaudithook(self._audit)
-        save, save_file, write = checkpoints.Checkpoints.save, checkpoints.save_file, Monitor._write
+        save, save_file, write = checkpoints.Checkpoints.save, checkpoints.save_file, MetricsLog.write
 
         def saved(run, model, step, **state):
             self.saving = f"saving {run.folder.name}: "
@@ -81,16 +82,16 @@ class Moments:
             self.pass_by(f"half of {path.name}")
             path.write_bytes(whole)
 
-        def half_written(monitor, metrics):
-            write(monitor, metrics)
-            path = Path(monitor.file.name)
+        def half_written(log, line):
+            write(log, line)
+            path = Path(log.file.name)
             if path.is_relative_to(self.output):
                 whole = path.read_bytes()
                 kept = len(whole) - 10
                 os.truncate(path, kept)
                 self.pass_by("half a line of metrics.jsonl")
-                monitor.file.write(whole[kept:].decode())
-                monitor.file.flush()
+                log.file.write(whole[kept:].decode())
+                log.file.flush()
 
         def stepped(cls):
             original = cls.on_train_batch_end
@@ -102,9 +103,9 @@ class Moments:
 
             cls.on_train_batch_end = on_train_batch_end
 
-        checkpoints.Checkpoints.save, checkpoints.save_file, Monitor._write = saved, half_saved, half_written
+        checkpoints.Checkpoints.save, checkpoints.save_file, MetricsLog.write = saved, half_saved, half_written
         stepped(Monitor)
-        stepped(finetuning._Steps)
+        stepped(EpochProgress)
 
     def _audit(self, event, arguments):
         if event == "open":

@@ -38,7 +38,7 @@ def run(tmp_path_factory):
     sizes = {"hidden_size": 32, "num_layers": 1, "num_heads": 2, "intermediate_size": 64, "max_positions": 32}
     config = BertConfig(len(VOCABULARY), **sizes, activation="gelu_erf", initializer_range=0.4)
     task = build_task({"kind": "classification", "sequence_length": LENGTH, "labels": ["neg", "pos"]}, tokenizer)
-    task.read({"text": ["good", "bad"], "label": ["pos", "neg"]})
+    task = task.learn(task.read({"text": ["good", "bad"], "label": ["pos", "neg"]}))
     model = task.model(BertEncoder(config))
     rows = [f"{answer['label']}\t{text}\n" for answer, text in zip(task.predict(model, TEXTS), TEXTS)]
     (folder / "dev.tsv").write_text("label\ttext\n" + "".join(rows))

@@ -33,6 +33,7 @@ def classifier(probability_of_b):
 def test_agreement_differences_and_metric():
     task = task_of("classification", labels=["0", "1"])
     examples = task.read({"text": TEXTS, "label": ["0", "1", "0", "1"]})
+    task = task.learn(examples)
     found = compare(task, examples, classifier(0.75), classifier(0.45))
     assert (found.examples, found.agreement, found.metric, found.before, found.after) == (4, 0.5, "accuracy", 1.0, 0.5)
     # Of 4 answers with 3 numbers each 2 differ: two probabilities by 0.3, that of the label 0.75 - 0.55.
@@ -52,7 +53,6 @@ def test_the_answer_decides_and_not_the_list_of_the_best():
         task.read({"question": ["a", "b"], "context": ["a b ba", "a b ba"]}, labelled=False),
         np.array([[3, 4, 5]] * 2),
     )
-    task.head = "bert"
 
     def model(*scores):
         outputs = {"scores": np.array([scores] * 2, np.float32), "starts": spans, "ends": spans}

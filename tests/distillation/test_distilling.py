@@ -17,13 +17,13 @@ from bert_tf.cli.main import main
 from bert_tf.compression.gate import outputs_of
 from bert_tf.distillation import distill, teacher_outputs
 from bert_tf.distillation.comparison import table_of
-from bert_tf.distillation.from_teacher import FromTeacher
+from bert_tf.distillation.task_recipe import TaskTeacherRecipe
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export import export_run
 from bert_tf.models.families import build_backbone, build_config, describe
 from bert_tf.tasks import build_task
-from bert_tf.training import finetuning
 from bert_tf.training.converting import write_run
+from bert_tf.training.monitor import EpochProgress
 from bert_tf.training.run_directory import RunDirectory
 
 
@@ -53,7 +53,7 @@ def with_texts(folder, *overrides):
 def distilled(folder):
     """(summary, run); "killed" is what a kill in the second epoch would leave of it."""
     path = folder / "distilled"
-    with snapshot(finetuning._Steps, path, folder / "killed", lambda steps: steps.done == 11 + 4):
+    with snapshot(EpochProgress, path, folder / "killed", lambda steps: steps.step == 11 + 4):
         return distill(with_texts(folder), path), RunDirectory(path)
 
 
@@ -146,7 +146,7 @@ def test_a_decoder_with_an_auxiliary_loss_teaches(folder, tmp_path):
     chosen = experiment(folder, f"teacher.path={tmp_path / 'gpt'}", "terms={soft_labels: 1}", "train.epochs=1")
     assert "accuracy" in distill(chosen, tmp_path / "run")["dev"]["mean"]
     with pytest.raises(ConfigError, match="task.decoder.lm_weight does not apply to distillation"):
-        FromTeacher(chosen).make_trained(model)
+        TaskTeacherRecipe(chosen).wrap(model)
 
 
 def test_a_killed_run_continues_bitwise(folder, distilled, tmp_path):

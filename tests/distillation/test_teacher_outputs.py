@@ -8,7 +8,7 @@ from tiny_distillation import make_encoder as encoder
 from tiny_distillation import make_tokenizer as tokenizer
 
 from bert_tf.distillation.distiller import TEACHER_OUTPUTS, Distiller
-from bert_tf.distillation.from_teacher import _joined
+from bert_tf.distillation.task_recipe import join_examples
 from bert_tf.distillation.teacher_outputs import LEFT_OUT, TeacherOutputs
 from bert_tf.distillation.terms import read_terms
 from bert_tf.distillation.views import TaskView
@@ -23,11 +23,12 @@ def made(kind):
     task = build_task({"kind": kind, "sequence_length": 16}, tokenizer())
     if kind == "tagging":
         words = [text.split() for text in TEXTS]
-        return task, task.read(
-            {"words": words, "tags": [["B-X" if word == "film" else "O" for word in each] for each in words]}
-        )
-    labels = [float(len(text)) for text in TEXTS] if kind == "regression" else [str(len(t) % 3) for t in TEXTS]
-    return task, task.read({"text": TEXTS, "label": labels})
+        rows = {"words": words, "tags": [["B-X" if word == "film" else "O" for word in each] for each in words]}
+    else:
+        labels = [float(len(text)) for text in TEXTS] if kind == "regression" else [str(len(t) % 3) for t in TEXTS]
+        rows = {"text": TEXTS, "label": labels}
+    examples = task.read(rows)
+    return task.learn(examples), examples
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression", "tagging"])
@@ -61,6 +62,7 @@ def test_marked_words_and_both_orders_of_a_pair(tmp_path):
 
     task = build_task({"kind": "classification", "sequence_length": 16, "decoder": {"pair_order": "both"}}, tokenizer())
     examples = task.read({"text": ["the film"] * 2, "text_pair": ["a bad actor", "good"], "label": ["0", "1"]})
+    task = task.learn(examples)
     features = next(iter(task.dataset(examples, 2, training=False)))
     models = [task.model(encoder(seed=1)) for _ in range(2)]
     models[1].set_weights(models[0].get_weights())
@@ -113,7 +115,7 @@ def test_numbers_too_large_for_float16(tmp_path):
 def test_unlabelled_examples_have_no_hard_loss(kind):
     task, examples = made(kind)
     more = task.read(TEXTS[:6] if examples.texts else [text.split() for text in TEXTS[:6]], labelled=False)
-    both = _joined([examples, type(more)(**{**vars(more), "labels": task.placeholder_labels(more)})])
+    both = join_examples([examples, type(more)(**{**vars(more), "labels": task.placeholder_labels(more)})])
     sequences = task.sequences(both)
     flags = (sequences.examples_of_sequences() < len(examples)).astype(np.float32)
     assert (len(both), int(flags.sum())) == (len(examples) + 6, len(examples))

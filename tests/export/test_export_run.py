@@ -44,7 +44,7 @@ def leave_run(path, model, tokenizer, task=None, **settings):
 def tagging_run(tokenizer, tmp_path_factory):
     keras.utils.set_random_seed(5)
     task = build_task({"kind": "tagging", "sequence_length": LENGTH}, tokenizer)
-    task.read({"words": [["in", "Paris", "."]], "tags": [["O", "B-LOC", "O"]]})
+    task = task.learn(task.read({"words": [["in", "Paris", "."]], "tags": [["O", "B-LOC", "O"]]}))
     return leave_run(tmp_path_factory.mktemp("tagging"), task.model(bert(pooler=False)), tokenizer, task)
 
 
@@ -76,7 +76,7 @@ def ask(served, **inputs):
 def test_a_classification_run_answers_as_its_task_predicts(tokenizer, tmp_path, unwritten):
     keras.utils.set_random_seed(7)
     task = build_task({"kind": "classification", "sequence_length": LENGTH}, tokenizer)
-    task.read({"text": ["a", "b"], "text_pair": ["c", "d"], "label": ["yes", "no"]})
+    task = task.learn(task.read({"text": ["a", "b"], "text_pair": ["c", "d"], "label": ["yes", "no"]}))
     (tmp_path / "seed-3").mkdir()  # the best of several
     leave_run(tmp_path / "seed-3", task.model(bert()), tokenizer, task)
     configuration.save({}, tmp_path / "config.yaml")
@@ -93,7 +93,7 @@ def test_a_classification_run_answers_as_its_task_predicts(tokenizer, tmp_path, 
 def test_a_regression_run(tokenizer, tmp_path, unwritten):
     keras.utils.set_random_seed(8)
     task = build_task({"kind": "regression", "sequence_length": LENGTH}, tokenizer)
-    task.read({"text": ["a", "b", "c"], "label": [1.0, 2.0, 6.0]})
+    task = task.learn(task.read({"text": ["a", "b", "c"], "label": [1.0, 2.0, 6.0]}))
     leave_run(tmp_path, task.model(bert()), tokenizer, task)
     module = export_run(tmp_path)
     task, model = task_and_model(tmp_path)

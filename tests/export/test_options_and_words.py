@@ -28,6 +28,7 @@ TOKENIZER = WordPieceTokenizer(VOCABULARY)
 def test_marked_words(rows):
     task = build_task({"kind": "word_pair", "sequence_length": 24}, TOKENIZER)
     examples = task.read(rows, labelled=False)
+    task = task.with_state(pairs=examples.text_pairs is not None)
     model = task.model(bert())
     module = ServedWordPair.of_task(task, model, sequence_length=24)
     marks = [[(mark.start, mark.end) for mark in pair] for pair in examples.details]
@@ -55,7 +56,7 @@ def test_marked_words(rows):
 
 def test_a_word_beyond_the_sequence_length_has_no_label():
     task = build_task({"kind": "word_pair", "sequence_length": 24}, TOKENIZER)
-    task.read(SINGLE, labelled=False)
+    task = task.with_state(pairs=False)
     module = ServedWordPair.of_task(task, task.model(bert()), sequence_length=8)
     text, marks = "cat " * 20, {"starts": tf.constant([[0, 20], [0, 24]]), "ends": tf.constant([[3, 23], [3, 27]])}
     spans = module.features(tf.constant([text, text]), **marks)["spans"].numpy()

@@ -28,7 +28,8 @@ def classifier(family="bert"):
     section |= {"embedding_size": 8} if family == "albert" else {}
     config = build_config(section, padding_id=0)
     model = task.model(build_backbone(config, pooler=task.needs_pooler(config)))
-    return task, model, task.read({"text": TEXTS, "label": LABELS})
+    examples = task.read({"text": TEXTS, "label": LABELS})
+    return task.learn(examples), model, examples
 
 
 def logits(task, model):

@@ -32,6 +32,8 @@ def read(path, kind, labelled):
     with answer_or_user_error():
         task = build_task({"kind": kind, "sequence_length": 16}, TOKENIZER)
         examples = task.read(path, labelled=labelled)
+        if labelled:
+            task.learn(examples)
         assert len(examples) + len(examples.unusable_rows) > 0
 
 

@@ -5,9 +5,9 @@ import json
 
 import yaml
 
-from bert_tf.reporting.records import Results
 from bert_tf.runs.benchmark import collect
 from bert_tf.runs.benchmarks.glue import GLUE
+from bert_tf.runs.experiment import Results
 from bert_tf.table import Table
 
 HOSTILE = '<script>alert("1")</script> & </title><img src=x onerror=alert(1)> \x00\ud800 \u202eabc'

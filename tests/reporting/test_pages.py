@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-import warnings
 from html.parser import HTMLParser
 
 import pytest
@@ -13,8 +12,8 @@ from records_of_runs import FINDINGS, HOSTILE, benchmark, finetuning, grid, pret
 from bert_tf.cli.main import main
 from bert_tf.config import read_record
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.reporting import ReportWarning, guarded, keep_findings, write_report
-from bert_tf.reporting.records import Results
+from bert_tf.reporting import write_report
+from bert_tf.runs.experiment import Results
 
 VOID = {"meta", "link", "wbr", "br", "img", "input"}
 
@@ -197,31 +196,6 @@ def test_mistakes_are_explained(runs, tmp_path, capsys):
 def test_a_run_that_has_only_begun_has_a_page(tmp_path):
     (tmp_path / "config.yaml").write_text("task: {kind: classification}\n")
     assert "This run is not finished." in Page(write_report(tmp_path)).text
-
-
-def test_parts_of_report_json_are_kept_together(tmp_path):
-    keep_findings(tmp_path, learning_rate=[[0, 0.5]])
-    keep_findings(tmp_path, dev={"wrong": 3})
-    assert json.loads((tmp_path / "report.json").read_text())["learning_rate"] == [[0, 0.5]]
-    (tmp_path / "report.json").write_text("damaged")
-    keep_findings(tmp_path, test={"wrong": 1})
-    expected = {"baselines": {}, "learning_rate": [], "dev": None, "test": {"wrong": 1}}
-    assert json.loads((tmp_path / "report.json").read_text()) == expected
-
-
-def test_a_bug_is_a_warning_to_users_and_an_error_here():
-    with (
-        pytest.raises(ReportWarning, match=r"the page was not written \(KeyError: 'x'\); the training is not affected"),
-        guarded("the page"),
-    ):
-        {}["x"]
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("default")
-        with guarded("the page"):
-            {}["x"]
-    assert len(found) == 1 and found[0].category is ReportWarning
-    with pytest.raises(KeyboardInterrupt), guarded("the page"):
-        raise KeyboardInterrupt
 
 
 # -- in a browser --------------------------------------------------------------------------------

@@ -6,9 +6,8 @@ import pytest
 
 from bert_tf.config import read_record
 from bert_tf.errors import NonFiniteError
-from bert_tf.reporting.records import Results
 from bert_tf.runs.engine import run_all
-from bert_tf.runs.experiment import Experiment
+from bert_tf.runs.experiment import Experiment, Results
 from bert_tf.table import Table
 
 

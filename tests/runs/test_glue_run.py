@@ -19,7 +19,7 @@ from bert_tf.runs.benchmark import collect, run_benchmark, score, write_submissi
 from bert_tf.runs.benchmark_config import BenchmarkConfig, plan_benchmark
 from bert_tf.runs.benchmarks.glue import GLUE, prediction
 from bert_tf.tasks import build_task
-from bert_tf.training.run_directory import Summary
+from bert_tf.training.run_records import Summary
 
 SENTENCES = ["good film", "bad film", "the plot was awful", "a fine actor"]
 

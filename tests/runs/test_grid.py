@@ -11,8 +11,9 @@ from training.labelled_runs import write_encoder, write_labelled
 from bert_tf.errors import ConfigError, NonFiniteError, RunDirectoryError
 from bert_tf.runs.grid import collect, finetune_grid
 from bert_tf.runs.grid_config import read_grid
-from bert_tf.training import finetuning
+from bert_tf.training.finetuning import finetune
 from bert_tf.training.run_directory import RunDirectory
+from bert_tf.training.seed_run import SeedRun
 
 
 @pytest.fixture(scope="module")
@@ -89,15 +90,15 @@ class Killed(BaseException):
 def test_a_grid_is_resumed_and_its_best_is_used(folder, tmp_path, monkeypatch):
     found = read_grid(settings(folder, {"learning_rate": [1e-6, 0.02]}))
     names = [c.name for c in found.combinations]
-    trained, once = [], finetuning._train_and_measure
+    trained, once = [], SeedRun.train_and_measure
 
-    def train(config, run, *others):
-        trained.append(run.path.name)
+    def train(self):
+        trained.append(self.run.path.name)
         if len(trained) == 2:
             raise Killed
-        return once(config, run, *others)
+        return once(self)
 
-    monkeypatch.setattr(finetuning, "_train_and_measure", train)
+    monkeypatch.setattr(SeedRun, "train_and_measure", train)
     with pytest.raises(Killed):
         finetune_grid(found, tmp_path / "grid")
     summary, table = finetune_grid(found, tmp_path / "grid")
@@ -120,19 +121,19 @@ def test_a_grid_is_resumed_and_its_best_is_used(folder, tmp_path, monkeypatch):
         finetune_grid(read_grid(settings(folder, {"learning_rate": [1e-6]}, {"batch_size": 6})), tmp_path / "grid")
     message = "holds another run: its optimizer.learning_rate is .1e-06, 0.02., this one's 0.02"
     with pytest.raises(RunDirectoryError, match=message):
-        finetuning.finetune(found.combinations[1].config, tmp_path / "grid")
+        finetune(found.combinations[1].config, tmp_path / "grid")
 
 
 def test_a_combination_that_diverges_does_not_end_the_grid(folder, tmp_path, monkeypatch, capsys):
-    once = finetuning._train_and_measure
+    once = SeedRun.train_and_measure
 
-    def train(config, run, *others):
-        if config.optimizer.learning_rate > 1:
-            run.record(config)
+    def train(self):
+        if self.config.optimizer.learning_rate > 1:
+            self.run.record(self.config)
             raise NonFiniteError("after step 3: the loss is not finite")
-        return once(config, run, *others)
+        return once(self)
 
-    monkeypatch.setattr(finetuning, "_train_and_measure", train)
+    monkeypatch.setattr(SeedRun, "train_and_measure", train)
     with pytest.raises(NonFiniteError, match="not finite"):
         finetune_grid(read_grid(settings(folder, {"learning_rate": [1e6]})), tmp_path / "none")
     summary, table = finetune_grid(read_grid(settings(folder, {"learning_rate": [1e6, 0.0]})), tmp_path / "grid")

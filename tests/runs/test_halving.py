@@ -8,8 +8,8 @@ from training.sample_corpus import addresses, vocabulary_of, write_corpus
 from bert_tf import config
 from bert_tf.config import read_record
 from bert_tf.errors import ConfigError, NonFiniteError
-from bert_tf.reporting.records import Results
 from bert_tf.runs import halving
+from bert_tf.runs.experiment import Results
 from bert_tf.runs.study import StudyConfig, plan
 from bert_tf.table import Table
 

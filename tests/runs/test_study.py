@@ -13,9 +13,8 @@ from bert_tf import config
 from bert_tf.config import read_record
 from bert_tf.errors import ConfigError, DataError, NonFiniteError, RunDirectoryError
 from bert_tf.files import lock_directory
-from bert_tf.reporting.records import Results
 from bert_tf.runs import study as studies
-from bert_tf.runs.experiment import Experiment
+from bert_tf.runs.experiment import Experiment, Results
 from bert_tf.runs.grid_config import read_grid
 from bert_tf.runs.study import StudyConfig, collect, plan, run_study
 from bert_tf.training.optimizer_config import AdafactorConfig

@@ -30,9 +30,11 @@ def test_the_outputs_are_those_of_the_formula(kind):
     )
     if kind == "classification":
         train = task.read({"text": TEXTS, "label": ["pos", "neg", "neg", "pos"]})
+        task = task.learn(train)
     else:
         words = [text.split() for text in TEXTS]
         train = task.read({"words": words, "tags": [["y", "y", "x"], *(["x"] * len(some) for some in words[1:])]})
+        task = task.learn(train)
     model = task.model(tiny.encoder(seed=1, pooler=False))
     (features,) = task.dataset(train, 4)
     x = np.float64(model.backbone(inputs_of(features))["sequence_output"])
@@ -49,7 +51,8 @@ def test_the_outputs_are_those_of_the_formula(kind):
 def test_a_left_to_right_model_reads_both_directions():
     """The last layer alone sees what comes after a token; the width of the head stays that of the model."""
     decoder = LstmLM(LstmLMConfig(37, hidden_size=12, embedding_size=8, embedding_dropout=0.0), dtype="float32")
-    task = build_task({"kind": "tagging", "labels": ["x", "y"], "head": {"name": "bilstm"}}, tiny.tokenizer())
+    settings = {"kind": "tagging", "labels": ["x", "y"], "head": {"name": "bilstm"}}
+    task = build_task(settings, tiny.tokenizer(), backbone=decoder)
     model, plain = task.model(decoder), Classifier(decoder, 2, pooled=False)
     assert model.head.dense.kernel.shape == plain.head.dense.kernel.shape
     features = {"token_ids": np.array([[5, 6, 7], [5, 6, 8]]), "segment_ids": np.zeros((2, 3), "int32"),
@@ -61,8 +64,8 @@ def test_a_left_to_right_model_reads_both_directions():
 
 
 def test_settings_that_do_not_fit():
-    task = build_task(
-        {"labels": ["a", "b"], "head": {"name": "bilstm"}, "decoder": {"linear_gain": True}}, tiny.tokenizer()
-    )
+    decoder = LstmLM(LstmLMConfig(37, hidden_size=12, embedding_size=8), dtype="float32")
+    settings = {"labels": ["a", "b"], "head": {"name": "bilstm"}, "decoder": {"linear_gain": True}}
+    task = build_task(settings, tiny.tokenizer(), backbone=decoder)
     with pytest.raises(ConfigError, match="without task.decoder.lm_weight and task.head.name=bilstm"):
-        task.model(LstmLM(LstmLMConfig(37, hidden_size=12, embedding_size=8), dtype="float32"))
+        task.model(decoder)

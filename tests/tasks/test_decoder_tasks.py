@@ -68,7 +68,8 @@ def test_a_byte_level_tokenizer_with_another_layout_is_kept(layout, tmp_path):
 
 def test_new_rows_are_drawn_as_gpt1_draws_them(tokenizer):
     backbone = decoder(tokenizer)
-    model = build_task({"labels": ["0", "1"], "sequence_length": 16}, tokenizer).model(backbone)
+    task = build_task({"labels": ["0", "1"], "sequence_length": 16}, tokenizer, backbone=backbone)
+    model = task.model(backbone)
     old, new = backbone.get_weights(), model.backbone.get_weights()
     for a, b in zip(old, new):
         np.testing.assert_array_equal(b[: len(a)], a)
@@ -109,8 +110,9 @@ def expected_losses(model, task, labels, both):
 @pytest.mark.parametrize("order", ["given", "both"])
 def test_losses_are_those_of_the_paper(order, tokenizer):
     settings = {"sequence_length": 32, "head": {"dropout": 0.0}, "decoder": {"lm_weight": 0.5, "pair_order": order}}
-    task = build_task(settings, tokenizer)
+    task = build_task(settings, tokenizer, backbone=decoder(tokenizer))
     examples = task.read({"text": FIRST, "text_pair": SECOND, "label": ["0", "1", "1"]})
+    task = task.learn(examples)
     model = task.model(decoder(tokenizer))
     (features,) = task.dataset(examples, 3, static_shapes=True)
     with tf.GradientTape() as tape:
@@ -131,10 +133,13 @@ def test_losses_are_those_of_the_paper(order, tokenizer):
 
 def test_words_are_tagged_at_their_last_piece():
     tokenizer = train_byte_level_bpe(["xx xx xx"], 259, role_tokens=GPT2_ROLES, layout="none", normalization=None)
-    task = build_task({"kind": "tagging", "sequence_length": 16}, tokenizer)
-    examples = task.read({"words": [["law", "of"]], "tags": [["X", "Y"]]})
-    before = [positions.tolist() for positions in task.sequences(examples).tagged_pieces]
-    model = task.model(GPT2Decoder(GPT2Config(tokenizer.vocabulary_size, **SIZES)))
+    settings = {"kind": "tagging", "sequence_length": 16}
+    examples = build_task(settings, tokenizer).read({"words": [["law", "of"]], "tags": [["X", "Y"]]})
+    before = build_task(settings, tokenizer).learn(examples).sequences(examples)
+    before = [positions.tolist() for positions in before.tagged_pieces]
+    gpt = GPT2Decoder(GPT2Config(tokenizer.vocabulary_size, **SIZES))
+    task = build_task(settings, tokenizer, backbone=gpt).learn(examples)
+    model = task.model(gpt)
     assert (before, task.sequences(examples).tagged_pieces[0].tolist()) == ([[0, 3]], [2, 5])
     (features,) = task.dataset(examples, 1)
     assert features["label_weights"][0, :7].numpy().tolist() == [0, 0, 1, 0, 0, 1, 0]
@@ -144,17 +149,17 @@ def test_words_are_tagged_at_their_last_piece():
     assert [tag.decode() for tag in served["tags"].numpy()[0]] == [word["tag"] for word in answer["words"]]
     expected = [word["probability"] for word in answer["words"]]
     np.testing.assert_allclose(served["probabilities"][0], expected, atol=1e-6)
-    task.model(tiny.encoder())
-    assert task.sequences(examples).tagged_pieces[0].tolist() == [0, 3]
+    with pytest.raises(ConfigError, match="the task is for a decoder, and BertEncoder is an encoder; give build_task"):
+        task.model(tiny.encoder())
 
 
 def test_a_prefix_lm_reads_the_whole_text_in_both_directions():
     settings = {"kind": "tagging", "labels": ["X", "Y"], "sequence_length": 16, "head": {"dropout": 0.0}}
-    task = build_task(settings, tiny.tokenizer())
     sizes, ids = SIZES | EXACT, np.array([[5, 6, 7, 8], [5, 6, 7, 9]])
     features = {"token_ids": ids, "segment_ids": 0 * ids, "padding_mask": np.arange(4) < [[4], [4]]}
     for prefix in (True, False):
         decoder = GPT1Decoder(GPT1Config(tiny.tokenizer().vocabulary_size, **sizes, prefix=prefix), dtype="float32")
+        task = build_task(settings, tiny.tokenizer(), backbone=decoder)
         first, second = np.asarray(task.model(decoder)(features)["logits"])
         assert (np.abs(first[0] - second[0]).max() > 1e-4) == prefix
     with pytest.raises(ConfigError, match="would predict tokens that model.prefix lets the model see"):
@@ -173,6 +178,7 @@ def test_a_published_gpt1_fine_tunes_and_is_served(tmp_path):
     task, model = task_and_model(tmp_path / "run")
     assert task.tokenizer.layout_name == "gpt1" and model.backbone.config.vocabulary_size == 73
     examples = task.read(tmp_path / "train.tsv")
+    task = task.learn(examples)
     assert task.evaluate(model, examples)["loss"] == pytest.approx(summary["dev"]["mean"]["loss"], rel=1e-5)
     (answer,) = task.predict(model, [("the people", "it is a")])
     module = ServedClassifier.of_task(task, model, sequence_length=16)
@@ -191,12 +197,13 @@ def test_messages(tokenizer):
         task.model(tiny.encoder())
     with pytest.raises(ConfigError, match="only bpe and byte_level_bpe tokenizers can get another one, here 'gpt1'"):
         build_task({"decoder": {"layout": "gpt1"}}, tiny.tokenizer())
-    task = build_task({"decoder": {"pair_order": "both"}, "sequence_length": 16}, tokenizer)
-    task.read({"text": ["a", "b"], "label": ["0", "1"]})
+    settings = {"decoder": {"pair_order": "both"}, "sequence_length": 16}
+    task = build_task(settings, tokenizer, backbone=decoder(tokenizer))
+    task = task.learn(task.read({"text": ["a", "b"], "label": ["0", "1"]}))
     with pytest.raises(ConfigError, match="task.decoder.pair_order=both is for pairs, and the texts are single"):
         task.model(decoder(tokenizer))
     settings = {"labels": ["0", "1"], "decoder": {"pair_order": "both"}, "sequence_length": 16}
-    roberta = build_task(settings, train_byte_level_bpe(["the law"] * 9, 300))
-    roberta.pairs = True
+    gpt2 = GPT2Decoder(GPT2Config(300, **SIZES))
+    roberta = build_task(settings, train_byte_level_bpe(["the law"] * 9, 300), backbone=gpt2).with_state(pairs=True)
     with pytest.raises(ConfigError, match="gives both texts segment 0; set task.decoder.pair_order=given"):
-        roberta.model(GPT2Decoder(GPT2Config(300, **SIZES)))
+        roberta.model(gpt2)

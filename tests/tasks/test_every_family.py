@@ -206,19 +206,19 @@ def plain(value):
 def test_answers_are_the_same_however_they_are_asked_for(family, kind, tmp_path):
     case, tokenizer = KINDS[kind], tokenizer_of(MODELS[family][0])
     exact = {"head": {"dropout": 0.0}} if hasattr(TASKS[kind].config, "head") else {}
-    task = build_task({"kind": kind, "sequence_length": LENGTH} | exact | case.settings, tokenizer)
+    backbone = backbone_of(family, False)
+    task = build_task({"kind": kind, "sequence_length": LENGTH} | exact | case.settings, tokenizer, backbone=backbone)
     whole, pair = kind == "text_to_text", FAMILIES[family].structure == "encoder_decoder"
     if (whole and FAMILIES[family].structure == "encoder") or (pair and not whole):
         with pytest.raises(ConfigError):
-            task.model(backbone_of(family, False))
+            task.model(backbone)
         return
     inputs = list(case.inputs)
-    if kind == "word_pair":
-        task.read(inputs, labelled=False)  # the first decides whether there are pairs
     if kind == "regression":
-        task.mean, task.scale, task.pairs = 1.0, 2.0, True
-    task.pairs = {"classification": False, "multi_label": False}.get(kind, task.pairs)
-    backbone = backbone_of(family, not pair and task.needs_pooler(backbone_of(family, False).config))
+        task = task.with_state(mean=1.0, scale=2.0, pairs=True)
+    pairs = {"classification": False, "multi_label": False, "word_pair": True}.get(kind, task.pairs)
+    task = task.with_state(pairs=pairs)
+    backbone = backbone_of(family, not pair and task.needs_pooler(backbone.config))
     keras.utils.set_random_seed(3)
     model = task.model(backbone)
     for variable in model.trainable_variables:  # the heads, too
@@ -248,6 +248,7 @@ def test_answers_are_the_same_however_they_are_asked_for(family, kind, tmp_path)
     ]
     if kept:  # random bytes may be no text at all
         labelled = task.read([case.rows[i] | case.labelled(answers[i]) for i in kept])
+        task = task.learn(labelled)
         measured = task.evaluate(model, labelled, batch_size=7)
         for name, value in case.right.items():
             assert measured[name] == pytest.approx(value, abs=1e-4), name

@@ -78,6 +78,7 @@ def tagger(encoder, **settings):
     settings = {"frozen_layers": frozen, "sequence_length": 16, "head": {"dropout": 0.0}} | settings
     task = build_task({"kind": "tagging"} | settings, tiny.tokenizer())
     train = task.read({"words": SENTENCES, "tags": TAGS})
+    task = task.learn(train)
     return task, train, task.model(encoder)
 
 
@@ -111,6 +112,7 @@ def test_a_text_is_read_by_the_ends_of_the_directions_and_the_mean_of_the_second
     settings = {"frozen_layers": frozen, "head": {"dropout": 0.0}}
     task = build_task({"kind": "regression", "sequence_length": 16} | settings, tiny.tokenizer())
     train = task.read({"text": ["a good film", "bad", "the awful plot was bad"], "label": [3.0, 1.0, 2.0]})
+    task = task.learn(train)
     model = task.model(tiny.encoder(layers=4, seed=1))
     assert not task.needs_pooler(model.backbone.config) and not any(v.path.startswith("mix") for v in model.weights)
     (features,) = task.dataset(train, 3)
@@ -131,6 +133,7 @@ def test_the_penalty_of_the_mix_counts_once_in_an_update_and_for_a_question_with
     task = build_task(settings, tiny.tokenizer())
     options = [["good", "bad", "fine"], ["a film", "plot"]]
     examples = task.read([{"context": "a film", "options": some, "label": n} for n, some in enumerate(options)])
+    task = task.learn(examples)
     model = task.model(tiny.encoder(layers=2, seed=1))
     model.mixes[0].weight.assign([1.0, 2.0])
     model.compile(AdamW(0.0), accumulation_steps=2)

@@ -1,7 +1,5 @@
 """The outputs of a frozen model, computed once: what a task learns and predicts from them."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import tiny
@@ -12,7 +10,7 @@ from bert_tf.models.lstm.model import LstmLM
 from bert_tf.tasks import build_task
 from bert_tf.tasks.frozen_outputs import keep_frozen_outputs
 from bert_tf.training.finetune_config import FinetuneConfig
-from bert_tf.training.learning import FromLabels
+from bert_tf.training.labels_recipe import LabelsRecipe, TaskData
 
 SENTENCES = [["Anna", "met", "Bert"], ["a", "film"], ["London"] * 20, ["the", "actor", "in", "Paris"]]
 TAGS = [["B-PER", "O", "B-PER"], ["O", "O"], ["B-LOC"] * 20, ["O", "O", "O", "B-LOC"]]
@@ -39,6 +37,7 @@ def case(kind, pairs=False, **settings):
         "word_pair": lambda: task.read([PAIR | {"label": True}]),
         "multiple_choice": lambda: task.read([row | {"label": n} for n, row in enumerate(CHOICES)]),
     }[kind]()
+    task = task.learn(examples)
     return task, examples, task.model(tiny.encoder(layers=2, dropout=0.3, seed=1))
 
 
@@ -66,8 +65,9 @@ def test_the_losses_from_kept_outputs_are_the_same(kind):
 def test_a_task_learns_and_predicts_the_same_from_kept_outputs():
     """The embeddings of this model, narrower than its states, are one of the layers that are mixed."""
     task, examples, _ = case("tagging", frozen_layers=FEATURES["frozen_layers"] | {"name": "scalar_mix"})
-    config = LstmLMConfig(task.tokenizer.vocabulary_size, hidden_size=12, embedding_size=8)
-    model = task.model(LstmLM(config, dtype="float32"))
+    lstm = LstmLM(LstmLMConfig(task.tokenizer.vocabulary_size, hidden_size=12, embedding_size=8), dtype="float32")
+    task = build_task(task.config, task.tokenizer, backbone=lstm).learn(examples)
+    model = task.model(lstm)
     start = [variable.numpy() for variable in model.trainable_variables]
 
     def trained():
@@ -113,11 +113,12 @@ def test_where_nothing_is_kept():
 
 def test_finetuning_keeps_those_of_the_files_that_are_read_in_every_epoch():
     task, _, model = case("tagging")
-    learning = SimpleNamespace(config=FinetuneConfig(task={}, data=None, init_from="run"))
-    for writes, kept in ((True, [True, True]), (False, [True, False])):
+    recipe = LabelsRecipe(FinetuneConfig(task={}, data=None, init_from="run"))
+    for folder, kept in (("run", [True, True]), (None, [True, False])):
         examples, dev = (
             task.read({"words": SENTENCES, "tags": TAGS}),
             task.read({"words": SENTENCES[:2], "tags": TAGS[:2]}),
         )
-        FromLabels.prepare(learning, task, model, examples, dev, None, writes)
+        recipe.data = TaskData(task, examples, {"train": examples, "dev": dev})
+        recipe.start(model, folder)
         assert ["frozen_outputs" in task.dataset(some, 2).element_spec for some in (examples, dev)] == kept

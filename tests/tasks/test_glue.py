@@ -50,6 +50,7 @@ def test_official_layouts(name, tokenizer, tmp_path):
     (tmp_path / "test.tsv").write_text(test, encoding="utf-8")
     task = build_task({"preset": name}, tokenizer)
     examples = task.read(tmp_path / "train.tsv")
+    task = task.learn(examples)
     assert examples.texts[0] == text
     assert (examples.text_pairs or [None])[0] == pair
     assert examples.labels == labels

@@ -60,20 +60,19 @@ def test_balanced_weights_are_those_of_scikit_learn():
         {"loss": {"class_weights": "balanced", "label_smoothing": 0.1}, "sequence_length": 16}, tiny.tokenizer()
     )
     labels = ["a"] * 5 + ["b"] * 2 + ["c"]
-    task.read({"text": ["good"] * 8, "label": labels})
+    task = task.learn(task.read({"text": ["good"] * 8, "label": labels}))
     expected = compute_class_weight("balanced", classes=np.array(["a", "b", "c"]), y=labels)
-    np.testing.assert_allclose(task.class_weights, expected)
+    np.testing.assert_allclose(task.state.class_weights, expected)
     task.read({"text": ["good"] * 2, "label": ["a", "b"]})  # the dev file does not change them
-    np.testing.assert_allclose(task.class_weights, expected)
+    np.testing.assert_allclose(task.state.class_weights, expected)
     model = task.model(tiny.encoder())
-    assert (model.class_weights, model.label_smoothing) == (task.class_weights, 0.1)
+    assert (model.class_weights, model.label_smoothing) == (task.state.class_weights, 0.1)
     tagger = build_task({"kind": "tagging", "loss": {"class_weights": "balanced"}}, tiny.tokenizer())
-    tagger.read({"words": [["good", "film"], ["plot"]], "tags": [["X", "Y"], ["Y"]]})
-    np.testing.assert_allclose(tagger.class_weights, [3 / 2, 3 / 4])
+    tagger = tagger.learn(tagger.read({"words": [["good", "film"], ["plot"]], "tags": [["X", "Y"], ["Y"]]}))
+    np.testing.assert_allclose(tagger.state.class_weights, [3 / 2, 3 / 4])
 
 
 def test_weights_that_do_not_fit():
     with pytest.raises(ConfigError, match="has 3 weights, but there are 2 labels, in this order: a, b; give one"):
-        build_task({"loss": {"class_weights": [1, 2, 3]}}, tiny.tokenizer()).read(
-            {"text": ["good"] * 2, "label": ["a", "b"]}
-        )
+        task = build_task({"loss": {"class_weights": [1, 2, 3]}}, tiny.tokenizer())
+        task.learn(task.read({"text": ["good"] * 2, "label": ["a", "b"]}))

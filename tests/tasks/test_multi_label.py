@@ -29,6 +29,7 @@ def make(columns=None, **settings):
 def test_files(name, text, settings, write):
     task, path = make(**settings), write(name, text)
     examples = task.read(path)
+    task = task.learn(examples)
     assert examples.labels == [("joy", "love"), (), ("love",)] and task.labels == ("joy", "love")
     np.testing.assert_array_equal(task.label_array(examples), [[1, 1], [0, 0], [0, 1]])
     assert task.read(path, labelled=False).labels is None
@@ -43,7 +44,8 @@ def test_files(name, text, settings, write):
 ])  # fmt: skip
 def test_errors_of_files(text, settings, message, write):
     with pytest.raises(DataError, match=message):
-        make(**settings).read(write("a.tsv", text))
+        task = make(**settings)
+        task.learn(task.read(write("a.tsv", text)))
 
 
 def test_labels_from_python():
@@ -56,7 +58,8 @@ def test_loss_and_metrics_by_their_definitions():
     logits, right = rng.normal(size=(40, 3)).astype("float32"), rng.random((40, 3)) < 0.4
     task = make(labels=["a", "b", "c"], threshold=0.6, metric="average_precision")
     examples = task.read({"text": ["film"] * 40, "label": [[n for n, r in zip("abc", row) if r] for row in right]})
-    found = task.scores(examples, [{"logits": row} for row in logits])
+    task = task.learn(examples)
+    found = task.measure(examples, task.decide(examples, [{"logits": row} for row in logits]))
     p = 1 / (1 + np.exp(-logits.astype("float64")))
     said = p >= 0.6
     losses = -np.where(right, np.log(p), np.log(1 - p))
@@ -103,6 +106,7 @@ def test_a_rule_is_learned(tmp_path):
         task.read({"text": texts[:160], "label": labels[:160]}),
         task.read({"text": texts[160:], "label": labels[160:]}),
     )
+    task = task.learn(examples)
     model = train(task, examples, epochs=12)
     scores = task.evaluate(model, dev, report=True, findings=True)
     assert scores["f1_micro"] > 0.95 and scores["report"]["labels"].keys() == {"bad", "fine", "good"}

@@ -105,6 +105,7 @@ def row(tokenizer, first, second):
 
 def test_a_question_is_one_row_of_a_batch_with_all_its_options(task, tokenizer):
     examples = task.read(ROWS)
+    task = task.learn(examples)
     (features,) = task.dataset(examples, 3)
     assert features["token_ids"].shape == (3, 4, 16) and features["label_weights"].numpy().tolist() == [1, 1, 1]
     expected = [
@@ -203,12 +204,14 @@ def test_rocstories_are_read_as_gpt1_read_them(tmp_path):
     tokenizer = load_tokenizer(FIXTURES / "checkpoints" / "gpt1")
     experiment = configuration.load(FinetuneConfig, "finetune/published/rocstories_gpt1")
     small = {"sequence_length": 24, "context_length": 8, "option_length": 5, "head": {"dropout": 0.0}}
-    task = build_task(experiment.task | small, tokenizer)
-    examples = task.read(tmp_path / "a.csv")
-    assert task.question_joins == "context" and examples.labels == [1, 1]
     keras.utils.set_random_seed(0)
     sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "max_positions": 32}
-    model = task.model(GPT1Decoder(GPT1Config(tokenizer.vocabulary_size, **sizes, dropout=0.0, attention_dropout=0.0)))
+    gpt = GPT1Decoder(GPT1Config(tokenizer.vocabulary_size, **sizes, dropout=0.0, attention_dropout=0.0))
+    task = build_task(experiment.task | small, tokenizer, backbone=gpt)
+    examples = task.read(tmp_path / "a.csv")
+    task = task.learn(examples)
+    assert task.state.question_joins == "context" and examples.labels == [1, 1]
+    model = task.model(gpt)
     (features,) = task.dataset(examples, 2)
     story, ending = tokenizer.encode("The people the state of it is a state"), tokenizer.encode("a state of the people")
     start, delimiter, classify = range(tokenizer.vocabulary_size, tokenizer.vocabulary_size + 3)
@@ -223,11 +226,12 @@ def test_rocstories_are_read_as_gpt1_read_them(tmp_path):
 
 def test_errors_show_the_chosen_and_the_right_option(task):
     examples = task.read(ROWS)
+    task = task.learn(examples)
     outputs = [{"logits": np.array(x, np.float32)} for x in ([0, 3, -9, -9], [1, 5, 1, 1], [2, 1, 0, -9])]
     for output, question in zip(outputs, QUESTIONS):
         kept = output["logits"][: len(question["options"])]
         output["probabilities"] = np.exp(log_softmax(kept))
-    found = task.findings(examples, outputs)
+    found = task.findings(examples, task.decide(examples, outputs))
     first, second = found["errors"]
     assert found["wrong"] == 2 and first["before"] == "the film was a" and second["before"] == "awful"
     assert first["text"] == "good plot\nbad , bad plot" and first["confidence"] == pytest.approx(1 / (1 + np.exp(-3)))
@@ -250,6 +254,7 @@ def test_baselines_and_groups(task, tmp_path):
     ]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     examples = task.read(tmp_path / "a.jsonl")
+    task = task.learn(examples)
     baselines = task.baselines(examples, examples)
     assert baselines["most frequent position"]["accuracy"] == 0.5
     assert baselines["longest option"]["accuracy"] == 0.75

@@ -24,6 +24,7 @@ def task():
 
 def test_a_file_becomes_an_example_for_each_answer(task, write):
     examples = task.read(write("a.jsonl", [ROW]))
+    task = task.learn(examples)
     assert examples.labels == ["1", "0", "1", "1", "0"] and examples.text_pairs[3] == "Where? Paris"
     assert set(examples.texts) == {"Sent 1: Anna met Bert. He was in Paris."}
     row = next(iter(task.dataset(examples, 5)))["token_ids"].numpy()[0].tolist()
@@ -33,9 +34,10 @@ def test_a_file_becomes_an_example_for_each_answer(task, write):
 
 def test_f1_over_answers_and_exact_match_of_questions(task, write):
     examples = task.read(write("a.jsonl", [ROW]))
+    task = task.learn(examples)
     for said, exact_match in (([1, 0, 1, 1, 0], 1.0), ([1, 0, 1, 1, 1], 0.5), ([0, 0, 1, 0, 1], 0.0)):
         outputs = [{"logits": np.array([0.0, 2.0 * label - 1])} for label in said]
-        scores = task.scores(examples, outputs)
+        scores = task.measure(examples, task.decide(examples, outputs))
         assert scores["exact_match"] == exact_match and scores["questions"] == 2
         assert scores["f1a"] == pytest.approx(f1_score([1, 0, 1, 1, 0], said))
     assert "f1a" in task.baselines(examples, examples)["majority class"] and task.metric == "f1a"
@@ -58,4 +60,5 @@ def test_errors(change, message, task, write):
 def test_malformed_rows_are_left_out(write):
     task = build_task({"kind": "multirc", "sequence_length": 16}, tiny.tokenizer(), {"skip_malformed": True})
     examples = task.read(write("a.jsonl", [{"passage": 1}, ROW]))
+    task = task.learn(examples)
     assert (len(examples), examples.skipped, set(examples.lines)) == (5, 1, {2})

@@ -56,15 +56,15 @@ def test_a_query_is_an_example_and_each_entity_a_row(task, examples):
 def test_the_best_entity_is_the_answer(task, examples):
     scores = [0.1, 0.3, 0.2, 5, 4, 6, -3, -2]
     outputs = [{"logits": np.array([0.0, x]), "probabilities": np.array([0, 1 / (1 + np.exp(-x))])} for x in scores]
-    answers = task.answers(examples, outputs)
+    answers = task.answers(examples, task.decide(examples, outputs))
     assert [answer["answer"] for answer in answers] == ["Bert", "Paris", "London"]
     assert answers[2]["probabilities"] == pytest.approx({"Bert": 1 / (1 + np.exp(3)), "London": 1 / (1 + np.exp(2))})
-    found = task.scores(examples, outputs)
+    found = task.measure(examples, task.decide(examples, outputs))
     wanted = np.array([0, 0, 1, 1, 1, 0, 1, 0])
     assert found["loss"] == pytest.approx(np.mean(np.log1p(np.exp(np.where(wanted, -1, 1) * scores))))
     assert (found["f1"], found["em"]) == (0.0, 0.0) and task.metric == "f1"
     assert task.baselines(examples, examples)["most mentioned entity"]["em"] == pytest.approx(2 / 3)
-    assert task.findings(examples, outputs)["errors"][0]["true"] == "Anna / Bert"
+    assert task.findings(examples, task.decide(examples, outputs))["errors"][0]["true"] == "Anna / Bert"
 
 
 def test_the_scores_are_the_official_formulas():

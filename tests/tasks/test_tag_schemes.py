@@ -100,17 +100,21 @@ def test_files_of_several_schemes_become_that_of_the_training_file(tmp_path):
     for scheme in SCHEMES:
         (tmp_path / scheme).write_text(f"-DOCSTART- O\n\n{conll(scheme)}\nin O\n")
     task = task_of()
-    assert task.read(tmp_path / "IOB1").labels == [SAME["IOB1"], ["O"]]
-    assert (task.scheme, task.file_scheme) == ("IOB1", "IOB1")
+    examples = task.read(tmp_path / "IOB1")
+    task = task.learn(examples)
+    assert examples.labels == [SAME["IOB1"], ["O"]]
+    assert (task.state.scheme, task.state.file_scheme) == ("IOB1", "IOB1")
     for scheme in SCHEMES:
         assert task.read(tmp_path / scheme).labels[0] == SAME["IOB1"]
     task = task_of(scheme="BIOES")
-    assert task.read(tmp_path / "IOB1").labels[0] == SAME["BIOES"]
-    assert len(task.labels) == 9 and (task.scheme, task.file_scheme) == ("BIOES", "IOB1")
+    examples = task.read(tmp_path / "IOB1")
+    task = task.learn(examples)
+    assert examples.labels[0] == SAME["BIOES"]
+    assert len(task.labels) == 9 and (task.state.scheme, task.state.file_scheme) == ("BIOES", "IOB1")
     assert task.read({"words": [["Rome"]], "tags": [["I-LOC"]]}).labels == [["S-LOC"]]
     task.save(tmp_path)
     again = load_task(tmp_path, task.tokenizer)
-    assert (again.scheme, again.file_scheme) == ("BIOES", "IOB1")
+    assert (again.state.scheme, again.state.file_scheme) == ("BIOES", "IOB1")
 
 
 def test_labels_that_are_given_have_a_scheme_of_their_own(tmp_path):
@@ -124,9 +128,9 @@ def test_predictions_are_in_the_scheme_of_the_file(columns, scheme):
     task = task_of(scheme="BIOES", columns=columns)
     text, ends = "Anna Lee Bert in Rome", [4, 8, 13, 16, 21]
     words = Words([[1]] * 5, [0, *(end + 1 for end in ends[:-1])], ends)
-    task.read({"words": [text.split()], "tags": [SAME[scheme]]})
+    task = task.learn(task.read({"words": [text.split()], "tags": [SAME[scheme]]}))
     logits = np.eye(len(task.labels))[[task.labels.index(tag) for tag in SAME["BIOES"]]]
-    answer = task._answer(text, words, logits, SAME["BIOES"], task.file_scheme)
+    answer = task._answer(text, words, logits, SAME["BIOES"], task.state.file_scheme)
     assert [word["tag"] for word in answer["words"]] == SAME[scheme]
     assert [entity["text"] for entity in answer["entities"]] == ["Anna Lee", "Bert", "Rome"]
 
@@ -141,14 +145,16 @@ def test_broken_tags_are_refused(tmp_path, text, columns, message):
     path = tmp_path / "a.conll"
     path.write_text(text)
     with pytest.raises(DataError) as error:
-        task_of(columns=columns).read(path)
+        task = task_of(columns=columns)
+        task.learn(task.read(path))
     assert message in str(error.value)
     if "NN" in text:
         return
     assert "data.columns.tag_scheme=conlleval" in str(error.value)
     task = task_of(columns={"tag_scheme": "conlleval"})
-    labels = task.read(path).labels
-    assert [e for tags in labels for e in entities(tags)] and find_scheme(labels) == task.scheme
+    examples = task.read(path)
+    assert [e for tags in examples.labels for e in entities(tags)]
+    assert find_scheme(examples.labels) == task.learn(examples).state.scheme
 
 
 @pytest.mark.parametrize(("text", "message"), [
@@ -175,7 +181,7 @@ def test_a_tag_that_is_no_entity_tag_among_others_is_named(tmp_path, text, messa
 def test_other_tags_are_no_entities(tmp_path, tags):
     (tmp_path / "a.conll").write_text("".join(f"a {tag}\n" for tag in tags.split()))
     task = task_of()
-    task.read(tmp_path / "a.conll")
+    task = task.learn(task.read(tmp_path / "a.conll"))
     assert task.labels == tuple(sorted(tags.split())) and task.metric == "accuracy"
 
 
@@ -193,8 +199,8 @@ def test_entities_without_types_are_scored_as_those_of_one_type(tmp_path, scheme
         ]
     (tmp_path / "a.conll").write_text("\n".join("".join(f"a {tag}\n" for tag in tags) for tags in plain[0]))
     task = task_of()
-    task.read(tmp_path / "a.conll")
-    assert (task.scheme, task.metric) == (scheme, "f1")
+    task = task.learn(task.read(tmp_path / "a.conll"))
+    assert (task.state.scheme, task.metric) == (scheme, "f1")
     assert set(task.labels) == {"O", "B", "I"} | set({"BIOES": "ES", "BILOU": "LU"}.get(scheme, ""))
     words = Words([[1]] * 9, [2 * i for i in range(9)], [2 * i + 1 for i in range(9)])
     answer = task._answer("a " * 8 + "a", words, np.zeros((9, len(task.labels))), plain[0][0], None)

@@ -26,6 +26,7 @@ def test_the_first_piece_carries_the_tag(tokenizer):
     task = build_task({"kind": "tagging", "labels": LABELS, "sequence_length": 16}, tokenizer)
     words = ["Anna", "Johnson", "'s", "film", "in", "Bertville", "\x00"]
     examples = task.read({"words": [words], "tags": [["B-PER", "I-PER", "O", "O", "O", "B-LOC", "I-LOC"]]})
+    task = task.learn(examples)
     (features,) = task.dataset(examples, 4)
     # "'s" is two words to the tokenizer, and "\x00" none.
     assert tokens(tokenizer, features["token_ids"].numpy()[0]) == [
@@ -143,7 +144,8 @@ def test_a_list_a_text_and_a_served_text_have_the_same_tags(backbone):
     words = ["xu", "met", "the", "film", "in", "oslo", "q"]
     (of_words,) = words_of_sentences(tokenizer, [words])
     assert ("▁" if backbone == "encoder" else "Ġ") in tokens(tokenizer, [pieces[0] for pieces in of_words.pieces])
-    task = build_task({"kind": "tagging", "labels": LABELS, "sequence_length": 48}, tokenizer)
+    settings = {"kind": "tagging", "labels": LABELS, "sequence_length": 48}
+    task = build_task(settings, tokenizer, backbone=model)
     model = task.model(model)
     text = "\n" + " \n".join(words) + " "
     (of_list,) = task.predict(model, [words])

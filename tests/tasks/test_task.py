@@ -22,7 +22,8 @@ LABELS = [str(label) for label in RANDOM.integers(0, 3, 53)]
 
 @pytest.fixture(scope="module")
 def task(tokenizer):
-    return build_task({"kind": "classification", "sequence_length": 48}, tokenizer)
+    task = build_task({"kind": "classification", "sequence_length": 48}, tokenizer)
+    return task.learn(task.read({"text": TEXTS, "label": LABELS}))
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,7 @@ def test_an_epoch_holds_every_example_once_and_resumes_anywhere(task, examples):
 def test_all_epochs_are_made_by_one_graph(tokenizer, monkeypatch):
     task = build_task({"kind": "classification", "sequence_length": 48}, tokenizer)
     examples, traced = task.read({"text": TEXTS, "label": LABELS}), []
+    task = task.learn(examples)
     sequences = type(task.sequences(examples))
     monkeypatch.setattr(sequences, "features", lambda *a, original=sequences.features: traced.append(a) or original(*a))
     first, second = (batches(task.dataset(examples, 8, training=True, seed=3, epoch=epoch)) for epoch in (0, 1))
@@ -101,6 +103,7 @@ def test_static_shapes_fill_up_with_rows_of_no_weight(task, examples):
 def test_tokens_per_batch(tokenizer):
     task = build_task({"sequence_length": 48, "tokens_per_batch": 96}, tokenizer)
     examples = task.read({"text": TEXTS, "label": LABELS})
+    task = task.learn(examples)
     sizes = [features["token_ids"].shape for features in task.dataset(examples, 8, training=True)]
     assert max(rows * length for rows, length in sizes) <= 96
     assert sum(rows for rows, _ in sizes) == 53
@@ -137,6 +140,7 @@ def test_predictions_are_in_the_order_of_the_inputs(task, model):
 def test_the_loss_of_a_regression_is_a_weighted_sum(tokenizer):
     task = build_task({"kind": "regression", "sequence_length": 16}, tokenizer)
     examples = task.read({"text": ["good", "awful plot"], "label": ["1", "4"]})
+    task = task.learn(examples)
     model = task.model(tiny.encoder())
     (features,) = task.dataset(examples, 2)
     features["label_weights"] *= tf.constant([1.0, 0.5])
@@ -163,6 +167,7 @@ def test_a_collapsed_run_is_flagged(task, examples, model):
 def test_a_collapsed_regression_is_flagged(tokenizer):
     task = build_task({"kind": "regression", "sequence_length": 48}, tokenizer)
     examples = task.read({"text": TEXTS, "label": np.arange(53.0)})
+    task = task.learn(examples)
     model = task.model(tiny.encoder())
     assert task.evaluate(model, examples)["collapsed"] is False
     model.head.set_weights([np.zeros_like(v.numpy()) for v in model.head.weights])
@@ -182,6 +187,7 @@ def test_baselines(task, examples, tokenizer):
 
     tagging = build_task({"kind": "tagging", "sequence_length": 16}, tokenizer)
     train = tagging.read({"words": [["a", "b", "a", "a", "c"]], "tags": [["X", "Y", "X", "Z", "Y"]]})
+    tagging = tagging.learn(train)
     dev = tagging.read({"words": [["a", "b", "c", "new"]], "tags": [["X", "Y", "X", "Y"]]})
     scores = tagging.baselines(train, dev)
     assert tagging.metric == "accuracy"
@@ -216,7 +222,8 @@ def test_a_label_that_is_none_is_refused(tokenizer, kind, row, label):
     # str(None) and str(b"x") would be classes of their own.
     for odd in (None, b"x", {"x": 1}):
         with pytest.raises(DataError, match="the given examples, example 0: "):
-            build_task({"kind": kind}, tokenizer).read([row | label(odd)])
+            task = build_task({"kind": kind}, tokenizer)
+            task.learn(task.read([row | label(odd)]))
 
 
 def test_labels_may_be_numbers_of_numpy(tokenizer):
@@ -247,6 +254,7 @@ def test_two_replicas_train_as_one_with_an_odd_last_batch(tokenizer):
     task = build_task({"kind": "tagging", "sequence_length": 48, "head": {"dropout": 0.0}}, tokenizer)
     words = [text.split()[:20] for text in TEXTS]  # tags: how long the words are
     examples = task.read({"words": words, "tags": [[str(len(word)) for word in sentence] for sentence in words]})
+    task = task.learn(examples)
 
     def trained(strategy):
         with strategy.scope():
@@ -279,12 +287,13 @@ def test_mixed_precision_gives_float32_logits(task):
     np.testing.assert_allclose(logits, exact.infer(features)["logits"], atol=0.05)
 
 
-def test_reading_fixes_the_labels_and_checks_the_next_file(tokenizer, tmp_path):
+def test_the_labels_are_learned_and_the_next_file_is_checked(tokenizer, tmp_path):
     (tmp_path / "train.tsv").write_text("text\tlabel\na\tentailment\nb\tneutral\n")
     (tmp_path / "dev.tsv").write_text("text\tlabel\na\tneutral\nb\tnuetral\n")
-    task = build_task({}, tokenizer)
-    task.read(tmp_path / "train.tsv")
+    unlearned = build_task({}, tokenizer)
+    task = unlearned.learn(unlearned.read(tmp_path / "train.tsv"))
     assert task.labels == ("entailment", "neutral") and task.pairs is False
+    assert unlearned.state == build_task({}, tokenizer).state, "a task is a value"
     (tmp_path / "pair.tsv").write_text("sentence1\tsentence2\tlabel\na\tb\tneutral\n")
     for name, message in (
         ("dev.tsv", ", line 3: the label 'nuetral' is not in the label set; did you mean 'neutral'"),
@@ -293,7 +302,9 @@ def test_reading_fixes_the_labels_and_checks_the_next_file(tokenizer, tmp_path):
         with pytest.raises(DataError, match=name + message):
             task.read(tmp_path / name)
     pairs = build_task({"labels": ["neutral", "entailment"]}, tokenizer)
-    assert pairs.read(tmp_path / "pair.tsv").text_pairs == ["b"] and pairs.pairs is True
+    examples = pairs.read(tmp_path / "pair.tsv")
+    pairs = pairs.learn(examples)
+    assert examples.text_pairs == ["b"] and pairs.pairs is True
     with pytest.raises(
         DataError, match="train.tsv: none of the columns 'text', 'label' has a usual name of a text_pair"
     ):
@@ -306,18 +317,20 @@ def test_labels_that_only_look_the_same_are_told_apart(tokenizer, tmp_path):
     (tmp_path / "dev.tsv").write_text(f"text\tlabel\na\t{apart}\n")
     (tmp_path / "both.tsv").write_text(f"text\tlabel\na\t{composed}\nb\t{apart}\n")
     task = build_task({}, tokenizer)
-    task.read(tmp_path / "train.tsv")
+    task = task.learn(task.read(tmp_path / "train.tsv"))
     message = "dev.tsv, line 2: .* looks like .* but is in Unicode form NFD where that one is in"
     with pytest.raises(DataError, match=message):
         task.read(tmp_path / "dev.tsv")
     with pytest.raises(DataError, match="both.tsv holds both: .* looks like"):
-        build_task({}, tokenizer).read(tmp_path / "both.tsv")
+        task = build_task({}, tokenizer)
+        task.learn(task.read(tmp_path / "both.tsv"))
 
 
 @pytest.mark.parametrize("text", [["zzz film", "good"], [unicodedata.normalize("NFD", "é film"), "good"]])
 def test_unknown_tokens_are_counted_and_warned_of(tokenizer, caplog, text):
     task = build_task({}, tokenizer)
     examples = task.read({"text": text, "label": ["1", "0"]})
+    task = task.learn(examples)
     assert task.unknown_tokens(examples) == (3, 1)
     (warning,) = caplog.messages
     assert "33.3 % of the tokens (1 of 3) are unknown" in warning
@@ -350,8 +363,8 @@ def test_reading_tags(tokenizer, tmp_path):
     (tmp_path / "words.jsonl").write_text('{"words": ["Anna", "met"]}\n')
     (tmp_path / "texts.jsonl").write_text('{"text": "Anna met"}\n')
     task = build_task({"kind": "tagging"}, tokenizer)
-    task.read(tmp_path / "train.txt")
-    assert (task.labels, task.scheme, task.metric) == (("O", "B-PER", "I-PER"), "IOB1", "f1")
+    task = task.learn(task.read(tmp_path / "train.txt"))
+    assert (task.labels, task.state.scheme, task.metric) == (("O", "B-PER", "I-PER"), "IOB1", "f1")
     message = "dev.conll, line 2: of 'met' the tag 'B-PRE' is not in the label set; did you mean 'B-PER'"
     with pytest.raises(DataError, match=message):
         task.read(tmp_path / "dev.conll")
@@ -371,19 +384,22 @@ def test_data_messages(tokenizer, tmp_path, task, model):
         (["a", "b"], [1], "the columns have different lengths .2 of 'text', 1 of 'label'."),
     ):
         with pytest.raises(DataError, match=message):
-            build_task({}, tokenizer).read({"text": texts, "label": labels})
+            new = build_task({}, tokenizer)
+            new.learn(new.read({"text": texts, "label": labels}))
     for tag in ("O", "NN"):
         with pytest.raises(DataError, match=f"every word has the tag '{tag}', but there must be two tags at least"):
-            build_task({"kind": "tagging"}, tokenizer).read({"words": [["a", "b"]], "tags": [[tag, tag]]})
+            tagging = build_task({"kind": "tagging"}, tokenizer)
+            tagging.learn(tagging.read({"words": [["a", "b"]], "tags": [[tag, tag]]}))
     for settings, message in (
         ({"kind": "tagging", "metric": "f1", "labels": ["NN", "VB"]}, "needs tags that mark entities"),
-        ({"sequence_length": 64}, "the label set is not known yet; read the training file first"),
+        ({"sequence_length": 64}, "the label set is not known yet; learn it with task = task.learn"),
         ({"labels": ["0", "1"]}, "task.sequence_length=128 is beyond the encoder's 64 positions"),
     ):
         with pytest.raises(ConfigError, match=message):
             build_task(settings, tokenizer).model(tiny.encoder())
     with pytest.raises(ConfigError, match="task.metric=f1 is for two labels, here are 3; set task.metric=f1_macro"):
-        build_task({"metric": "f1"}, tokenizer).read({"text": ["a", "b", "c"], "label": [1, 2, 3]})
+        new = build_task({"metric": "f1"}, tokenizer)
+        new.learn(new.read({"text": ["a", "b", "c"], "label": [1, 2, 3]}))
     for inputs, message in (([("a", "b")], "example 0: it is .'a', 'b'."), (["a", 7], "example 1: it is 7")):
         with pytest.raises(DataError, match=f"{message}; the task takes a single text"):
             task.predict(model, inputs)

@@ -127,26 +127,27 @@ def test_a_role_that_a_kind_does_not_have_is_an_unknown_key(kind, columns, messa
 
 def test_broken_task_files_are_one_sentence(tokenizer, tmp_path):
     task = build_task({"kind": "regression"}, tokenizer)
-    task.read({"text": ["a", "b"], "label": [1, 3]})
-    task.save(tmp_path)
+    task.learn(task.read({"text": ["a", "b"], "label": [1, 3]})).save(tmp_path)
     path = tmp_path / "task.json"
     good = json.loads(path.read_text())
-    assert load_task(tmp_path, tokenizer).scale == 1.0
-    own = ("mean", "scale")
-    whole = {key: value for key, value in good.items() if key not in own}
-    whole |= {"config": {**good["config"], "kind": "classification"}, "labels": ["a", "b"]}
+    assert load_task(tmp_path, tokenizer).state.scale == 1.0
+    classification = good | {"config": {**good["config"], "kind": "classification"}}
+
+    def with_labels(labels):
+        return json.dumps(classification | {"state": {"labels": labels}})
+
     cases = {
         "[]": "must hold a JSON object, but holds a list",
         "null": "must hold a JSON object, but holds null",
         "3": "must hold a JSON object, but holds a number",
         "": "is not valid JSON",
-        json.dumps({**whole, "labels": []}): "task.labels must hold at least 2",
-        json.dumps({**whole, "labels": ["a", "a"]}): "task.labels holds 'a' twice",
-        json.dumps({**whole, "labels": "ab"}): "'labels' must be a list, got 'ab'",
-        json.dumps({**good, "scale": 0}): "'scale' is 0.0; it must be above 0",
+        with_labels([]): "task.labels must hold at least 2",
+        with_labels(["a", "a"]): "task.labels holds 'a' twice",
+        with_labels("ab"): "'state.labels' must be a list, got 'ab'",
+        json.dumps(good | {"state": {"scale": 0}}): "'state.scale' is 0.0; it must be above 0",
         json.dumps({**good, "config": {"kind": "rank"}}): "'task.kind' is 'rank'",
-        json.dumps({**good, "config": [1]}): "task must be a mapping, got [1]",
-        json.dumps({k: v for k, v in good.items() if k != "labels"}): "missing key 'labels'",
+        json.dumps({**good, "config": [1]}): "'config' must be a mapping, got [1]",
+        json.dumps({k: v for k, v in good.items() if k != "state"}): "missing key 'state'",
         json.dumps({**good, "tokenizer_fingerprint": None}): "'tokenizer_fingerprint' must be str",
         '{"config": ' + "[" * 100_000: "deep",
     }  # fmt: skip

@@ -43,6 +43,8 @@ def test_its_settings_are_its_own(tmp_path):
         assert message in str(error.value)
     with pytest.raises(ConfigError, match="there is another task of the name 'label_sets'"):
         register_task(dataclasses.replace(RECORD, aliases=("sets",)))
-    (tmp_path / "task.json").write_text('{"config": {"kind": "label_set"}}')
+    (tmp_path / "task.json").write_text(
+        '{"config": {"kind": "label_set"}, "columns": {}, "state": {}, "tokenizer_fingerprint": ""}'
+    )
     with pytest.raises(DataError, match="'task.kind' is 'label_set'; did you mean 'label_sets'"):
         load_task(tmp_path)

@@ -39,6 +39,7 @@ def test_pairs(tmp_path):
     firsts, seconds = ([" ".join([*filler(rng, 0, 3), place]) for place in some] for some in places)
     task = build_task({"sequence_length": 32}, tiny.tokenizer())
     examples = task.read({"text": firsts[:150], "text_pair": seconds[:150], "label": places[0][:150]})
+    task = task.learn(examples)
     dev = task.read({"text": firsts[150:], "text_pair": seconds[150:], "label": places[0][150:]})
     model = train(task, examples, epochs=8)
     scores = task.evaluate(model, dev)
@@ -76,7 +77,8 @@ def test_tagging(tmp_path):
         task.read({"words": sentences[:100], "tags": tags[:100]}),
         task.read({"words": sentences[100:], "tags": tags[100:]}),
     )
-    assert (task.metric, task.scheme) == ("f1", "IOB2")
+    task = task.learn(examples)
+    assert (task.metric, task.state.scheme) == ("f1", "IOB2")
     assert task.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
     model = train(task, examples, epochs=8)
     scores = task.evaluate(model, dev)
@@ -93,5 +95,5 @@ def test_tagging(tmp_path):
     assert [e["text"] for e in split["entities"]] == ["Anna Johnson", "Paris"]
     task.save(tmp_path)
     again = load_task(tmp_path, task.tokenizer)
-    assert (again.labels, again.scheme, again.metric) == (task.labels, "IOB2", "f1")
+    assert (again.labels, again.state.scheme, again.metric) == (task.labels, "IOB2", "f1")
     assert again.predict(model, [text]) == [answer]

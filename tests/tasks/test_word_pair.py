@@ -71,7 +71,7 @@ def test_damaged_rows_are_named(row, message, task, tmp_path):
 
 def test_settings_and_inputs(task):
     with pytest.raises(DataError, match="this task was trained on pairs of texts, as WiC"):
-        task.read([WIC], labelled=False) and task.read([json.dumps(WSC)], labelled=False)
+        task.learn(task.read([WIC | {"label": "true"}])).read([json.dumps(WSC)], labelled=False)
     with pytest.raises(DataError, match="example 0: it is 3; it must be a dict with the keys of WiC or WSC"):
         task.read([3], labelled=False)
 

@@ -12,7 +12,7 @@ from tasks import tiny
 from bert_tf.errors import DataError
 from bert_tf.files import copies
 from bert_tf.tasks import build_task
-from bert_tf.training import inputs
+from bert_tf.training import data_identity
 from tfrecords import ShardsConfig, read_texts, write_shards
 from tfrecords.corpus.files import find_files
 from tfrecords.reading.reader import ShardReader, shards_tokenizer
@@ -76,9 +76,10 @@ def test_labelled_files(folder):
     put(folder, train_tsv=b"text\tlabel\ngood\tpos\nbad\tneg\n", other_tsv=b"x")
     task = build_task({"kind": "classification", "sequence_length": 16}, tiny.tokenizer())
     examples = task.read(f"{folder}/train.tsv")
+    task = task.learn(examples)
     assert (examples.texts, examples.labels) == (["good", "bad"], ["pos", "neg"])
     assert task.read(f"{folder}/tr*.tsv").texts == examples.texts and examples.where(1) == f"{folder}/train.tsv, line 3"
-    assert inputs.of_file(f"{folder}/train.tsv")["bytes"] == 28
+    assert data_identity.of_file(f"{folder}/train.tsv")["bytes"] == 28
     with pytest.raises(DataError, match=r"\*.tsv must be one file, but is other.tsv, train.tsv; name one of its files"):
         task.read(f"{folder}/*.tsv")
     with pytest.raises(DataError, match=f"{folder}/none.tsv: there is nothing"):

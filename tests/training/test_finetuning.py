@@ -22,8 +22,8 @@ from bert_tf.objectives import Denoising, MaskedLM
 from bert_tf.tasks import load_task
 from bert_tf.tasks.heads import TaskModel
 from bert_tf.tasks.texts.classification import ClassificationTask
-from bert_tf.training import finetuning
 from bert_tf.training.finetuning import FinetuneConfig, finetune
+from bert_tf.training.monitor import EpochProgress
 from bert_tf.training.run_directory import RunDirectory
 
 T5_SIZES = {"family": "t5", "hidden_size": 16, "num_layers": 1, "num_heads": 2, "head_size": 8, "intermediate_size": 16}
@@ -57,7 +57,7 @@ def experiment(folder, *overrides):
 def finished(folder):
     """(summary, run); "killed" is what a kill in the third epoch would leave of it."""
     path = folder / "finished"
-    with snapshot(finetuning._Steps, path, folder / "killed", lambda steps: steps.done == 2 * 3 + 2):
+    with snapshot(EpochProgress, path, folder / "killed", lambda steps: steps.step == 2 * 3 + 2):
         return finetune(experiment(folder), path), RunDirectory(path)
 
 
@@ -90,14 +90,14 @@ def test_an_interrupted_run_continues_bitwise(finished, folder, tmp_path, monkey
     summary, uninterrupted = finished
     shutil.copytree(folder / "killed", tmp_path / "run")
 
-    def end_in_the_fifth_epoch(self, batch, logs=None, original=finetuning._Steps.on_train_batch_end):
+    def end_in_the_fifth_epoch(self, batch, logs=None, original=EpochProgress.on_train_batch_end):
         original(self, batch, logs)
-        if self.done == 4 * 3 + 2:
+        if self.step == 4 * 3 + 2:
             os.kill(os.getpid(), signal.SIGTERM)
 
     labelled = [shutil.copy(folder / f"{split}.tsv", tmp_path) for split in ("train", "dev", "test")]
     moved = [f"data.{split}={path}" for split, path in zip(("train", "dev", "test"), labelled)]
-    monkeypatch.setattr(finetuning._Steps, "on_train_batch_end", end_in_the_fifth_epoch)
+    monkeypatch.setattr(EpochProgress, "on_train_batch_end", end_in_the_fifth_epoch)
     (tmp_path / "run" / "metrics.jsonl").write_text("damaged")  # the history is in the checkpoint too
     message = "4 of 6 epochs are saved in .*run, .* continues at the beginning of epoch 5"
     with pytest.raises(Interrupted, match=message) as ended:
@@ -141,7 +141,7 @@ def test_text_to_text_continues_bitwise(folder, tmp_path):
         folder, f"init_from={folder / 't5'}", "data.test=null", "train.epochs=2", "task.kind=text_to_text",
         "task.target_length=2", "task.generation.max_new_tokens=2", "task.text_metrics=[]",
     )  # fmt: skip
-    with snapshot(finetuning._Steps, tmp_path / "straight", tmp_path / "run", lambda steps: steps.done == 3 + 2):
+    with snapshot(EpochProgress, tmp_path / "straight", tmp_path / "run", lambda steps: steps.step == 3 + 2):
         finetune(chosen, tmp_path / "straight")
     assert [m["epoch"] for m in RunDirectory(tmp_path / "run").metrics()] == [0]
     finetune(chosen, tmp_path / "run")

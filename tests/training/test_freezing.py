@@ -17,11 +17,12 @@ from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_backbone, build_config
 from bert_tf.models.lora import enable_lora
 from bert_tf.tasks.heads import Classifier
-from bert_tf.training import finetuning
+from bert_tf.training import seed_run
 from bert_tf.training.converting import import_run
 from bert_tf.training.finetune_config import FinetuneConfig, FinetuneTrainConfig, check_finetuning
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.freezing import Freezing
+from bert_tf.training.monitor import EpochProgress
 from bert_tf.training.run_directory import RunDirectory
 
 LAYERS, HIDDEN, INNER = 2, 16, 32
@@ -58,8 +59,8 @@ def newest(run):
 
 def test_gradual_unfreezing_with_layer_decay_resumes_bitwise(folder, tmp_path, monkeypatch, capsys):
     config = experiment(folder, gradual_unfreezing=True, freeze=1, layer_decay=0.8, epochs=2)
-    monkeypatch.setattr(finetuning, "_best", lambda history, task: len(history) - 1)  # every epoch is kept
-    with snapshot(finetuning._Steps, tmp_path / "straight", tmp_path / "run", lambda steps: steps.done == 2 + 1):
+    monkeypatch.setattr(seed_run, "best_epoch", lambda history, task: len(history) - 1)  # every epoch is kept
+    with snapshot(EpochProgress, tmp_path / "straight", tmp_path / "run", lambda steps: steps.step == 2 + 1):
         finetune(config, tmp_path / "straight")  # the copy is of the second epoch
     printed = re.findall(r"epoch (\d) trains ([\d,]+) of ([\d,]+) parameters", capsys.readouterr().err)
     every = EMBEDDINGS + LAYERS * LAYER + POOLER + HEAD

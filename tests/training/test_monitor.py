@@ -2,6 +2,7 @@ import dataclasses
 import json
 import os
 import signal
+from types import MappingProxyType
 
 import pytest
 from keras import ops
@@ -9,8 +10,9 @@ from keras import ops
 from bert_tf.errors import RunDirectoryError
 from bert_tf.files import lock_directory
 from bert_tf.interrupts import Interrupted, defer_signals
-from bert_tf.training import monitor as monitoring
+from bert_tf.training import metrics_log
 from bert_tf.training.monitor import Monitor
+from bert_tf.training.pretrain_config import TrainConfig
 from bert_tf.training.run_directory import RunDirectory
 
 
@@ -42,9 +44,9 @@ def run(tmp_path, monkeypatch):
         yield run
 
 
-def begin(run, together=1, **settings):
-    settings = {"log_every": 10, "checkpoint_every": 50, "tokens_per_step": 7, "shown": False} | settings
-    monitor = Monitor(run, **{"start_step": 0, "total_steps": 100} | settings)
+def begin(run, together=1, headline=MappingProxyType({}), shown=False, **settings):
+    train = TrainConfig(**{"steps": 100, "log_every": 10, "checkpoint_every": 50} | settings)
+    monitor = Monitor(run, train, {"step": 0}, tokens_per_step=7, headline=headline, shown=shown)
     monitor.set_model(Model(together))
     monitor.on_train_begin()
     return monitor
@@ -69,7 +71,7 @@ def test_a_signal_saves_the_step_that_is_under_way(run, number, together, step):
 
 
 def test_a_signal_in_the_last_step_says_that_the_run_is_finished(run):
-    monitor = begin(run, total_steps=2)
+    monitor = begin(run, steps=2)
     with pytest.raises(Interrupted, match="step 2 of 2 is saved in .*, the run is finished"), defer_signals("saving"):
         monitor.on_train_batch_end(0, {"loss": 1.0})
         os.kill(os.getpid(), signal.SIGINT)
@@ -91,13 +93,13 @@ def test_a_run_that_was_moved_stops_when_it_logs(run):
 
 def test_a_full_disk_under_metrics_and_tensorboard_is_one_sentence(run, monkeypatch):
     def full(*arguments, **keywords):
-        raise monitoring.tf.errors.ResourceExhaustedError(None, None, "events.1; No space left on device")
+        raise metrics_log.tf.errors.ResourceExhaustedError(None, None, "events.1; No space left on device")
 
     monitor = begin(run, log_every=1)
-    monkeypatch.setattr(monitoring.tf.summary, "scalar", full)
+    monkeypatch.setattr(metrics_log.tf.summary, "scalar", full)
     with pytest.raises(RunDirectoryError, match="cannot write .*run: the disk is full"):
         monitor.on_train_batch_end(0, {"loss": 1.0})
-    monkeypatch.setattr(monitor, "file", type("File", (), {"write": lambda self, text: os.write(-1, b"")})())
+    monkeypatch.setattr(monitor.log, "file", type("File", (), {"write": lambda self, text: os.write(-1, b"")})())
     with pytest.raises(RunDirectoryError, match="cannot write .*run: Bad file"):
         monitor.on_train_batch_end(1, {"loss": 1.0})
 
@@ -117,7 +119,7 @@ def test_the_time_that_is_left_does_not_count_the_first_step(run, monkeypatch):
 
 @pytest.mark.parametrize(
     ("headline", "line"),
-    [([("accuracy", 0.06)], "accuracy 0.250 (unigram 0.060)"), ([], "loss 3.500"), ([("f1", 1.0)], "loss")],
+    [({"accuracy": 0.06}, "accuracy 0.250 (unigram 0.060)"), ({}, "loss 3.500"), ({"f1": 1.0}, "loss")],
 )
 def test_the_progress_line_shows_what_can_be_compared_or_else_the_loss(run, headline, line, capsys):
     monitor = begin(run, shown=True, headline=headline)

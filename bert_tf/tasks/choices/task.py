@@ -5,21 +5,24 @@ import dataclasses
 import numpy as np
 
 from bert_tf.errors import ConfigError
-from bert_tf.reporting import findings
-from bert_tf.tasks import metrics
+from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.choices.choice_sequences import encode_questions
 from bert_tf.tasks.choices.model import MultipleChoice
 from bert_tf.tasks.choices.option_rows import OptionRows
 from bert_tf.tasks.choices.reading import open_questions, read_questions
 from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.rows.values import json_row
-from bert_tf.tasks.task import SavedTask, Task
+from bert_tf.tasks.task import Task, TaskState
 from bert_tf.tasks.texts.text_task import with_separators
 
 
 @dataclasses.dataclass(frozen=True)
-class SavedChoices(SavedTask):
-    """task.json of multiple choice; `question_joins` and `blank` of `MultipleChoiceTask`."""
+class ChoicesState(TaskState):
+    """The state of multiple choice.
+
+    Attributes:
+        question_joins, blank: of `MultipleChoiceConfig`; where they are not set, those of the training file.
+    """
 
     question_joins: str | None = None
     blank: str | None = None
@@ -35,28 +38,30 @@ class MultipleChoiceTask(Task):
     option from 0, its text, and the probabilities of all options; with "letter" where the file letters its options. It
     takes dicts with "options" and "context" or "question", the same as JSON in a str, or pairs (context, options).
 
-    Attributes:
-        question_joins, blank: of `MultipleChoiceConfig`; where they are not set, those of the first file that is read.
-
     Example:
         task = MultipleChoiceTask({"kind": "multiple_choice", "sequence_length": 32}, tokenizer)
         films = [("the film is a", ["good one", "paris"]), ("the one in", ["bad", "paris", "film"])]
         train = task.read([dict(zip(("context", "options", "label"), (*film, n))) for n, film in enumerate(films)])
+        task = task.learn(train)
         model = task.model(encoder)
         task.evaluate(model, train)["accuracy"]
         task.predict(model, films)[0]["answer"]
     """
 
-    saved = SavedChoices
+    state_class = ChoicesState
     head_kind = "choices"
     inferred = (*INPUTS, "option_mask")
 
-    def __init__(self, config, tokenizer, columns=None):
-        super().__init__(config, tokenizer, columns)
-        self.question_joins, self.blank = self.config.question_joins, self.config.blank
-        if self.question_joins is None and self.tokenizer.layout_name == "gpt1":
-            self.question_joins = "context"
+    def __init__(self, config, tokenizer, columns=None, backbone=None, state=None):
+        super().__init__(config, tokenizer, columns, backbone, state)
         self.rows.check(self.tokenizer.layout, self.config.sequence_length)
+
+    def first_state(self, backbone_config):
+        joins = self.config.question_joins
+        if joins is None and self.tokenizer.layout_name == "gpt1":
+            joins = "context"
+        state = super().first_state(backbone_config)
+        return dataclasses.replace(state, question_joins=joins, blank=self.config.blank)
 
     def make_tokenizer(self, tokenizer):
         return with_separators(tokenizer, self.config.decoder.layout)
@@ -64,10 +69,12 @@ class MultipleChoiceTask(Task):
     @property
     def rows(self):
         """The `OptionRows` of the settings."""
-        settings = {
-            name: getattr(self.config, name) for name in ("order", "context_length", "option_length", "option_kept")
-        }
-        return OptionRows(self.question_joins or "option", self.blank or "", **settings)
+        return self._rows(self.state)
+
+    def _rows(self, state):
+        names = ("order", "context_length", "option_length", "option_kept")
+        settings = {name: getattr(self.config, name) for name in names}
+        return OptionRows(state.question_joins or "option", state.blank or "", **settings)
 
     # -- data ------------------------------------------------------------------------------------
 
@@ -80,13 +87,17 @@ class MultipleChoiceTask(Task):
         return open_questions(data, self.config, columns, self.row_of), columns
 
     def read_table(self, table, columns, labelled):
+        examples = read_questions(table, columns, labelled)
         if labelled or table.is_file:
-            self.question_joins = self.question_joins or table.data_set.question_joins
-            self.blank = table.data_set.blank if self.blank is None else self.blank
-        return read_questions(table, columns, labelled)
+            data_set = {"question_joins": table.data_set.question_joins, "blank": table.data_set.blank}
+            examples = dataclasses.replace(examples, traits=data_set)
+        return examples
 
-    def learn(self, examples):
-        """Nothing is left open: the options are those of each question."""
+    def learned(self, examples):
+        known = {name: getattr(self.state, name) for name in ("question_joins", "blank")}
+        return {name: examples.traits.get(name) if value is None else value for name, value in known.items()}
+
+    def check(self, examples):
         groups = {question.group for question in examples.details}
         if self.metric != "accuracy" and not {"middle", "high"} <= groups:
             raise ConfigError(
@@ -96,7 +107,8 @@ class MultipleChoiceTask(Task):
 
     def encode(self, examples):
         labels = None if examples.labels is None else np.array(examples.labels, np.int32)
-        return encode_questions(self.tokenizer, examples.details, labels, self.rows, self.config.sequence_length)
+        rows = self._rows(dataclasses.replace(self.state, **self.learned(examples)))
+        return encode_questions(self.tokenizer, examples.details, labels, rows, self.config.sequence_length)
 
     def make_model(self, encoder):
         options = {"head": self.head_of(encoder.config), "lm_weight": self.config.decoder.lm_weight}
@@ -104,16 +116,19 @@ class MultipleChoiceTask(Task):
 
     # -- results ---------------------------------------------------------------------------------
 
-    def scores(self, examples, outputs):
-        logits = [output["logits"][: len(q.options)] for q, output in zip(examples.details, outputs)]
-        return self._scores_of_choices(examples, [int(np.argmax(x)) for x in logits], logits)
+    def decide(self, examples, outputs):
+        """For each question {"chosen": int, "logits" and "probabilities" of its options}."""
+        decided = []
+        for question, output in zip(examples.details, outputs):
+            of_options = {name: output[name][: len(question.options)] for name in ("logits", "probabilities")}
+            decided.append({"chosen": int(np.argmax(of_options["logits"]))} | of_options)
+        return decided
 
-    def _scores_of_choices(self, examples, chosen, logits=None):
-        """Metrics of chosen options, and of logits (arrays of the numbers of options) where there are any."""
-        labels, chosen = np.array(examples.labels), np.array(chosen)
+    def measure(self, examples, decided):
+        labels, chosen = np.array(examples.labels), np.array([one["chosen"] for one in decided])
         scores = {"accuracy": metrics.accuracy(labels, chosen)}
-        if logits is not None:
-            losses = [-metrics.log_softmax(x)[label] for x, label in zip(logits, labels)]
+        if "logits" in decided[0]:
+            losses = [-metrics.log_softmax(one["logits"])[label] for one, label in zip(decided, labels)]
             scores = {"loss": float(np.mean(losses))} | scores
         groups = np.array([question.group or "" for question in examples.details])
         names = sorted({*groups} - {""})
@@ -122,30 +137,26 @@ class MultipleChoiceTask(Task):
         positions = [f"option {number}" for number in range(max(len(q.options) for q in examples.details))]
         return scores | {"examples": len(labels)} | metrics.collapse(labels, chosen, positions, what="question")
 
-    def answers(self, examples, outputs):
+    def answers(self, examples, decided):
         answers = []
-        for question, output in zip(examples.details, outputs):
-            probabilities = [float(p) for p in output["probabilities"][: len(question.options)]]
-            best = int(np.argmax(output["logits"]))
+        for question, one in zip(examples.details, decided):
+            best, probabilities = one["chosen"], [float(p) for p in one["probabilities"]]
             answer = {"label": best, "answer": question.options[best]}
             if question.letters:
                 answer["letter"] = question.letters[best]
             answers.append(answer | {"probability": probabilities[best], "probabilities": probabilities})
         return answers
 
-    def findings(self, examples, outputs):
+    def findings(self, examples, decided):
         """The calibration, and the most confident errors with the chosen and the right option marked."""
-        answers, labels = self.answers(examples, outputs), np.array(examples.labels)
-        confidence = np.array([answer["probability"] for answer in answers])
-        wrong = labels != [answer["label"] for answer in answers]
-        return {
-            "calibration": findings.calibration(confidence, ~wrong),
-            "wrong": int(wrong.sum()),
-            "errors": [
-                self._error(examples, i, answers[i]["label"], answers[i]["probability"])
-                for i in findings.worst(wrong, confidence)
-            ],
-        }
+        chosen = np.array([one["chosen"] for one in decided])
+        confidence = np.array([float(one["probabilities"][one["chosen"]]) for one in decided])
+        wrong = np.array(examples.labels) != chosen
+
+        def error(i):
+            return self._error(examples, i, int(chosen[i]), float(confidence[i]))
+
+        return {"calibration": findings.calibration(confidence, ~wrong)} | findings.errors(wrong, confidence, error)
 
     def _error(self, examples, index, chosen, confidence):
         """The `findings.error` of a question: one option a line."""
@@ -159,8 +170,8 @@ class MultipleChoiceTask(Task):
         before = examples.texts[index]
         return findings.error(examples, index, confidence=confidence, text=text, before=before, marks=marks)
 
-    def baselines(self, train, examples):
-        """Metrics of two rules without a model.
+    def guesses(self, train, examples):
+        """Two rules without a model.
 
         Returns:
             {"most frequent position": the option whose number is most often right in `train`, of those that a question
@@ -168,9 +179,8 @@ class MultipleChoiceTask(Task):
         """
         counts = np.bincount(train.labels, minlength=max(len(q.options) for q in examples.details)) + 1.0
         frequencies = [np.log(counts[: len(question.options)]) for question in examples.details]
-        often = self._scores_of_choices(examples, [int(np.argmax(x)) for x in frequencies], frequencies)
-        longest = [int(np.argmax([len(option) for option in question.options])) for question in examples.details]
+        lengths = [[len(option) for option in question.options] for question in examples.details]
         return {
-            "most frequent position": metrics.without_warning(often),
-            "longest option": metrics.without_warning(self._scores_of_choices(examples, longest)),
+            "most frequent position": [{"chosen": int(np.argmax(x)), "logits": x} for x in frequencies],
+            "longest option": [{"chosen": int(np.argmax(x))} for x in lengths],
         }

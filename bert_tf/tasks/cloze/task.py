@@ -8,8 +8,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.reporting import findings
-from bert_tf.tasks import metrics
+from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.cloze.files import PLACEHOLDER, read_row, scores_of
 from bert_tf.tasks.examples import read_examples
 from bert_tf.tasks.heads import Classifier
@@ -54,14 +53,14 @@ class ReCoRDTask(Task):
         task = ReCoRDTask({"kind": "record", "sequence_length": 32}, tokenizer)
         query = {"passage": "a film in paris", "query": "the one is in @placeholder", "entities": ["paris", "film"]}
         train = task.read([query | {"answers": ["paris"]}])
+        task = task.learn(train)
         model = task.model(encoder)
         task.evaluate(model, train)["f1"]
         task.predict(model, [query])[0]["answer"]
     """
 
-    def __init__(self, config, tokenizer, columns=None):
-        super().__init__(config, tokenizer, columns)
-        self.pairs = True
+    def first_state(self, backbone_config):
+        return dataclasses.replace(super().first_state(backbone_config), pairs=True)
 
     def make_tokenizer(self, tokenizer):
         return with_separators(tokenizer, self.config.decoder.layout)
@@ -76,9 +75,6 @@ class ReCoRDTask(Task):
 
     def read_table(self, table, columns, labelled):
         return read_examples(table, lambda row: read_row(row, labelled), columns, labelled)
-
-    def learn(self, examples):
-        """Nothing is left open: each passage has its entities."""
 
     def encode(self, examples):
         numbers, rows = {}, []  # a row: (passage, example, filled query, whether the entity is an answer)
@@ -100,48 +96,43 @@ class ReCoRDTask(Task):
 
     # -- results ---------------------------------------------------------------------------------
 
-    def scores(self, examples, outputs):
-        logits = np.stack([output["logits"] for output in outputs])
-        loss = metrics.cross_entropy(self.sequences(examples).labels, logits)
-        return {"loss": loss} | self._scores_of_answers(examples, [text for text, *_ in self._best(examples, outputs)])
-
-    def _scores_of_answers(self, examples, answers):
-        exact, similar = scores_of(answers, examples.labels)
-        means = {"f1": float(np.mean(similar)), "em": float(np.mean(exact))}
-        return means | {"examples": len(examples), "collapsed": False}
-
-    def _best(self, examples, outputs):
-        """(answer, its probability, the probabilities of all its candidates) of each example."""
-        probabilities = np.stack([output["probabilities"] for output in outputs])[:, 1]
-        logits = np.stack([output["logits"] for output in outputs])
-        scores, best = logits[:, 1] - logits[:, 0], []  # not tied where probabilities are
+    def decide(self, examples, outputs):
+        """The answer to each query, and the logits of all rows."""
+        rows = super().decide(examples, outputs)
+        scores = rows["logits"][:, 1] - rows["logits"][:, 0]  # not tied where probabilities are
         splits = np.searchsorted(self.sequences(examples).owners, np.arange(len(examples) + 1))
+        answers = []
         for candidates, start, end in zip(examples.details, splits, splits[1:]):
-            chosen = int(np.argmax(scores[start:end]))
-            each = [float(p) for p in probabilities[start:end]]
-            best.append((candidates.texts[chosen], each[chosen], each))
-        return best
+            chosen, each = int(np.argmax(scores[start:end])), [float(p) for p in rows["probabilities"][start:end, 1]]
+            probabilities = dict(zip(candidates.texts, each))
+            answers.append(
+                {"answer": candidates.texts[chosen], "probability": each[chosen], "probabilities": probabilities}
+            )
+        return {"answers": answers, "logits": rows["logits"]}
 
-    def answers(self, examples, outputs):
-        return [
-            {"answer": text, "probability": probability, "probabilities": dict(zip(candidates.texts, each))}
-            for candidates, (text, probability, each) in zip(examples.details, self._best(examples, outputs))
-        ]
+    def measure(self, examples, decided):
+        scores = {}
+        if "logits" in decided:
+            scores["loss"] = metrics.cross_entropy(self.sequences(examples).labels, decided["logits"])
+        exact, similar = scores_of([answer["answer"] for answer in decided["answers"]], examples.labels)
+        scores |= {"f1": float(np.mean(similar)), "em": float(np.mean(exact))}
+        return scores | {"examples": len(examples), "collapsed": False}
 
-    def findings(self, examples, outputs):
+    def answers(self, examples, decided):
+        return decided["answers"]
+
+    def findings(self, examples, decided):
         """The calibration of the answers, and the most confident errors."""
-        answers, confidence, _ = zip(*self._best(examples, outputs))
+        answers, confidence = zip(*((answer["answer"], answer["probability"]) for answer in decided["answers"]))
         wrong = np.array(scores_of(answers, examples.labels)[0]) == 0
-        return {
-            "calibration": findings.calibration(confidence, ~wrong),
-            "wrong": int(wrong.sum()),
-            "errors": [
-                findings.error(examples, i, " / ".join(dict.fromkeys(examples.labels[i])), answers[i], confidence[i])
-                for i in findings.worst(wrong, confidence)
-            ],
-        }
 
-    def baselines(self, train, examples):
-        """{"most mentioned entity": metrics} of the entity that each passage marks most often; of equals the first."""
-        answers = [one.texts[int(np.argmax(one.mentions))] for one in examples.details]
-        return {"most mentioned entity": metrics.without_warning(self._scores_of_answers(examples, answers))}
+        def error(i):
+            accepted = " / ".join(dict.fromkeys(examples.labels[i]))
+            return findings.error(examples, i, accepted, answers[i], confidence[i])
+
+        return {"calibration": findings.calibration(confidence, ~wrong)} | findings.errors(wrong, confidence, error)
+
+    def guesses(self, train, examples):
+        """{"most mentioned entity": the entity that each passage marks most often; of equals the first}."""
+        answers = [{"answer": one.texts[int(np.argmax(one.mentions))]} for one in examples.details]
+        return {"most mentioned entity": {"answers": answers}}

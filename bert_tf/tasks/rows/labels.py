@@ -43,6 +43,15 @@ def not_in_label_set(kind, label, known):
     return f"the {kind} '{brief(label)[1:-1]}' is not in the label set{nearest(label, known)}"
 
 
+def check_labels_of(examples, known):
+    """Raises DataError for the first of `Examples` whose label, or one of whose labels, is not in the label set `known`."""
+    known = dict.fromkeys(known)
+    for index, labels in enumerate(examples.labels):
+        for label in (labels,) if isinstance(labels, str) else labels:
+            if label not in known:
+                raise DataError(f"{examples.where(index)}: {not_in_label_set('label', label, known)}")
+
+
 def check_distinct(labels, path):
     """Raises DataError if two labels of a file are the same text in different Unicode forms."""
     seen = {}

@@ -35,6 +35,11 @@ class Found:
     null_odds: float
     answered: bool
 
+    @classmethod
+    def guess(cls, text, null_odds):
+        """Of a text that no model found."""
+        return cls([text], [0], [0], [0.0], 0.0, null_odds, bool(text))
+
     @property
     def text(self):
         """The best text; "" where there is none."""

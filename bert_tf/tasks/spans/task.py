@@ -1,6 +1,5 @@
 """Question answering by spans of a context (Rajpurkar et al. 2016 and 2018; Devlin et al. 2019, sections 4.2 and 4.3)."""
 
-import copy
 import dataclasses
 import re
 
@@ -9,25 +8,33 @@ import numpy as np
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.families import describe
 from bert_tf.parsing import brief
-from bert_tf.reporting import findings
+from bert_tf.tasks import findings
 from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.spans import scorer
-from bert_tf.tasks.spans.decoding import CERTAIN, find_answers
+from bert_tf.tasks.spans.decoding import CERTAIN, Found, find_answers
 from bert_tf.tasks.spans.files import open_questions, read_questions
 from bert_tf.tasks.spans.heads import HEADS, published_head
 from bert_tf.tasks.spans.model import SpanModel
 from bert_tf.tasks.spans.window_sequences import encode_questions
 from bert_tf.tasks.spans.windows import null_at_end
-from bert_tf.tasks.task import SavedTask, Task
+from bert_tf.tasks.task import Task, TaskState
 from bert_tf.tasks.texts.text_task import with_separators
 
 
 @dataclasses.dataclass(frozen=True)
-class SavedQuestionAnswering(SavedTask):
-    """task.json of question answering; `impossible`, `head` and `threshold` of `QuestionAnsweringTask`."""
+class QuestionAnsweringState(TaskState):
+    """The state of question answering.
 
+    Attributes:
+        family: of the model; it decides which head is the published one.
+        impossible: whether questions may have no answer; None until it is known (from the config, or from the training
+            file).
+        threshold: of `null_odds`, above which the answer is "", as it was tuned; None for that of the config or of the
+            head.
+    """
+
+    family: str = "bert"
     impossible: bool | None = None
-    head: str | None = None
     threshold: float | None = None
 
 
@@ -45,30 +52,39 @@ class QuestionAnsweringTask(Task):
     `null_odds` is above the threshold, and where no span is possible. `n_best` never has "", nor a text twice;
     probabilities are of these texts alone.
 
-    Attributes:
-        impossible: whether questions may have no answer; None until it is known (from the config, or from the training
-            file).
-        head: the name of the head; None until there is a model.
-        threshold: of `null_odds`, above which the answer is ""; None until there is a model.
-
     Example:
         task = QuestionAnsweringTask({"kind": "question_answering", "sequence_length": 32, "max_query_length": 8}, tokenizer)
         question = {"question": "the one in paris?", "context": "the film is in paris.", "answers": [("film", 4)]}
         train = task.read([question])
+        task = task.learn(train)
         model = task.model(encoder)
         task.evaluate(model, train)["f1"]
         task.predict(model, [("the one?", "a good film.")])[0]["answer"]
     """
 
-    saved = SavedQuestionAnswering
+    state_class = QuestionAnsweringState
     pooler = False
     inferred = (*Task.inferred, "context_mask", "start_mask", "start_positions", "end_positions", "answerable")
 
-    def __init__(self, config, tokenizer, columns=None):
-        super().__init__(config, tokenizer, columns)
-        self.pairs, self.impossible = True, self.config.impossible_questions
-        head = self.config.head.name
-        self.head, self.threshold = None if head == "published" else head, self.config.null_threshold
+    def first_state(self, backbone_config):
+        family = describe(backbone_config)["family"] if backbone_config else "bert"
+        state, impossible = super().first_state(backbone_config), self.config.impossible_questions
+        return dataclasses.replace(state, pairs=True, family=family, impossible=impossible)
+
+    @property
+    def head(self):
+        """The name of the head of the model."""
+        return self._head_on(self.state.family)
+
+    def _head_on(self, family):
+        name = self.config.head.name
+        return published_head(family, self.state.impossible) if name == "published" else name
+
+    @property
+    def threshold(self):
+        """Of `null_odds`, above which the answer is ""."""
+        given = (self.config.null_threshold, self.state.threshold, HEADS[self.head].default_threshold)
+        return next(threshold for threshold in given if threshold is not None)
 
     @property
     def head_kind(self):
@@ -76,7 +92,7 @@ class QuestionAnsweringTask(Task):
 
     @property
     def metric(self):
-        return self.config.metric or ("best_f1" if self.impossible else "f1")
+        return self.config.metric or ("best_f1" if self.state.impossible else "f1")
 
     @property
     def test_metric(self):
@@ -96,11 +112,13 @@ class QuestionAnsweringTask(Task):
     def read_table(self, table, columns, labelled):
         return read_questions(table, columns, labelled)
 
-    def learn(self, examples):
+    def learned(self, examples):
+        known = self.state.impossible
+        return {"impossible": any(answers.impossible for answers in examples.labels) if known is None else known}
+
+    def check(self, examples):
         impossible = [index for index, answers in enumerate(examples.labels) if answers.impossible]
-        if self.impossible is None:
-            self.impossible = bool(impossible)
-        if impossible and not self.impossible:
+        if impossible and self.state.impossible is False:
             raise DataError(
                 f"{examples.where(impossible[0])}: the question is impossible, as {len(impossible)} are, but the task has no "
                 "impossible questions, as its training file had none; train with task.impossible_questions=true, or remove "
@@ -114,15 +132,17 @@ class QuestionAnsweringTask(Task):
         )
 
     def make_model(self, encoder):
-        if self.impossible is None:
+        if self.state.impossible is None:
             raise ConfigError(
-                "whether questions may be impossible is not known yet; read the training file first, or set "
-                "task.impossible_questions"
+                "whether questions may be impossible is not known yet; learn it with task = task.learn(examples) from the "
+                "training examples, or set task.impossible_questions"
             )
-        if self.head is None:
-            self.head = published_head(describe(encoder.config)["family"], self.impossible)
-        if self.threshold is None:
-            self.threshold = HEADS[self.head].default_threshold
+        family = describe(encoder.config)["family"]
+        if self.head != self._head_on(family):
+            raise ConfigError(
+                f"the task is for a model of the family {self.state.family}, and {type(encoder).__name__} has another "
+                "published head; give build_task the model, as backbone=model, or set task.head.name"
+            )
         config = self.config
         return SpanModel(
             encoder,
@@ -141,40 +161,37 @@ class QuestionAnsweringTask(Task):
         return HEADS[self.head].null_alone
 
     def tuned(self, metrics):
-        if not self.impossible or self.config.null_threshold is not None or "best_f1_threshold" not in metrics:
+        if not self.state.impossible or self.config.null_threshold is not None or "best_f1_threshold" not in metrics:
             return self
-        result = copy.copy(self)
         # 0 of the scorer is "no answer" for all: the official one is written for probabilities, `null_odds` may be negative.
-        result.threshold = metrics["best_f1_threshold"] or -CERTAIN
-        return result
+        return self.with_state(threshold=metrics["best_f1_threshold"] or -CERTAIN)
 
-    def _found(self, examples, outputs):
-        sequences, threshold = self.sequences(examples), self.threshold if self.impossible else None
-        return find_answers(sequences, outputs, examples.text_pairs, self.config.n_best, self.null_alone, threshold)
-
-    def scores(self, examples, outputs):
-        found = self._found(examples, outputs)
-        texts, odds = [one.text for one in found], [one.null_odds for one in found]
-        scores = self._scores(examples, texts, odds)
+    def decide(self, examples, outputs):
+        """{"found": what `find_answers` returns, "loss": a mean over the windows that are trained on, if there are labels}."""
+        sequences, threshold = self.sequences(examples), self.threshold if self.state.impossible else None
+        rules = (self.config.n_best, self.null_alone, threshold)
+        decided = {"found": find_answers(sequences, outputs, examples.text_pairs, *rules)}
         if "loss" in outputs[0]:  # not in those of a file in another format
-            weights = self.sequences(examples).trained
             losses = np.array([output["loss"] for output in outputs], np.float64)
-            scores = {"loss": float(np.sum(losses * weights) / max(weights.sum(), 1.0))} | scores
-        answers = {one.text if one.answered else "" for one in found}
-        if len(examples) > 1 and len(answers) == 1 and any(not a.impossible for a in examples.labels):
+            decided["loss"] = float(np.sum(losses * sequences.trained) / max(sequences.trained.sum(), 1.0))
+        return decided
+
+    def measure(self, examples, decided):
+        texts, odds = zip(*((one.text, one.null_odds) for one in decided["found"]))
+        scores = {"loss": decided["loss"]} if "loss" in decided else {}
+        how, labels, threshold = self.config.scorer, examples.labels, self.threshold
+        if self.state.impossible:
+            scores |= scorer.scores_with_impossible(labels, texts, odds, threshold, how)
+        else:
+            scores |= scorer.scores_without_impossible(labels, texts, how)
+        scores |= {"examples": len(examples), "collapsed": False}
+        answers = {one.text if one.answered else "" for one in decided["found"]}
+        if len(examples) > 1 and len(answers) == 1 and any(not a.impossible for a in labels):
             scores |= {"collapsed": True, "warning": f"collapsed: every question is answered by {brief(min(answers))}"}
         return scores
 
-    def _scores(self, examples, texts, odds):
-        how, labels = self.config.scorer, examples.labels
-        if self.impossible:
-            scores = scorer.scores_with_impossible(labels, texts, odds, self.threshold or 0.0, how)
-        else:
-            scores = scorer.scores_without_impossible(labels, texts, how)
-        return scores | {"examples": len(examples), "collapsed": False}
-
-    def answers(self, examples, outputs):
-        return [self._answer(one) for one in self._found(examples, outputs)]
+    def answers(self, examples, decided):
+        return [self._answer(one) for one in decided["found"]]
 
     def _answer(self, found):
         scores = np.array(found.scores, np.float64)
@@ -198,21 +215,17 @@ class QuestionAnsweringTask(Task):
     def deciding(self, answer):
         return {name: value for name, value in answer.items() if name != "n_best"}
 
-    def findings(self, examples, outputs):
+    def findings(self, examples, decided):
         """The questions without an exact match, with the predicted and the accepted answers marked in the context.
 
         The first have the most confident answers: of a text its probability among the n best, of "" that of no answer.
         Whether the answer is "" is decided by `threshold`; the dev file's is not tuned yet.
         """
-        answers = self.answers(examples, outputs)
+        answers = self.answers(examples, decided)
         texts = [answer["answer"] for answer in answers]
-        exact, _ = scorer.raw_scores(examples.labels, texts, self.config.scorer, self.impossible)
+        exact, _ = scorer.raw_scores(examples.labels, texts, self.config.scorer, self.state.impossible)
         confidence = [_confidence(answer) for answer in answers]
-        worst = findings.worst(exact < 1, confidence)
-        return {
-            "wrong": int(np.sum(exact < 1)),
-            "errors": [self._error(examples, i, answers[i], confidence[i]) for i in worst],
-        }
+        return findings.errors(exact < 1, confidence, lambda i: self._error(examples, i, answers[i], confidence[i]))
 
     def _error(self, examples, index, answer, confidence):
         accepted = examples.labels[index]
@@ -233,23 +246,15 @@ class QuestionAnsweringTask(Task):
     def official(self, answers):
         return {str(answer.get("id", index)): answer.get("answer", "") for index, answer in enumerate(answers)}
 
-    def baselines(self, train, examples):
-        """Metrics of answers without a model.
-
-        Returns:
-            {"closest sentence": of the context's sentences the one with most words of the question, "no answer": "" for
-            every question, where questions may be impossible}.
+    def guesses(self, train, examples):
+        """{"closest sentence": of the context's sentences the one with most words of the question, "no answer": "" for
+        every question, where questions may be impossible}.
         """
         sentences = [_closest_sentence(q, context) for q, context in zip(examples.texts, examples.text_pairs)]
-        guesses = {"closest sentence": (sentences, -1e9)}
-        if self.impossible:
-            guesses["no answer"] = ([""] * len(examples), 1e9)
-        return {
-            name: {
-                k: v for k, v in self._scores(examples, texts, [odds] * len(examples)).items() if isinstance(v, float)
-            }
-            for name, (texts, odds) in guesses.items()
-        }
+        guesses = {"closest sentence": {"found": [Found.guess(text, -1e9) for text in sentences]}}
+        if self.state.impossible:
+            guesses["no answer"] = {"found": [Found.guess("", 1e9)] * len(examples)}
+        return guesses
 
 
 def _confidence(answer):

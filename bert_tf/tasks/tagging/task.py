@@ -8,8 +8,7 @@ import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.parsing import brief
-from bert_tf.reporting import findings
-from bert_tf.tasks import metrics
+from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.rows.files import FORMATS
@@ -26,15 +25,22 @@ from bert_tf.tasks.tagging.files import (
 )
 from bert_tf.tasks.tagging.schemes import prefixes_of, rewrite
 from bert_tf.tasks.tagging.sequences import cut_sequences, words_of_sentences, words_of_texts
-from bert_tf.tasks.task import SavedTask, Task
+from bert_tf.tasks.task import Task, TaskState
 
 
 @dataclasses.dataclass(frozen=True)
-class SavedTagging(SavedTask):
-    """task.json of a tagger; `scheme` and `file_scheme` of `TaggingTask`."""
+class TaggingState(TaskState):
+    """The state of a tagger.
+
+    Attributes:
+        scheme: of the entity tags that the model learns; None for other tags.
+        file_scheme: of the entity tags of the training file.
+        class_weights: the weight of each tag in the training loss; None: all weigh 1.
+    """
 
     scheme: str | None = None
     file_scheme: str | None = None
+    class_weights: tuple[float, ...] | None = None
 
 
 class TaggingTask(Task):
@@ -55,26 +61,24 @@ class TaggingTask(Task):
     learns another one (`TaggingConfig.scheme`, `bert_tf.tasks.tagging.schemes`). `predict` writes in the training
     file's scheme, or in that of `TaggingColumns.tag_scheme`.
 
-    Attributes:
-        scheme: of the entity tags that the model learns; None for other tags.
-        file_scheme: of the entity tags of the first labelled file.
-
     Example:
         task = TaggingTask({"kind": "tagging", "sequence_length": 32}, tokenizer)
         train = task.read([{"words": ["Anna", "met", "Paul"], "tags": ["B-PER", "O", "B-PER"]}])
+        task = task.learn(train)
         model = task.model(encoder)
         task.evaluate(model, train)["f1"]
         task.predict(model, ["Anna met Paul."])[0]["words"][0]["tag"]
     """
 
-    saved = SavedTagging
+    state_class = TaggingState
     head_kind = "tagging"
 
-    def __init__(self, config, tokenizer, columns=None):
-        super().__init__(config, tokenizer, columns)
-        self.scheme = self.file_scheme = self.class_weights = None  # known from the training file
-        if self.labels is not None:
-            self._check_metric()
+    def __init__(self, config, tokenizer, columns=None, backbone=None, state=None):
+        super().__init__(config, tokenizer, columns, backbone, state)
+        if self.labels is not None and self.metric != "accuracy" and not self.marks_entities:
+            raise ConfigError(
+                f"task.metric={self.metric} needs tags that mark entities (O, B-..., I-...); set task.metric=accuracy"
+            )
 
     @property
     def marks_entities(self):
@@ -84,12 +88,6 @@ class TaggingTask(Task):
     @property
     def metric(self):
         return self.config.metric or ("f1" if self.marks_entities else "accuracy")
-
-    def _check_metric(self):
-        if self.metric != "accuracy" and not self.marks_entities:
-            raise ConfigError(
-                f"task.metric={self.metric} needs tags that mark entities (O, B-..., I-...); set task.metric=accuracy"
-            )
 
     def open(self, data, columns, labelled):
         return open_tagged(data, columns, labelled, self.row_of), columns
@@ -103,12 +101,14 @@ class TaggingTask(Task):
 
     def read_table(self, table, columns, labelled):
         examples = read_tagged(table, columns, labelled, self.labels or ())
+        if labelled and not any(examples.labels):
+            raise DataError(f"{examples.path}: no sentence has a word; there must be one at least")
         if self.config.context == "document" and table.is_file and examples.documents is None:
             without_documents(table.path, labelled)
         return self._in_scheme(examples) if labelled else examples
 
     def _in_scheme(self, examples):
-        """The examples with entity tags in the task's scheme, which the first of them determine."""
+        """The examples with entity tags in the task's scheme, which the training file determines; both are in `traits`."""
         given = examples.columns_config.tag_scheme
         found = scheme_of_file(examples, given, self.labels)
         if found is None:
@@ -121,15 +121,16 @@ class TaggingTask(Task):
         if self.labels is not None:
             types = {tag[2:] for tag in self.labels}
             self._check_known(examples, lambda tag: tag == "O" or tag in self.labels or tag[2:] in types)
-        if self.scheme is None:
+        scheme = self.state.scheme
+        if scheme is None:
             # Labels that are given, or those of a published model, have a scheme of their own.
             shown = prefixes_of(self.labels or ()) if self.marks_entities else None
             plain = "IOB1" if found == "IOB1" else "IOB2"
-            self.scheme = self.config.scheme or shown or (plain if self.marks_entities else found)
-            self.file_scheme = found
-        if found == self.scheme and given != "conlleval":
+            scheme = self.config.scheme or shown or (plain if self.marks_entities else found)
+        examples = dataclasses.replace(examples, traits={"scheme": scheme, "file_scheme": found})
+        if found == scheme and given != "conlleval":
             return examples
-        return in_scheme(examples, self.scheme)
+        return in_scheme(examples, scheme)
 
     def _check_known(self, examples, is_known):
         for index, (words, tags) in enumerate(zip(examples.words, examples.labels)):
@@ -138,23 +139,23 @@ class TaggingTask(Task):
                     where = examples.where_word(index, position)
                     raise DataError(f"{where}: of '{word}' {not_in_label_set('tag', tag, self.labels)}")
 
-    def learn(self, examples):
-        if not any(examples.labels):
-            raise DataError(f"{examples.path}: no sentence has a word; there must be one at least")
-        if self.labels is None:
-            seen = {tag for tags in examples.labels for tag in tags}
-            if len(seen) < 2 and not marks_entities(seen):
+    def learned(self, examples):
+        labels, schemes = self.labels, examples.traits if self.state.scheme is None else {}
+        counts = collections.Counter(tag for tags in examples.labels for tag in tags)
+        if labels is None:
+            if len(counts) < 2 and not marks_entities(counts):
                 raise DataError(
-                    f"{examples.path}: every word has the tag '{seen.pop()}', but there must be two tags at least; give the "
+                    f"{examples.path}: every word has the tag '{min(counts)}', but there must be two tags at least; give the "
                     "column of the tags, e.g. data.columns.tags=3, or all tags, e.g. task.labels=[O,B-PER,I-PER]"
                 )
-            check_distinct(sorted(seen), examples.path)
-            self.labels = complete(seen) if marks_entities(seen) else tuple(sorted(seen))
-            self._check_metric()
-        self._check_known(examples, set(self.labels).__contains__)
-        if self.class_weights is None:
-            counts = np.bincount(_concatenated(self._numbers(examples)), minlength=len(self.labels))
-            self.class_weights = class_weights(self.config.loss.class_weights, self.labels, counts)
+            check_distinct(sorted(counts), examples.path)
+            labels = complete(counts) if marks_entities(counts) else tuple(sorted(counts))
+        weights = class_weights(self.config.loss.class_weights, labels, [counts[label] for label in labels])
+        return schemes | {"labels": labels, "class_weights": weights}
+
+    def check(self, examples):
+        if self.labels is not None:
+            self._check_known(examples, set(self.labels).__contains__)
 
     def encode(self, examples):
         if examples.words is None:
@@ -162,7 +163,7 @@ class TaggingTask(Task):
         else:
             words = words_of_sentences(self.tokenizer, examples.words)
         labels = None if examples.labels is None else self._numbers(examples)
-        last = self.backbone_structure == "decoder"
+        last = self.state.structure == "decoder"
         documents = examples.documents if self.config.context == "document" else None
         if self.config.context == "file" and examples.lines is not None:
             documents = [0] * len(examples)
@@ -170,26 +171,20 @@ class TaggingTask(Task):
         return cut_sequences(words, length, layout, labels, last, documents, self.tokenizer.token_shape)
 
     def _numbers(self, examples):
-        number = {label: i for i, label in enumerate(self.labels)}
+        number = {label: i for i, label in enumerate(self.known_labels)}
         return [[number[tag] for tag in tags] for tags in examples.labels]
 
     def placeholder_labels(self, examples):
         return [[self.labels[0]] * len(words) for words in examples.words]
 
     def make_model(self, encoder):
-        if self.labels is None:
-            raise ConfigError("the tags are not known yet; read the training file first, or set task.labels")
-        config, units = self.config, len(self.labels)
-        options = {
-            "class_weights": self.class_weights,
-            "label_smoothing": config.loss.label_smoothing,
-            "name": "tagging",
-        }
+        config, units = self.config, len(self.known_labels)
+        options = {"class_weights": self.state.class_weights, "label_smoothing": config.loss.label_smoothing}
         options |= {"head": self.head_of(encoder.config), "lm_weight": config.decoder.lm_weight}
-        return Classifier(encoder, units, config.head.dropout, **options)
+        return Classifier(encoder, units, config.head.dropout, name="tagging", **options)
 
-    def _logits(self, examples, outputs):
-        """For each example a float array [words, C]."""
+    def decide(self, examples, outputs):
+        """The logits of the words of each example: float arrays [words, C]."""
         sequences = self.sequences(examples)
         parts = [[] for _ in range(len(examples))]
         for owner, positions, output in zip(sequences.owners, sequences.tagged_pieces, outputs):
@@ -199,10 +194,7 @@ class TaggingTask(Task):
     def _tags(self, logits):
         return [[self.labels[i] for i in np.argmax(sentence, axis=-1)] for sentence in logits]
 
-    def scores(self, examples, outputs):
-        return self._scores_of_logits(examples, self._logits(examples, outputs))
-
-    def _scores_of_logits(self, examples, logits):
+    def measure(self, examples, logits):
         labels, flat = _concatenated(self._numbers(examples)), np.concatenate(logits)
         predictions = np.argmax(flat, axis=-1)
         scores = {"loss": metrics.cross_entropy(labels, flat), "accuracy": metrics.accuracy(labels, predictions)}
@@ -211,30 +203,30 @@ class TaggingTask(Task):
         scores |= {"examples": len(examples), "words": len(labels)}
         return scores | metrics.collapse(labels, predictions, self.labels, what="word")
 
-    def report(self, examples, outputs):
-        logits = self._logits(examples, outputs)
+    def report(self, examples, logits):
         if self.marks_entities:
             return {"entities": scores_by_type(examples.labels, self._tags(logits))}
         labels, predictions = _concatenated(self._numbers(examples)), np.argmax(np.concatenate(logits), axis=-1)
         return {"labels": metrics.by_label(labels, predictions, self.labels)}
 
-    def findings(self, examples, outputs):
+    def findings(self, examples, logits):
         """The scores of each type or tag, the calibration by words, and sentences with their errors marked.
 
         The first sentences are those with the most confident wrong word.
         """
-        logits, numbers = self._logits(examples, outputs), self._numbers(examples)
+        numbers = self._numbers(examples)
         tags, right, confidence, worst = self._tags(logits), [], [], []
         for sentence, wanted in zip(logits, numbers):
             right.append(np.argmax(sentence, axis=-1) == np.array(wanted, np.int64))
             confidence.append(np.exp(np.max(metrics.log_softmax(sentence), axis=-1)) if len(sentence) else np.zeros(0))
             worst.append(np.max(np.where(right[-1], 0.0, confidence[-1]), initial=0.0))
         wrong = np.array([not all(sentence) for sentence in right])
-        return self.report(examples, outputs) | {
-            "calibration": findings.calibration(np.concatenate(confidence), np.concatenate(right)),
-            "wrong": int(wrong.sum()),
-            "errors": [self._marked(examples, i, tags[i], worst[i]) for i in findings.worst(wrong, worst)],
-        }
+        calibration = findings.calibration(np.concatenate(confidence), np.concatenate(right))
+        return (
+            self.report(examples, logits)
+            | {"calibration": calibration}
+            | findings.errors(wrong, worst, lambda i: self._marked(examples, i, tags[i], worst[i]))
+        )
 
     def _marked(self, examples, index, tags, confidence):
         """The `findings.error` of a sentence."""
@@ -253,16 +245,16 @@ class TaggingTask(Task):
         text = " ".join(examples.words[index])
         return findings.error(examples, index, confidence=float(confidence), text=text, marks=marks)
 
-    def answers(self, examples, outputs):
+    def answers(self, examples, logits):
         texts = examples.texts or [" ".join(words) for words in examples.words]
-        words, logits = self.sequences(examples).words, self._logits(examples, outputs)
+        words = self.sequences(examples).words
         given = getattr(examples.columns_config, "tag_scheme", None)
-        scheme = self.file_scheme or self.scheme if given in (None, "conlleval") else given
+        scheme = self.state.file_scheme or self.state.scheme if given in (None, "conlleval") else given
         return [self._answer(*example, scheme) for example in zip(texts, words, logits, self._tags(logits))]
 
     def _answer(self, text, words, logits, tags, scheme):
         probabilities = np.exp(np.max(metrics.log_softmax(logits), axis=-1))
-        if self.marks_entities and scheme not in (None, self.scheme):
+        if self.marks_entities and scheme not in (None, self.state.scheme):
             tags = rewrite(tags, scheme)
         answer = {
             "text": text,
@@ -287,12 +279,9 @@ class TaggingTask(Task):
         tags = [[word["tag"] for word in words] for words in answers]
         return write_conll(examples, tags, getattr(examples.columns_config, "tags", None))
 
-    def baselines(self, train, examples):
-        """Metrics of two sets of predictions without a model.
-
-        Returns:
-            {"majority class": for every word the most frequent tag of `train`, "most frequent tag of the
-            word": each word's own, and the former for words that are not in `train`}.
+    def guesses(self, train, examples):
+        """{"majority class": for every word the most frequent tag of `train`, "most frequent tag of the word": each word's
+        own, and the former for words that are not in `train`}.
         """
         counts = collections.defaultdict(lambda: np.zeros(len(self.labels)))
         for words, tags in zip(train.words, self._numbers(train)):
@@ -306,10 +295,7 @@ class TaggingTask(Task):
         of_words = [[counts.get(word, unknown) + prior for word in words] for words in examples.words]
         # A sentence without words becomes an array [0, C].
         by_word = [np.log(np.reshape(rates, (-1, len(self.labels))) + 1e-9) for rates in of_words]
-        return {
-            name: metrics.without_warning(self._scores_of_logits(examples, logits))
-            for name, logits in (("majority class", always), ("most frequent tag of the word", by_word))
-        }
+        return {"majority class": always, "most frequent tag of the word": by_word}
 
 
 def _concatenated(numbers):

@@ -1,14 +1,14 @@
 """Text to text: one text is read and another is written (Raffel et al. 2020)."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import Restrictions, StopStrings
 from bert_tf.parsing import brief
-from bert_tf.reporting import findings
-from bert_tf.tasks import metrics
+from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.rows.labels import no_label, not_in_label_set
 from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.task import Task
@@ -40,8 +40,9 @@ class TextToTextTask(Task):
 
     Example:
         settings = {"kind": "text_to_text", "sequence_length": 16, "target_length": 8, "text_metrics": []}
-        task = TextToTextTask(settings | {"generation": {"max_new_tokens": 8}}, tokenizer)
+        task = TextToTextTask(settings | {"generation": {"max_new_tokens": 8}}, tokenizer, backbone=gpt)
         train = task.read({"source": ["a good film", "a bad film"], "target": ["good", "bad"]})
+        task = task.learn(train)
         model = task.model(gpt)
         task.evaluate(model, train)["exact_match"]
         task.predict(model, ["a good film"])[0]["generated"]
@@ -50,16 +51,22 @@ class TextToTextTask(Task):
     pooler, whole = False, True
     inferred = (*Task.inferred, "target_ids", "target_weights")
 
-    def __init__(self, config, tokenizer, columns=None):
-        super().__init__(config, tokenizer, columns)
-        self.format = t5_format(self.config.format, self.config.languages) if self.config.format else None
-        self.pairs = False
-        if self.format is not None and self.labels is None:
-            self.labels = self.format.labels
+    def __init__(self, config, tokenizer, columns=None, backbone=None, state=None):
+        super().__init__(config, tokenizer, columns, backbone, state)
         if self.metric not in self._metric_names():
             raise ConfigError(
                 f"task.metric={self.metric} is not measured here; choose one of {', '.join(self._metric_names())}"
             )
+
+    def first_state(self, backbone_config):
+        state = super().first_state(backbone_config)
+        labels = self.format.labels if self.format and state.labels is None else state.labels
+        return dataclasses.replace(state, labels=labels, pairs=False)
+
+    @functools.cached_property
+    def format(self):
+        """The `T5Format` of the settings; None for any table."""
+        return t5_format(self.config.format, self.config.languages) if self.config.format else None
 
     @property
     def judged_as(self):
@@ -96,7 +103,7 @@ class TextToTextTask(Task):
         Raises:
             ConfigError: nothing stands at the end of a target.
         """
-        make = Frame.for_answers_in_pairs if self.backbone_structure == "decoder" else Frame.for_answers
+        make = Frame.for_answers_in_pairs if self.state.structure == "decoder" else Frame.for_answers
         frame = make(self.tokenizer)
         if frame.end is None:
             raise ConfigError(
@@ -140,8 +147,11 @@ class TextToTextTask(Task):
             return read_sources(table, columns, labelled, self.labels or ())
         return read_format(table, self.format, columns, labelled)
 
-    def learn(self, examples):
+    def learned(self, examples):
         text_metrics.check_packages(self.text_metrics)
+        return {}
+
+    def check(self, examples):
         for index, target in enumerate(examples.labels):
             if self.labels is not None and target not in self.labels:
                 raise DataError(f"{examples.where(index)}: {not_in_label_set('label', target, self.labels)}")
@@ -157,7 +167,7 @@ class TextToTextTask(Task):
             examples.labels,
             trained,
             self.frame,
-            self.backbone_structure == "decoder",
+            self.state.structure == "decoder",
             settings.sequence_length,
             settings.target_length,
         )
@@ -200,18 +210,20 @@ class TextToTextTask(Task):
             written.append(found or [{"generated": "", "score": 0.0, "finished": True}])
         return written
 
-    def _answer_texts(self, outputs):
-        """The best text of each example, without white space around it, which no metric counts."""
-        return [texts[0]["generated"].strip() for texts in self._written(outputs)]
-
     # -- results ---------------------------------------------------------------------------------
 
-    def scores(self, examples, outputs):
-        texts = self._answer_texts(outputs)
-        loss, correct, weight = (
-            sum(float(output[name]) for output in outputs) for name in ("loss", "correct", "weight")
-        )
-        scores = {"loss": loss / max(weight, 1.0), "token_accuracy": correct / max(weight, 1.0)}
+    def decide(self, examples, outputs):
+        """{"written": what `_written` returns for each example; and sums over the tokens of its targets, if there are any}."""
+        decided = {"written": self._written(outputs)}
+        if "loss" in outputs[0]:
+            decided |= {name: sum(float(output[name]) for output in outputs) for name in ("loss", "correct", "weight")}
+        return decided
+
+    def measure(self, examples, decided):
+        texts, scores = _best_texts(decided), {}
+        if "loss" in decided:
+            weight = max(decided["weight"], 1.0)
+            scores = {"loss": decided["loss"] / weight, "token_accuracy": decided["correct"] / weight}
         scores |= self._scores_of_texts(examples, texts) | {"examples": len(examples), "collapsed": False}
         if len(texts) > 1 and len(set(texts)) == 1 and len(set(examples.labels)) > 1:
             scores["collapsed"] = True
@@ -237,28 +249,28 @@ class TextToTextTask(Task):
             scores |= text_metrics.answer_scores(*_once_a_question(targets, texts, details), self.format.scorer)
         return scores | text_metrics.free_text_scores(targets, texts, self.text_metrics, self.config.bleu_tokenize)
 
-    def report(self, examples, outputs):
+    def report(self, examples, decided):
         if self.judged_as != "labels":
-            return super().report(examples, outputs)
-        texts = self._answer_texts(outputs)
-        wanted, found = (np.array([class_of(t, self.labels) for t in side]) for side in (examples.labels, texts))
+            return super().report(examples, decided)
+        sides = examples.labels, _best_texts(decided)
+        wanted, found = (np.array([class_of(text, self.labels) for text in side]) for side in sides)
         return {"labels": metrics.by_label(wanted, found, self.labels)}
 
-    def findings(self, examples, outputs):
+    def findings(self, examples, decided):
         """The scores of each label, where there are labels, and the texts that match no target, the most likely first."""
-        texts, accepted = self._answer_texts(outputs), [{target.strip()} for target in examples.labels]
+        texts, accepted = _best_texts(decided), [{target.strip()} for target in examples.labels]
         for pair, answers in zip(examples.details or [], accepted):
             answers.update(pair.answers)
         wrong = np.array([text not in answers for text, answers in zip(texts, accepted)])
-        worst = findings.worst(wrong, [output["scores"][0] for output in outputs])
-        return (self.report(examples, outputs) if self.judged_as == "labels" else {}) | {
-            "wrong": int(wrong.sum()),
-            "errors": [findings.error(examples, i, examples.labels[i], texts[i]) for i in worst],
-        }
+        likely = [texts[0]["score"] for texts in decided["written"]]
+        report = self.report(examples, decided) if self.judged_as == "labels" else {}
+        return report | findings.errors(
+            wrong, likely, lambda i: findings.error(examples, i, examples.labels[i], texts[i])
+        )
 
-    def answers(self, examples, outputs):
+    def answers(self, examples, decided):
         answers = []
-        for texts in self._written(outputs):
+        for texts in decided["written"]:
             answer = dict(texts[0])
             if self.judged_as == "labels":
                 text = answer["generated"].strip()
@@ -268,12 +280,17 @@ class TextToTextTask(Task):
             answers.append(answer)
         return answers
 
-    def baselines(self, train, examples):
-        """{"majority class": metrics} of always writing the most frequent label of `train`; {} for other targets."""
+    def guesses(self, train, examples):
+        """{"majority class": always the most frequent label of `train`}; {} for other targets."""
         if self.judged_as != "labels":
             return {}
         most = max(self.labels, key=train.labels.count)
-        return {"majority class": self._scores_of_texts(examples, [most] * len(examples))}
+        return {"majority class": {"written": [[{"generated": most}]] * len(examples)}}
+
+
+def _best_texts(decided):
+    """The best text of each example, without white space around it, which no metric counts."""
+    return [texts[0]["generated"].strip() for texts in decided["written"]]
 
 
 def _once_a_question(targets, texts, details):

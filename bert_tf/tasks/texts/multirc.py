@@ -32,13 +32,13 @@ class MultiRCTask(ClassificationTask):
         task = MultiRCTask({"kind": "multirc", "sequence_length": 32}, tokenizer)
         pairs = [("is it good in paris", "1"), ("is it bad a one", "0")]
         pairs = task.read([{"text": "the film is in paris", "text_pair": pair, "label": label} for pair, label in pairs])
+        task = task.learn(pairs)
         model = task.model(encoder)
         task.evaluate(model, pairs)["f1a"]
     """
 
-    def __init__(self, config, tokenizer, columns=None):
-        super().__init__(config, tokenizer, columns)
-        self.labels, self.pairs = LABELS, True
+    def first_state(self, backbone_config):
+        return dataclasses.replace(super().first_state(backbone_config), labels=LABELS, pairs=True)
 
     def open(self, data, columns, labelled):
         return open_objects(data, columns, "multirc reads SuperGLUE's .jsonl files", self.row_of), columns
@@ -48,9 +48,9 @@ class MultiRCTask(ClassificationTask):
         table = dataclasses.replace(table, rows=rows)
         return read_examples(table, lambda row: read_row(row, labelled), columns, labelled)
 
-    def _scores_of_logits(self, examples, logits):
-        scores = super()._scores_of_logits(examples, logits)
-        right = self.label_array(examples) == np.argmax(logits, axis=-1)
+    def measure(self, examples, decided):
+        scores = super().measure(examples, decided)
+        right = self.label_array(examples) == np.argmax(decided["logits"], axis=-1)
         by_question = {}
         for question, hit in zip(examples.details, right):
             by_question[question] = by_question.get(question, True) and bool(hit)

@@ -7,12 +7,11 @@ import numpy as np
 
 from bert_tf.config import Range
 from bert_tf.parsing import brief, parse_number
-from bert_tf.reporting import findings
-from bert_tf.tasks import metrics
+from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.heads import Regressor
-from bert_tf.tasks.metric_table import REGRESSION, measure
+from bert_tf.tasks.metric_registry import measure
 from bert_tf.tasks.rows.values import BadRow
-from bert_tf.tasks.task import SavedTask
+from bert_tf.tasks.task import TaskState
 from bert_tf.tasks.texts.text_task import TextTask
 
 #: The largest label: sums of such numbers in float32 stay finite.
@@ -22,8 +21,13 @@ COLLAPSED_SPREAD = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
-class SavedRegression(SavedTask):
-    """task.json of a regression; `mean` and `scale` of `RegressionTask`."""
+class RegressionState(TaskState):
+    """The state of a regression.
+
+    Attributes:
+        mean, scale: mean and standard deviation of the training labels, by which the model standardises; None until
+            they are known.
+    """
 
     mean: float | None = None
     scale: Annotated[float | None, Range(above=0)] = None
@@ -35,21 +39,14 @@ class RegressionTask(TextTask):
     `evaluate` gives `loss` (mean squared error, in the labels' unit squared), `pearson`, `spearman`,
     `mean_absolute_error`, and the metric that `task.metric` names. `predict` gives {"score": float}.
 
-    Attributes:
-        mean, scale: mean and standard deviation of the first labels read, by which the model
-            standardises; None until then.
-
     Example:
         task = RegressionTask({"kind": "regression", "sequence_length": 32}, tokenizer)
         train = task.read({"text": ["a good film", "a bad film"], "label": [4.5, 1.0]})
+        task = task.learn(train)
         task.evaluate(task.model(encoder), train)["pearson"]
     """
 
-    saved = SavedRegression
-
-    def __init__(self, config, tokenizer, columns=None):
-        super().__init__(config, tokenizer, columns)
-        self.mean = self.scale = None
+    state_class = RegressionState
 
     def parse_label(self, label):
         number = parse_number(label)
@@ -60,10 +57,11 @@ class RegressionTask(TextTask):
             )
         return number
 
-    def learn(self, examples):
-        if self.scale is None:
-            self.mean = float(np.mean(examples.labels))
-            self.scale = float(np.std(examples.labels)) or 1.0
+    def learned(self, examples):
+        found = super().learned(examples)
+        if self.state.scale is None:
+            found |= {"mean": float(np.mean(examples.labels)), "scale": float(np.std(examples.labels)) or 1.0}
+        return found
 
     def label_array(self, examples):
         return np.array(examples.labels, np.float32)
@@ -72,13 +70,23 @@ class RegressionTask(TextTask):
         return [0.0] * len(examples)
 
     def make_model(self, encoder):
-        scale = {} if self.scale is None else {"mean": self.mean, "scale": self.scale}
+        state = self.state
+        scale = {} if state.scale is None else {"mean": state.mean, "scale": state.scale}
         return Regressor(encoder, self.config.head.dropout, name="regression", **scale, **self.model_options(encoder))
 
-    def scores(self, examples, outputs):
-        predictions = np.array([output["score"] for output in outputs], np.float64)
-        scores = self._scores_of_predictions(examples, predictions)
-        spread, wanted = float(np.std(predictions)), float(np.std(examples.labels))
+    def measure(self, examples, decided):
+        labels = np.array(examples.labels, np.float64)
+        predictions = np.asarray(decided["score"], np.float64)
+        scores = {
+            "loss": float(np.mean((predictions - labels) ** 2)),
+            "pearson": metrics.pearson(labels, predictions),
+            "spearman": metrics.spearman(labels, predictions),
+            "mean_absolute_error": float(np.mean(np.abs(predictions - labels))),
+        }
+        if self.metric not in scores:
+            scores[self.metric] = measure(self.metric, labels, predictions, path=examples.path)
+        scores["examples"] = len(labels)
+        spread, wanted = float(np.std(predictions)), float(np.std(labels))
         scores["collapsed"] = wanted > 0 and spread < COLLAPSED_SPREAD * wanted
         if scores["collapsed"]:
             scores["warning"] = (
@@ -88,33 +96,18 @@ class RegressionTask(TextTask):
             )
         return scores
 
-    def findings(self, examples, outputs):
+    def findings(self, examples, decided):
         """True and predicted numbers, and the examples with the largest errors."""
-        labels = np.array(examples.labels, np.float64)
-        predictions = np.array([output["score"] for output in outputs], np.float64)
+        labels, predictions = (np.asarray(x, np.float64) for x in (examples.labels, decided["score"]))
         worst = findings.worst(predictions != labels, np.abs(predictions - labels))
         return {
             "scatter": findings.scatter(labels, predictions),
             "errors": [findings.error(examples, i, float(labels[i]), float(predictions[i])) for i in worst],
         }
 
-    def answers(self, examples, outputs):
-        return [{"score": float(output["score"])} for output in outputs]
+    def answers(self, examples, decided):
+        return [{"score": float(score)} for score in decided["score"]]
 
-    def baselines(self, train, examples):
-        """{"mean of the training labels": metrics}; its correlations are 0."""
-        means = np.full(len(examples), np.mean(train.labels))
-        return {"mean of the training labels": self._scores_of_predictions(examples, means)}
-
-    def _scores_of_predictions(self, examples, predictions):
-        labels = np.array(examples.labels, np.float64)
-        scores = {
-            "loss": float(np.mean((predictions - labels) ** 2)),
-            "pearson": metrics.pearson(labels, predictions),
-            "spearman": metrics.spearman(labels, predictions),
-            "mean_absolute_error": float(np.mean(np.abs(predictions - labels))),
-        }
-        if self.metric not in scores:
-            chosen = REGRESSION[self.metric]
-            scores[self.metric] = measure(self.metric, chosen, labels, predictions, path=examples.path)
-        return scores | {"examples": len(labels)}
+    def guesses(self, train, examples):
+        """{"mean of the training labels": that}; its correlations are 0."""
+        return {"mean of the training labels": {"score": np.full(len(examples), np.mean(train.labels))}}

@@ -18,7 +18,8 @@ from bert_tf.tokenizers.layout import with_layout
 class TextTask(Task):
     """Base class of tasks with one label for each text or pair: reads and tokenizes them.
 
-    A subclass defines `learn`, `label_array`, `make_model`, `scores` and `answers`, and may define `label_reader`.
+    A subclass defines `label_array`, `make_model`, `measure` and `answers`, and may define `learned`, which adds to what
+    is learned here, and `label_reader`.
 
     Example:
         issubclass(ClassificationTask, TextTask)  # True
@@ -67,10 +68,10 @@ class TextTask(Task):
         return dict(zip(("text", "text_pair"), texts))
 
     def read_table(self, table, columns, labelled):
-        examples = read_texts(table, columns, self.label_reader if labelled else None, self.pairs)
-        if self.pairs is None and (labelled or table.is_file):
-            self.pairs = examples.text_pairs is not None
-        return examples
+        return read_texts(table, columns, self.label_reader if labelled else None, self.pairs)
+
+    def learned(self, examples):
+        return {"pairs": examples.text_pairs is not None}
 
     def label_reader(self, table, columns):
         """(column of the labels, function(row) -> label, which raises `BadRow`)."""

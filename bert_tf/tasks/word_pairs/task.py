@@ -1,5 +1,7 @@
 """Two marked words: whether they have the same sense (WiC), or mean the same thing (WSC)."""
 
+import dataclasses
+
 from bert_tf.errors import DataError
 from bert_tf.tasks.rows.opening import open_objects
 from bert_tf.tasks.rows.values import json_row
@@ -22,6 +24,7 @@ class WordPairTask(ClassificationTask):
         task = WordPairTask({"kind": "word_pair", "sequence_length": 32}, tokenizer)
         row = {"sentence1": "a good film", "start1": 7, "end1": 11, "sentence2": "bad film", "start2": 4, "end2": 8}
         train = task.read([row | {"label": "true"}, row | {"label": "false"}])
+        task = task.learn(train)
         model = task.model(encoder)
         task.evaluate(model, train)["accuracy"]
         task.predict(model, [row])[0]["label"]
@@ -29,9 +32,8 @@ class WordPairTask(ClassificationTask):
 
     inferred = (*ClassificationTask.inferred, "spans")
 
-    def __init__(self, config, tokenizer, columns=None):
-        super().__init__(config, tokenizer, columns)
-        self.labels = LABELS
+    def first_state(self, backbone_config):
+        return dataclasses.replace(super().first_state(backbone_config), labels=LABELS)
 
     def row_of(self, item):
         return json_row(item, "the keys of WiC or WSC")
@@ -41,10 +43,7 @@ class WordPairTask(ClassificationTask):
 
     def read_table(self, table, columns, labelled):
         examples = read_word_pairs(table, columns, labelled)
-        pairs = examples.text_pairs is not None
-        if self.pairs is None:
-            self.pairs = pairs
-        if len(examples) and self.pairs != pairs:
+        if len(examples) and self.pairs not in (None, examples.text_pairs is not None):
             wanted = "pairs of texts, as WiC" if self.pairs else "single texts, as WSC"
             raise DataError(
                 f"this task was trained on {wanted}, and {examples.path} holds the other; give it such texts"
@@ -59,6 +58,5 @@ class WordPairTask(ClassificationTask):
         return self.config.pooling == "mean" and super().needs_pooler(config)
 
     def make_model(self, encoder):
-        options = {"class_weights": self.class_weights, "label_smoothing": self.config.loss.label_smoothing}
-        options |= {"head": self.head_of(encoder.config), "pooling": self.config.pooling}
+        options = self.loss_options() | {"head": self.head_of(encoder.config), "pooling": self.config.pooling}
         return WordPairClassifier(encoder, len(LABELS), self.config.head.dropout, name="word_pair", **options)

@@ -158,7 +158,8 @@ def values(room, name, settings, file, content):
     settings = {key: value for key, value in settings.items() if key != "data.columns"}
     task = build_task(settings, room.tokenizer(tokenizer), columns)
     path = room.text(f"formats/{name}/{file}", content)
-    found = fields_of(task.read(path))
+    examples = task.read(path)
+    found, task = fields_of(examples), task.learn(examples)
     return {
         "read": found,
         "labels": list(task.labels or ()),

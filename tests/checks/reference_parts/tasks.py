@@ -95,10 +95,11 @@ def made(room, name):
     if hasattr(TASKS[settings.get("kind", "classification")].config, "head") and head.get("name") != "electra":
         settings["head"] = {"dropout": 0.0} | head
     encoder, tokenizer, _, source = load(room, model_name, pooler=False)
-    task = build_task(settings, tokenizer)
+    task = build_task(settings, tokenizer, backbone=encoder)
     if encoder.structure != "encoder_decoder" and task.needs_pooler(encoder.config):
         encoder, _, _, source = load(room, model_name, pooler=True)
     examples = task.read(file_of(room, file))
+    task = task.learn(examples)
     known = {path: v.shape for path, v in library.by_path(encoder).items()}
     model = task.model(encoder)
     # The head, and the token table where the task adds tokens.

@@ -28,7 +28,7 @@ def test_from_files_to_official_predictions(tmp_path, capsys):
     options = [part for value in values for part in ("--set", value)]
     run("finetune", "--config", "finetune/published/squad2", "--init-from", tmp_path / "bert", *files, *options)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
-    saved = json.loads((tmp_path / "run" / "task.json").read_text())
+    saved = json.loads((tmp_path / "run" / "task.json").read_text())["state"]
     dev, test = summary["dev"]["mean"], summary["test"]["mean"]
     assert summary["metric"] == "best_f1" and saved["threshold"] == dev["best_f1_threshold"] != 0.0
     # The test file is measured with the threshold that the dev file gave; here they are one file.

@@ -43,6 +43,7 @@ def trained():
         for _, number, question, texts in tiny.QUESTIONS
     ))  # fmt: skip
     examples = task.read({"question": list(questions), "context": list(contexts), "answers": list(answers)})
+    task = task.learn(examples)
     model = task.model(tiny.encoder(hidden_size=32))
     model.compile(AdamW(3e-3))
     model.fit(task.dataset(examples, 100).repeat(120), verbose=0)
@@ -82,8 +83,8 @@ def test_official_predictions_and_saved_threshold(trained, tmp_path):
     assert [list(answer)[:3] for answer in answers] == [["item", "id", "text"]] * 4
     assert tuned.official(answers) == {"a": "Paris", "b": "Bert", "c": "Paris", "d": ""}
     tuned.save(tmp_path)
-    saved = json.loads((tmp_path / "task.json").read_text())
-    assert (saved["impossible"], saved["head"], saved["threshold"]) == (True, "bert", tuned.threshold)
+    saved = json.loads((tmp_path / "task.json").read_text())["state"]
+    assert (saved["impossible"], saved["family"], saved["threshold"]) == (True, "bert", tuned.threshold)
     assert load_task(tmp_path, task.tokenizer).predict(model, tuned.read(path, labelled=False)) == answers
     # The scorer's 0 says that no threshold is better than "no answer" for all.
     nothing = task.tuned({"best_f1_threshold": 0.0})
@@ -105,8 +106,8 @@ def test_settings_and_labels_that_contradict_each_other():
     task = tiny.task()
     with pytest.raises(ConfigError, match="whether questions may be impossible is not known yet"):
         task.model(tiny.encoder())
-    task.read({"question": ["Where?"], "context": ["In Paris."], "answers": [[("Paris", 3)]]})
-    assert (task.impossible, task.metric) == (False, "f1")
+    task = task.learn(task.read({"question": ["Where?"], "context": ["In Paris."], "answers": [[("Paris", 3)]]}))
+    assert (task.state.impossible, task.metric) == (False, "f1")
     message = "the question is impossible, as 1 are, but the task has no impossible questions"
     with pytest.raises(DataError, match=message):
         task.read({"question": ["Where?"], "context": ["In Paris."], "answers": [[]]})
@@ -119,6 +120,7 @@ def test_answers_without_a_token_are_not_trained_on():
     examples = task.read(
         {"question": ["Where?"] * 2, "context": ["In \u0007 Paris."] * 2, "answers": [[("\u0007", 3)], [("Paris", 5)]]}
     )
+    task = task.learn(examples)
     np.testing.assert_array_equal(task.sequences(examples).trained, [0, 1])
 
 

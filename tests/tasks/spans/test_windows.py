@@ -66,6 +66,7 @@ def test_rows_and_labels(layout):
             "answers": answers,
         }
     )
+    task = task.learn(examples)
     sequences = task.sequences(examples)
     (batch,) = task.dataset(examples, 100)
     rows = {name: x.numpy() for name, x in batch.items()}

@@ -72,6 +72,11 @@ def worst(wrong, badness):
     return indexes[np.argsort(-np.asarray(badness)[indexes], kind="stable")][:MOST_ERRORS].tolist()
 
 
+def errors(wrong, badness, error):
+    """{"wrong": how many there are, "errors": those of `worst`}; `error` is function(index) -> what `error` below returns."""
+    return {"wrong": int(np.sum(wrong)), "errors": [error(index) for index in worst(wrong, badness)]}
+
+
 def error(examples, index, true=None, predicted=None, confidence=None, text=None, before=None, marks=()):
     """One wrong example, for "errors" of the findings.
 

@@ -1,4 +1,4 @@
-"""The metrics by scikit-learn's names, against their formulas."""
+"""The metrics of the registry: scikit-learn's against their formulas, and one from outside."""
 
 import itertools
 import re
@@ -10,9 +10,9 @@ import tiny
 
 import bert_tf.tasks
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.tasks import build_task, check_task
-from bert_tf.tasks.metric_table import CLASSIFICATION, MULTI_LABEL, REGRESSION, measure
-from bert_tf.training.finetuning import _best
+from bert_tf.tasks import METRICS, Metric, build_task, check_task, register_metric
+from bert_tf.tasks.metric_registry import measure
+from bert_tf.training.seed_run import best_epoch
 
 RANDOM = np.random.default_rng(0)
 BINARY = RANDOM.integers(0, 2, 40), RANDOM.dirichlet([1, 1], 40)
@@ -20,8 +20,12 @@ THREE = RANDOM.integers(0, 3, 60), RANDOM.dirichlet([1, 1, 1], 60)
 NUMBERS = RANDOM.normal(3, 1, 30), RANDOM.normal(3, 1, 30)
 
 
+def metrics_of(kind):
+    return {name: metric for name, metric in METRICS.items() if kind in metric.kinds}
+
+
 def classified(name, labels, probabilities):
-    return measure(name, CLASSIFICATION[name], labels, np.argmax(probabilities, -1), probabilities)
+    return measure(name, labels, np.argmax(probabilities, -1), probabilities)
 
 
 def area(labels, scores):
@@ -60,11 +64,11 @@ def test_quadratic_kappa_counts_labels_that_are_absent():
 
 def test_average_precision_of_a_label_that_is_absent_is_refused():
     two, three, several = np.zeros(4, int), np.array([0, 2, 2, 0]), np.eye(3, dtype=bool)[[0, 2, 2, 0]]
-    for table, labels, count in ((CLASSIFICATION, two, 2), (CLASSIFICATION, three, 3), (MULTI_LABEL, several, 3)):
+    for labels, count in ((two, 2), (three, 3), (several, 3)):
         probabilities = RANDOM.dirichlet([1] * count, 4)
         message = "average_precision is undefined on the 4 examples of dev.tsv.*no example of a label"
         with pytest.raises(DataError, match=message):
-            measure("average_precision", table["average_precision"], labels, None, probabilities, "dev.tsv")
+            measure("average_precision", labels, None, probabilities, "dev.tsv")
 
 
 def test_regression_by_formula():
@@ -79,13 +83,13 @@ def test_regression_by_formula():
         "max_error": np.abs(errors).max(),
     }
     for name, value in expected.items():
-        assert measure(name, REGRESSION[name], labels, predictions) == pytest.approx(value), name
+        assert measure(name, labels, predictions) == pytest.approx(value), name
 
 
 def test_every_name_is_measured_and_listed():
     readme = (Path(bert_tf.tasks.__file__).parent / "README.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"`(\w+)`", readme))
-    for name, metric in CLASSIFICATION.items():
+    for name, metric in metrics_of("classification").items():
         for labels, probabilities in (BINARY, THREE):
             if probabilities.shape[1] == 2 or not metric.two_labels:
                 assert np.isfinite(classified(name, labels, probabilities))
@@ -93,9 +97,9 @@ def test_every_name_is_measured_and_listed():
         worse, better = (np.eye(2)[[1, 0, 0, 1]] * 0.8 + 0.1, np.eye(2)[[0, 1, 1, 1]] * 0.8 + 0.1)
         low, high = (classified(name, np.array([0, 1, 1, 1]), p) for p in (worse, better))
         assert (low > high) if metric.lower else (low < high), name
-    for name, metric in REGRESSION.items():
+    for name, metric in metrics_of("regression").items():
         errors = RANDOM.normal(0, 0.5, 30), 0.001
-        low, high = (measure(name, metric, NUMBERS[0], NUMBERS[0] + error) for error in errors)
+        low, high = (measure(name, NUMBERS[0], NUMBERS[0] + error) for error in errors)
         assert (low > high) if metric.lower else (low < high), name
         assert name in listed, name
 
@@ -103,9 +107,12 @@ def test_every_name_is_measured_and_listed():
 def test_the_chosen_metric_is_reported_and_its_direction_counts():
     task = build_task({"metric": "log_loss"}, tiny.tokenizer())
     examples = task.read({"text": ["good", "bad"], "label": ["a", "b"]})
-    found = task.scores(examples, [{"logits": np.array(row, "float32")} for row in ([1, 0], [0, 2])])
+    task = task.learn(examples)
+    found = task.measure(
+        examples, task.decide(examples, [{"logits": np.array(row, "float32")} for row in ([1, 0], [0, 2])])
+    )
     assert found["log_loss"] == pytest.approx(found["loss"])
-    assert _best([{"log_loss": 0.7}, {"log_loss": 0.3}, {"log_loss": 0.5}], task) == 1
+    assert best_epoch([{"log_loss": 0.7}, {"log_loss": 0.3}, {"log_loss": 0.5}], task) == 1
     baselines = task.baselines(examples, examples)
     assert "log_loss is 0.9000, not below the 0.6931" in task.not_above({"log_loss": 0.9}, baselines)
     assert task.not_above(found, baselines) is None
@@ -114,10 +121,33 @@ def test_the_chosen_metric_is_reported_and_its_direction_counts():
 def test_what_is_refused():
     task = build_task({"metric": "roc_auc", "labels": ["a", "b"]}, tiny.tokenizer())
     one_label = task.read({"text": ["good", "bad"], "label": ["a", "a"]})
+    task = task.learn(one_label)
     message = "task.metric=roc_auc is undefined on the 2 examples of .*; choose another metric"
     with pytest.raises(DataError, match=message):
         task.baselines(one_label, one_label)
     with pytest.raises(ConfigError, match="task.metric=brier is for two labels, here are 3; set task.metric=log_loss"):
-        build_task({"metric": "brier"}, tiny.tokenizer()).read({"text": ["good"] * 3, "label": ["a", "b", "c"]})
+        task = build_task({"metric": "brier"}, tiny.tokenizer())
+        task.learn(task.read({"text": ["good"] * 3, "label": ["a", "b", "c"]}))
     with pytest.raises(ConfigError, match="task.metric=roc_auk is no metric of classification; did you mean 'roc_auc'"):
         check_task({"metric": "roc_auk"})
+
+
+def test_a_metric_from_outside():
+    """The cost of a wrong answer, of which the lower value is the better one."""
+
+    def cost(labels, predictions):
+        return float(np.mean(np.where(labels == predictions, 0, 1 + 4 * (labels == 1))))
+
+    register_metric(Metric("cost", ("classification",), cost, lower=True))
+    try:
+        task = build_task({"metric": "cost", "labels": ["no", "yes"]}, tiny.tokenizer())
+        examples = task.read({"text": ["good", "bad", "fine"], "label": ["yes", "no", "yes"]})
+        found = task.measure(examples, {"logits": np.array([[1.0, 0.0]] * 3)})
+        assert found["cost"] == pytest.approx(10 / 3) and task.sign == -1
+        assert best_epoch([{"cost": 0.7}, {"cost": 0.3}], task) == 1
+        with pytest.raises(ConfigError, match="task.metric=cost is no metric of regression"):
+            check_task({"kind": "regression", "metric": "cost"})
+        with pytest.raises(ConfigError, match="there is another metric of the name 'cost'"):
+            register_metric(Metric("cost"))
+    finally:
+        METRICS.remove("cost")
