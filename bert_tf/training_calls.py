@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,8 @@ def pretrain(
     interrupted, or returns the one that is finished.
 
     Args:
-        text: files, folders or globs of text, as `bert-tf shards` reads them; or a list or generator of texts. Every
-            twentieth piece is held out.
+        text: a file, folder or glob of text, as `bert-tf shards` reads it, or a list of `Path`s; or a list or generator of
+            texts. Every twentieth piece is held out.
         minutes: the time for all of it.
         output: the run directory: a new one, or one to resume.
         init_from: a run directory, a published checkpoint or hf://owner/name to train on, with its tokenizer and objective
@@ -59,7 +60,13 @@ def pretrain(
 
     if overwrite:
         _delete(output)
-    _, metrics = pretrain_within(minutes, text, output, init_from, seed)
+    if isinstance(text, (str, Path)) or (isinstance(text, list) and text and all(isinstance(t, Path) for t in text)):
+        given = {"files": text}
+    elif isinstance(text, Iterable):
+        given = {"texts": text}
+    else:
+        raise DataError(f"the text is {brief(text)}; give a file, folder or glob, or a list or generator of texts")
+    _, metrics = pretrain_within(minutes, output, **given, init_from=init_from, seed=seed)
     model = LanguageModel(open_source(output))
     model.results = metrics
     return model
@@ -97,8 +104,8 @@ def finetune(
         config: a YAML file, or the name of a configuration that ships with the library, such as
             "finetune/published/squad2". None: the one of the kind of the task, for texts finetune/classification.
         overwrite: whether a run that is in `output` is deleted first.
-        settings: of fine-tuning: epochs, batch_size, seed, seeds, precision, freeze, lora_rank and the others of `train`
-            by their names, and the sections `optimizer` and `encoder` as dicts. A setting with a list of values is a grid:
+        settings: of fine-tuning: epochs, batch_size, seed, seeds, precision, trainable and the others of `train` by their
+            names, and the sections `optimizer` and `encoder` as dicts. A setting with a list of values is a grid:
             every combination is fine-tuned, and the best one is what the result opens.
 
     Returns:

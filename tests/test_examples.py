@@ -29,7 +29,7 @@ from bert_tf.distillation import TERMS
 from bert_tf.models import FAMILIES
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.probing import PROBES
-from bert_tf.tasks import TASKS
+from bert_tf.tasks import METRICS, TASKS
 from bert_tf.tokenizers import KINDS
 from tfrecords.corpus.tokens import DocumentTokenizer
 
@@ -57,7 +57,7 @@ def example(value):
 
 PUBLIC = public()
 EXAMPLES = {f"{package}.{name}": code for (package, name), value in PUBLIC.items() if (code := example(value))}
-REGISTRIES = [FAMILIES, OBJECTIVES, TASKS, KINDS, TERMS, PROBES]
+REGISTRIES = [FAMILIES, OBJECTIVES, TASKS, METRICS, KINDS, TERMS, PROBES]
 NAMES = {name: value for (_, name), value in PUBLIC.items()}
 NAMES |= {"FAMILIES": FAMILIES, "OBJECTIVES": OBJECTIVES, "TASKS": TASKS, "KINDS": KINDS}
 NAMES |= {"np": np, "keras": keras, "ops": keras.ops, "tf": tf}

@@ -1,18 +1,22 @@
-"""Pretrain a model on shards.
+"""Pretrain a model on shards; or on text, in so many minutes.
 
-Run the same command again to resume an interrupted run; the result is the same bit for bit.
+With --text and --minutes vocabulary, sizes and schedule are chosen for the text and this machine, and said. Run the same
+command again to resume an interrupted run; on shards the result is the same bit for bit.
 
 example:
+  bert-tf pretrain --text books/ --minutes 30 --output run
   bert-tf pretrain --config pretrain/bert_laptop --shards shards --output run
   bert-tf pretrain --config my.yaml --shards shards --output run --set train.steps=20000
 
 in Python:
+  import bert_tf
+  model = bert_tf.pretrain("books/", minutes=30, output="run")
   from bert_tf.training.pretraining import PretrainConfig, pretrain
-  from bert_tf import config
-  run, metrics = pretrain(config.load(PretrainConfig, "my.yaml"), "run")
+  run, metrics = pretrain(bert_tf.config.load(PretrainConfig, "my.yaml"), "run")
 """
 
 from bert_tf.cli import settings
+from bert_tf.errors import ConfigError
 from bert_tf.files import display_path
 from bert_tf.training.pretrain_config import PretrainConfig
 
@@ -21,10 +25,19 @@ def add_arguments(parser):
     settings.add_config(parser, "pretrain/bert_laptop", PretrainConfig)
     parser.add_argument("--shards", help="folder written by 'bert-tf shards'; sets data.shards")
     parser.add_argument("--eval-shards", help="held-out shards to evaluate on during training; sets data.eval_shards")
+    parser.add_argument("--text", nargs="+", metavar="PATH", help="files, folders or globs of text, instead of shards")
+    parser.add_argument("--minutes", type=float, help="with --text: the time for all of it")
+    parser.add_argument("--init-from", help="with --text: the model that is trained on, instead of a new one")
     parser.add_argument("--output", required=True, help="run directory: a new one, or one to resume")
 
 
 def run(arguments):
+    if arguments.text is not None:
+        return _on_text(arguments)
+    for flag in ("minutes", "init_from"):
+        if getattr(arguments, flag) is not None:
+            instead = {"minutes": "set train.steps", "init_from": "set train.init_from"}[flag]
+            raise ConfigError(f"--{flag.replace('_', '-')} is for --text; with shards {instead}")
     from bert_tf.training.pretrain_config import check_pretraining
 
     config = settings.load(
@@ -39,6 +52,24 @@ def run(arguments):
         "next: "
         + "\n      ".join([f"tensorboard --logdir {arguments.output}/tensorboard", *advice(config, arguments.output)])
     )
+
+
+def _on_text(arguments):
+    given = {"--set": arguments.set, "--shards": arguments.shards, "--eval-shards": arguments.eval_shards}
+    for flag, value in given.items():
+        if value:
+            raise ConfigError(
+                f"{flag} is for pretraining on shards, and --text chooses them itself; remove one of the two"
+            )
+    if arguments.minutes is None:
+        raise ConfigError("--text needs --minutes, the time for all of it, e.g. --minutes 30")
+    from bert_tf.training.budget import pretrain_within
+
+    directory, metrics = pretrain_within(
+        arguments.minutes, arguments.output, files=arguments.text, init_from=arguments.init_from
+    )
+    print_metrics(directory, metrics)
+    print(f"next: bert-tf finetune --init-from {arguments.output} --train train.tsv --dev dev.tsv --output task")
 
 
 def print_metrics(directory, metrics):

@@ -138,11 +138,6 @@ def token_vectors(encoded, mixes, lstms, mask, training=False):
     return [x, *others]
 
 
-def penalty(mixes, features):
-    """The term of the loss for one example: `mix_l2` times the sum of squares of the mixes' weights."""
-    return features.mix_l2 * sum(ops.sum(ops.square(mix.weight)) for mix in mixes)
-
-
 def with_hidden_states(encoder):
     """The same model with `hidden_states` among its outputs; itself if it has them.
 

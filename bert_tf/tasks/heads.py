@@ -20,7 +20,7 @@ from bert_tf.layers.heads import last_positions
 from bert_tf.layers.parts import gather_positions
 from bert_tf.models.task_heads import BERT_HEADS, TaskHead
 from bert_tf.objectives.losses import cross_entropy_sums
-from bert_tf.tasks.features import FROZEN_OUTPUTS, encode, mixes_of, penalty, token_vectors, width_of_mix
+from bert_tf.tasks.features import FROZEN_OUTPUTS, encode, mixes_of, token_vectors, width_of_mix
 from bert_tf.tasks.texts.pair_order import check_layout, swapped
 from bert_tf.tokenizers.layout import Layout
 
@@ -102,6 +102,9 @@ class VectorModel(InferringModel):
         ConfigError: an encoder-decoder.
     """
 
+    #: The losses of the labels, which `label_weights` weigh.
+    loss_names = ("label",)
+
     def __init__(self, encoder, head, name=None, **kwargs):
         if encoder.structure == "encoder_decoder":
             raise ConfigError(
@@ -125,11 +128,12 @@ class VectorModel(InferringModel):
         return {theirs: own[f"head/{ours}"] for ours, theirs in self.task_head.pretrained.items()}
 
     def penalty(self):
-        """The term of the loss of an example with `task.frozen_layers.mix_l2`."""
-        return penalty(self.mixes, self.task_head.features)
+        """The term of the loss of an example: `mix_l2` times the sum of squares of the mixes' weights."""
+        return self.mix_l2 * sum(ops.sum(ops.square(mix.weight)) for mix in self.mixes)
 
     def loss_weights(self, features):
-        return dict.fromkeys(("label", "mix") if self.mix_l2 else ("label",), ops.sum(features["label_weights"]))
+        names = (*self.loss_names, "mix") if self.mix_l2 else self.loss_names
+        return dict.fromkeys(names, ops.sum(features["label_weights"]))
 
 
 class TaskModel(VectorModel):

@@ -213,6 +213,7 @@ def _check_gradients(encoder, unreached):
 def _check_round_trips(encoder, folder):
     again = _copy(encoder)
     assert again.get_config() == encoder.get_config()
+    assert not any(v.trainable for v in _copy(encoder, trainable=False).weights)
     encoder.save(folder / "encoder.keras")
     loaded = keras.saving.load_model(folder / "encoder.keras")
     assert type(loaded) is type(encoder) and loaded.get_config() == encoder.get_config()

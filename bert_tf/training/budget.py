@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 import unicodedata
-from collections.abc import Iterable
 from pathlib import Path
 
 from bert_tf import config as configuration
@@ -67,13 +66,14 @@ class Plan:
 
 
 @writes_to("output")
-def pretrain_within(minutes, text, output, init_from=None, seed=0):
+def pretrain_within(minutes, output, files=None, texts=None, init_from=None, seed=0):
     """Pretrains for so many minutes, the preparation of the text included.
 
     Args:
         minutes: above 0; less than one is enough for a small text on a fast machine alone.
-        text: files, folders or globs as `write_shards` takes; or a list or generator of texts.
         output: the run directory. The shards and the plan lie in its folder data/.
+        files: files, folders or globs as `write_shards` takes; None with `texts`.
+        texts: a list or generator of str.
         init_from: a run or published checkpoint to train on; None for a new model.
         seed: of the weights, the order and the masks.
 
@@ -90,7 +90,8 @@ def pretrain_within(minutes, text, output, init_from=None, seed=0):
     if not minutes > 0:
         raise ConfigError(f"minutes is {brief(minutes)}; it must be above 0")
     folder = Path(output) / DATA
-    pieces = list(_pieces(text, round(minutes * BYTES_A_MINUTE)))
+    limit = round(minutes * BYTES_A_MINUTE)
+    pieces = list(_first(*((_cut(texts), 0) if files is None else _read_files(files, limit)), limit))
     wanted = Plan(float(minutes), init_from and str(init_from), seed, _identity(pieces), {})
     if not is_there(folder / PLAN):
         _refuse_others(output)
@@ -120,30 +121,26 @@ def _refuse_others(output):
         )
 
 
-def _pieces(text, limit):
-    """Yields the texts, long ones in pieces, up to so many bytes."""
-    is_files = isinstance(text, (str, Path)) or (
-        isinstance(text, (list, tuple)) and all(isinstance(item, Path) for item in text) and text
-    )
-    total, read = 0, 0
-    if is_files:
-        files = find_files(text)
-        total = sum(file.bytes for file in files)
-        small = min(total, limit) < PIECE * 2 * HELD_OUT
-        parts = [Part(file, 0, limit) if file.bytes > limit and _is_plain(file) else Part(file) for file in files]
-        documents = CorpusReader(parts, max_document_bytes=SMALL_PIECE if small else PIECE)
-        found = (document.text.decode("utf-8") for document in documents)
-    elif isinstance(text, Iterable):
-        found = _cut(text)
-    else:
-        raise DataError(f"the text is {brief(text)}; give files, folders or globs, or a list or generator of texts")
-    for piece in found:
+def _first(pieces, total, limit):
+    """Yields pieces of text of `total` bytes (0: not known), up to `limit` bytes."""
+    read = 0
+    for piece in pieces:
         read += len(piece.encode("utf-8", "surrogatepass"))
         yield piece
         if read >= limit:
             rest = f" of {total / 1e6:,.0f} MB" if total else ""
             _say(f"reads the first {read / 1e6:,.0f} MB{rest} of the text, as much as the time allows")
             return
+
+
+def _read_files(paths, limit):
+    """(the documents of files, long ones in pieces; the bytes of the files)."""
+    files = find_files(paths)
+    total = sum(file.bytes for file in files)
+    is_small = min(total, limit) < 2 * HELD_OUT * PIECE
+    parts = [Part(file, 0, limit) if file.bytes > limit and _is_plain(file) else Part(file) for file in files]
+    reader = CorpusReader(parts, max_document_bytes=SMALL_PIECE if is_small else PIECE)
+    return (document.text.decode("utf-8") for document in reader), total
 
 
 def _is_plain(file):

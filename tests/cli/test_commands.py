@@ -24,6 +24,7 @@ from bert_tf.cli import pretrain as pretrain_command
 from bert_tf.cli import study as study_command
 from bert_tf.cli.main import COMMANDS, main
 from bert_tf.config import build, load
+from bert_tf.errors import UserError
 from bert_tf.runs import grid
 from bert_tf.runs.study import StudyConfig
 from bert_tf.table import Table
@@ -354,6 +355,9 @@ def test_help_of_every_command(command, capsys, monkeypatch):
 @pytest.mark.parametrize(("command", "message"), [
     ("vocab nowhere --output x", "nowhere"),
     ("pretrain --shards nowhere --output x", "nowhere"),
+    ("pretrain --output x --minutes 3", "--minutes is for --text; with shards set train.steps"),
+    ("pretrain --output x --text books", "--text needs --minutes"),
+    ("pretrain --output x --text books --minutes 3 --shards y", "--shards is for pretraining on shards, and --text chooses"),
     ("pretrain --output x --set train.step=3", "unknown key 'train.step'; did you mean 'steps'?"),
     ("pretrain --config pretrain/bert_bse --output x", "did you mean 'pretrain/bert_base'"),
     ("predict nowhere [MASK]", "nowhere is not a run directory"),
@@ -416,7 +420,8 @@ def test_the_python_beside_finetune_is_the_same_experiment(monkeypatch):
 
     monkeypatch.setattr(finetuning, "finetune", finetune)
     monkeypatch.setattr(grid, "finetune", finetune)
-    exec(textwrap.dedent(finetune_command.__doc__.split("in Python:\n")[1]), {})
+    with pytest.raises(UserError, match="sentiment"):  # nothing was trained that could be opened
+        exec(textwrap.dedent(finetune_command.__doc__.split("in Python:\n")[1]), {})
     run("finetune --init-from run --train train.tsv --dev dev.tsv --output sentiment")
     assert asked[0] == asked[1]
 

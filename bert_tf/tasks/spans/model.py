@@ -75,6 +75,7 @@ class SpanModel(VectorModel):
         self.head_name, self.n_best, self.max_answer_length, self.at_end = head, n_best, max_answer_length, at_end
         self.head = published(encoder.config.initializer_range, beam, dropout)
         self.head.build((None, None, self.token_width))
+        self.loss_names = ("span", "answerable") if published.null_alone else ("span",)
         self.kept = min(beam * beam, SPANS_PER_ANSWER * n_best)
 
     def get_config(self):
@@ -109,11 +110,6 @@ class SpanModel(VectorModel):
             losses = self.head.losses(hidden, null, features, training)
             outputs["loss"] = sum(self._coefficient(name) * loss for name, loss in losses.items())
         return outputs
-
-    def loss_weights(self, features):
-        names = ("span", "answerable") if self.head.null_alone else ("span",)
-        weights = super().loss_weights(features)
-        return dict.fromkeys((*names, *(weights.keys() - {"label"})), weights["label"])
 
     def loss_sums(self, features, training):
         losses = self.head.losses(*self._read(features, training), features, training)
