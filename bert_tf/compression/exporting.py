@@ -110,32 +110,33 @@ def export_compressed(
     """
     if format not in FORMATS:
         raise ConfigError(f"there is no format '{format}'{nearest(str(format), FORMATS)}")
-    if format == "saved_model" and quantize is None:
+    file = FILES.get(format)  # None for a SavedModel
+    if file is None and quantize is None:
         raise ConfigError("--format saved_model needs --quantize float16 or dynamic_int8; without, use export_run")
-    known = tuple(STORES) if format == "saved_model" else FILES[format].quantize
+    known = file.quantize if file else tuple(STORES)
     if quantize not in (None, *known):
         raise ConfigError(f"--format {format} has no --quantize {quantize}; it has {', '.join(known)}")
-    if format != "saved_model":
+    if file:
         _check_file(format, version, options)
     check_tolerance(tolerance)
     opened = open_finetuned(run_directory)
-    source, task, model = opened.source, opened.task, opened.model
+    source, task = opened.source, opened.task
     if output is None and (source.format != "run" or is_address(run_directory)):
         raise ConfigError(
             f"{run_directory} is no run directory of this machine; say where the export is written: output (--output)"
         )
     if sequence_length is not None:
         task = task.with_config(sequence_length=sequence_length)
-    folder = Path(run_directory) / "export" if output is None else output
-    if format == "saved_model":
-        check_version(folder, version)
-    trial = Trial(task, model, reference_examples(task, source, dev, texts), tolerance)
-    static = {} if format == "saved_model" else {"static": True}
-    module = served_module(opened, None, sequence_length, options | static)
-    if format == "saved_model":
-        return _write_saved_model(trial, module, quantize, folder, version)
-    folder = Path(run_directory) / format / (quantize or "float32") if output is None else Path(output)
-    return _write_file(trial, module, FILES[format], quantize, folder)
+    if output is None:
+        output = Path(run_directory) / (f"{format}/{quantize or 'float32'}" if file else "export")
+    if file is None:
+        check_version(output, version)
+    trial = Trial(task, opened.model, reference_examples(task, source, dev, texts), tolerance)
+    module = served_module(opened, None, sequence_length, options | ({"static": True} if file else {}))
+    module.quantized = quantize
+    if file:
+        return _write_file(trial, module, file, Path(output))
+    return _write_saved_model(trial, module, output, version)
 
 
 def open_finetuned(run_directory):
@@ -201,17 +202,13 @@ class Trial:
 
     def passed(self, after, advice):
         """(the comparison with the function `after`, the latency of both); raises ConfigError where it is refused."""
-        comparison = compare(self.task, self.examples, self.before, after)
-        comparison.check(self.tolerance, advice)
-        return comparison, self.times(after)
-
-    def times(self, after):
-        """What `latencies` returns for the float model and the function `after`, for one text."""
 
         def turn(function):
             return lambda: [np.asarray(value) for value in function(self.text).values()]
 
-        return latencies(turn(self.before), turn(after))
+        comparison = compare(self.task, self.examples, self.before, after)
+        comparison.check(self.tolerance, advice)
+        return comparison, latencies(turn(self.before), turn(after))
 
     def result(self, path, size, comparison, times):
         before, after = times
@@ -219,23 +216,21 @@ class Trial:
         return Compressed(path, comparison, before, Measured(size, *after), self.tokens)
 
 
-def _write_saved_model(trial, module, quantize, folder, version):
-    stored = store_weights(trial.model, quantize)
+def _write_saved_model(trial, module, folder, version):
+    stored = store_weights(trial.model, module.quantized)
     passed = trial.passed(trial.graph(stored), "quantize with float16, which keeps more digits")
-    module.storage, module.quantized = lambda model: stored, quantize
+    module.storage = lambda model: stored
     path = write_saved_model(module, folder, version)
     return trial.result(path, size_of(path / "variables"), *passed)
 
 
-def _write_file(trial, module, format, quantize, folder):
-    task = trial.task
+def _write_file(trial, module, format, folder):
     with atomic_folder(folder) as temporary:
         path = temporary / format.file
-        specs = specs_of(task, trial.examples, format.rows)
-        format.write(trial.model, specs, path, quantize)
+        specs = specs_of(trial.task, trial.examples, format.rows)
+        format.write(trial.model, specs, path, module.quantized)
         answer = fixed_length(format.open(path), specs)
         passed = trial.passed(answer, "choose another --quantize, or leave it out")
-        module.quantized = quantize
         module.write_files(temporary)
     return trial.result(folder, size_of(folder / format.file), *passed)
 

@@ -68,16 +68,12 @@ class ServedOptions(ServingModule):
 
     def _best(self, features, mask):
         """The rows [M, S] of the options that are there -> the answers of the questions."""
-        scores = self.bucketed_outputs(features, score=[])["score"]
-        logits = tf.fill(tf.shape(mask), tf.float32.min)
-        logits = tf.tensor_scatter_nd_update(logits, tf.where(mask), scores)
-        probabilities = tf.where(mask, self.activation(logits), 0.0)
-        padded = tf.pad(logits, [[0, 0], [0, 1]], constant_values=tf.float32.min)  # argmax of no column is an error
-        some = tf.reduce_any(mask, axis=1)
-        return {
-            "label": tf.where(some, tf.argmax(padded, axis=-1, output_type=tf.int32), -1),
-            "probabilities": probabilities,
-        }
+        scores, none = self.bucketed_outputs(features, score=[])["score"], tf.float32.min
+        logits = tf.tensor_scatter_nd_update(tf.fill(tf.shape(mask), none), tf.where(mask), scores)
+        padded = tf.pad(logits, [[0, 0], [0, 1]], constant_values=none)  # argmax of no column is an error
+        best = tf.argmax(padded, axis=-1, output_type=tf.int32)
+        label = tf.where(tf.reduce_any(mask, axis=1), best, -1)
+        return {"label": label, "probabilities": tf.where(mask, self.activation(logits), 0.0)}
 
     def text_inputs(self, texts):
         """Inputs of `serving_default` with some texts in them: three tensors."""
@@ -90,15 +86,13 @@ class ServedOptions(ServingModule):
         )
 
     def inputs_of(self, name, texts):
-        context, question, options = self.text_inputs(list(texts))
+        inputs = self.text_inputs(list(texts))
         if name != "ids":
-            return dict(zip(self.inputs, (context, question, options)))
-        mask = self.present(question, options)
-        rows = self.rows_of(context, question, options, mask)
-        owner, count = tf.where(mask), tf.shape(mask, tf.int64)
-        shapes = {n: tf.concat([count, tf.shape(x, tf.int64)[1:]], 0) for n, x in rows.items()}
-        found = {n: tf.scatter_nd(owner, tf.cast(x, tf.int32), shapes[n]) for n, x in rows.items()}
-        return found | {"padding_mask": found["padding_mask"] > 0}
+            return dict(zip(self.inputs, inputs))
+        mask = self.present(*inputs[1:])
+        rows = self.rows_of(*inputs, tf.ones_like(mask))
+        ids = {n: tf.reshape(x, tf.concat([tf.shape(mask), tf.shape(x)[1:]], 0)) for n, x in rows.items()}
+        return ids | {"padding_mask": ids["padding_mask"] & mask[:, :, None]}
 
     def trial_inputs(self, name):
         return self.inputs_of(name, TRIAL_TEXTS * 2)

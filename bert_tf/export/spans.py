@@ -86,26 +86,16 @@ class ServedQuestionAnswering(ServingModule):
         rooms = rooms_for_contexts(lengths, self.tokenizer.layout, self.sequence_length)
         windows = cut_windows(tf.cast(ids.row_lengths(), tf.int32), rooms, self.stride)
         first = tf.gather(tf.cast(ids.row_starts(), tf.int32), windows.owners) + windows.begins
-        places = tf.ragged.range(first, first + windows.lengths, row_splits_dtype=tf.int64)
-        features = window_features(
-            self.tokenizer,
-            tf.gather(questions, windows.owners),
-            places.with_values(tf.gather(ids.values, places.values)),
-            windows.best_begins - windows.begins,
-            windows.best_ends - windows.begins,
-            self.sequence_length,
-            dynamic=not self.static,
-        )
+        beside, dynamic = tf.gather(questions, windows.owners), not self.static
+        features = window_features(self.tokenizer, beside, ids.values, first, windows, self.sequence_length, dynamic)
         kept = self._model().kept
         outputs = self.bucketed_outputs(features, scores=[kept], starts=[kept], ends=[kept], null_scores=[])
         outputs |= {name: tf.cast(outputs[name], tf.int32) for name in ("starts", "ends")}  # exact below 2**24
         begins = first - context_offsets(self.tokenizer, tf.gather(lengths, windows.owners))
         characters = [tf.concat([of_tokens.values, [0]], 0) for of_tokens in characters]
         best = best_spans(context, windows.owners, outputs, begins, characters, self.n_best, kept)
-        null_alone = self._model().head.null_alone
-        answered, null_scores, null_odds = decide(
-            best, windows.owners, outputs["null_scores"], null_alone, self.threshold
-        )
+        rules = (self._model().head.null_alone, self.threshold)
+        answered, null_scores, null_odds = decide(best, windows.owners, outputs["null_scores"], *rules)
         del best["all"]
         return best | {
             "answer": tf.where(answered, best["answers"][:, 0], ""),

@@ -128,14 +128,13 @@ def find_answers(sequences, outputs, contexts, n_best, null_alone, threshold):
         null_alone, threshold: of `decide`.
     """
     outputs = {name: np.stack([o[name] for o in outputs]) for name in ("scores", "starts", "ends", "null_scores")}
-    first = sequences.second.row_starts().numpy().astype(np.int32)[sequences.rows]
-    first += sequences.begins - sequences.offsets
+    first, of_windows = sequences.places - sequences.offsets, sequences.windows.owners.numpy()
     characters = [tf.constant(np.append(of_tokens, 0), tf.int32) for of_tokens in (sequences.starts, sequences.ends)]
     found = []
     for low in range(0, len(contexts), _TOGETHER):
         texts = contexts[low : low + _TOGETHER]
-        windows = slice(*np.searchsorted(sequences.owners, (low, low + len(texts))))
-        part, owners = {name: array[windows] for name, array in outputs.items()}, sequences.owners[windows] - low
+        windows = slice(*np.searchsorted(of_windows, (low, low + len(texts))))
+        part, owners = {name: array[windows] for name, array in outputs.items()}, of_windows[windows] - low
         best, compared = {"all": False}, n_best
         while not np.all(best["all"]):
             compared *= 2

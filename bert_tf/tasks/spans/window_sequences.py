@@ -15,23 +15,17 @@ class WindowSequences(Sequences):
     """Sequences of question answering, R windows: `first` are the Q questions and `second` the C contexts.
 
     Attributes:
-        owners: int32 [R], the question of each window, ascending.
-        rows: int32 [R], its context.
-        begins: int32 [R], the first token of the window in its context.
-        tokens: int32 [R], tokens of the context in the window.
-        best: int32 [R, 2], `best_begins` and `best_ends` of `Windows`, counted from `begins`.
-        offsets: int32 [R], the column of the window's first token of the context.
+        windows: `Windows`.
+        places: int32 [R], which of the tokens of all contexts is the first of each window.
+        offsets: int32 [R], the column in which that stands.
         starts, ends: int32 [T], where each token of all contexts stands in its context, in characters.
         labels: int32 [R, 3]: the positions of the first and the last token of the answer, and whether the question has
             an answer.
         trained: float32 [R], 0 for answers without a token.
     """
 
-    owners: np.ndarray = None
-    rows: np.ndarray = None
-    begins: np.ndarray = None
-    tokens: np.ndarray = None
-    best: np.ndarray = None
+    windows: object = None
+    places: np.ndarray = None
     offsets: np.ndarray = None
     starts: np.ndarray = None
     ends: np.ndarray = None
@@ -44,13 +38,9 @@ class WindowSequences(Sequences):
             Dict of the features of `window_features`, and, if there are labels, `start_positions`, `end_positions`
             int32, `answerable` and `label_weights` float32, all [B].
         """
-        windows = np.stack([self.owners, self.tokens, *self.best.T], axis=1).astype(np.int32)
-        owners, tokens, first, last = tf.unstack(tf.gather(windows, chosen), axis=1)
-        starts = tf.cast(self.second.row_starts(), tf.int32)  # of the contexts in the flat tokens of all
-        begin = tf.gather(starts, tf.gather(self.rows, chosen)) + tf.gather(self.begins, chosen)
-        places = tf.ragged.range(begin, begin + tokens, row_splits_dtype=tf.int32)
-        contexts = places.with_values(tf.gather(self.second.values, places.values))
-        features = window_features(tokenizer, gather(self.first, owners), contexts, first, last, sequence_length)
+        windows, first = self.windows.chosen(chosen), tf.gather(self.places, chosen)
+        questions = gather(self.first, windows.owners)
+        features = window_features(tokenizer, questions, self.second.values, first, windows, sequence_length)
         features = {name: padded(x, width) for name, x in features.items()}
         if self.labels is not None:
             start, end, answerable = tf.unstack(tf.gather(self.labels, chosen), axis=1)
@@ -87,18 +77,15 @@ def encode_questions(tokenizer, examples, sequence_length, max_query_length, str
             f"{tokenizer.layout.special_tokens_per_pair} special tokens; raise it, or lower task.max_query_length"
         )
     context_lengths = ids.row_lengths().numpy().astype(np.int32)
-    cut = cut_windows(tf.constant(context_lengths[rows]), tf.constant(rooms), stride)
-    owners, begins, tokens = cut.owners.numpy(), cut.begins.numpy(), cut.lengths.numpy()
-    lengths = question_lengths[owners] + tokens + tokenizer.layout.special_tokens_per_pair
+    windows = cut_windows(tf.constant(context_lengths[rows]), tf.constant(rooms), stride)
+    owners = windows.owners.numpy()
+    lengths = question_lengths[owners] + windows.lengths.numpy() + tokenizer.layout.special_tokens_per_pair
     sequences = WindowSequences(
         first=questions,
         second=ids,
         lengths=lengths.astype(np.int64),
-        owners=owners,
-        rows=rows[owners],
-        begins=begins,
-        tokens=tokens,
-        best=np.stack([cut.best_begins.numpy() - begins, cut.best_ends.numpy() - begins], axis=1),
+        windows=windows,
+        places=(ids.row_starts().numpy()[rows[owners]] + windows.begins.numpy()).astype(np.int32),
         offsets=context_offsets(tokenizer, question_lengths)[owners],
         starts=starts.values.numpy(),
         ends=ends.values.numpy(),
@@ -115,9 +102,9 @@ def _labels(sequences, answers, rows, at_end):
     first, last = tokens_of_answers(sequences.starts, sequences.ends, splits, answers, rows)
     possible = np.array([not one.impossible for one in answers])
     missing = possible & (first > last)
-    owners, begins = sequences.owners, sequences.begins
+    owners, begins, lengths = (getattr(sequences.windows, name).numpy() for name in ("owners", "begins", "lengths"))
     first, last = first[owners] - begins, last[owners] - begins
-    inside = possible[owners] & (first >= 0) & (last < sequences.tokens) & (first <= last)
+    inside = possible[owners] & (first >= 0) & (last < lengths) & (first <= last)
     null = sequences.lengths.astype(np.int32) - 1 if at_end else np.zeros(len(owners), np.int32)
     start, end = (np.where(inside, x + sequences.offsets, null) for x in (first, last))
     labels = np.stack([start, end, possible[owners]], axis=1).astype(np.int32)

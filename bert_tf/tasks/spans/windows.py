@@ -27,6 +27,10 @@ class Windows:
     best_begins: tf.Tensor
     best_ends: tf.Tensor
 
+    def chosen(self, numbers):
+        """Those of these numbers, int [B]."""
+        return Windows(*(tf.gather(getattr(self, field.name), numbers) for field in dataclasses.fields(self)))
+
 
 def cut_windows(lengths, rooms, stride):
     """`Windows` of contexts; one without a token has one empty window.
@@ -85,14 +89,15 @@ def context_offsets(tokenizer, question_lengths):
     return question_lengths + special
 
 
-def window_features(tokenizer, questions, contexts, best_begins, best_ends, sequence_length, dynamic=True):
+def window_features(tokenizer, questions, tokens, first, windows, sequence_length, dynamic=True):
     """The features of W windows.
 
     Args:
         tokenizer: whose `layout` says which special tokens stand between question and context.
         questions: int32 RaggedTensor [W, None], the question of each window.
-        contexts: int32 RaggedTensor [W, None], its tokens of the context.
-        best_begins, best_ends: int32 [W], of `Windows`, counted from the begin of the window.
+        tokens: int32 [T], those of all contexts.
+        first: int32 [W], which of them is the first of each window.
+        windows: their `Windows`.
         sequence_length: S, the longest row.
         dynamic: pad to the longest row of the batch instead of S.
 
@@ -100,15 +105,16 @@ def window_features(tokenizer, questions, contexts, best_begins, best_ends, sequ
         dict of `token_ids`, `segment_ids` int32, `padding_mask` bool [W, S]; `context_mask` bool [W, S], True at the
         context, and `start_mask` bool [W, S], where an answer of this window may begin.
     """
+    places = tf.ragged.range(first, first + windows.lengths, row_splits_dtype=questions.row_splits.dtype)
+    contexts = places.with_values(tf.gather(tokens, places.values))
     first, second = (contexts, questions) if context_first(tokenizer) else (questions, contexts)
     features = tokenizer.pack(first, second, sequence_length, dynamic=dynamic)
-    begin = context_offsets(tokenizer, tf.cast(questions.row_lengths(), tf.int32))[:, None]
-    column = tf.range(tf.shape(features["token_ids"])[1])[None]
+    offsets = context_offsets(tokenizer, tf.cast(questions.row_lengths(), tf.int32))
+    column = tf.range(tf.shape(features["token_ids"])[1]) + (windows.begins - offsets)[:, None]  # in the context
 
     def between(first, last):
-        return (column >= begin + first) & (column < begin + last)
+        return (column >= first[:, None]) & (column < last[:, None])
 
-    lengths = tf.cast(contexts.row_lengths(), tf.int32)[:, None]
-    features["context_mask"] = between(0, lengths)
-    features["start_mask"] = between(best_begins[:, None], best_ends[:, None])
+    features["context_mask"] = between(windows.begins, windows.begins + windows.lengths)
+    features["start_mask"] = between(windows.best_begins, windows.best_ends)
     return features

@@ -16,7 +16,7 @@ def proposed(sequences, seed):
     random, size = np.random.default_rng(seed), (len(sequences.lengths), K)
     scores = random.integers(-3, 4, size).astype(np.float32) / 8
     scores[random.random(size) < 0.3] = -1e9
-    tokens = sequences.tokens[:, None]
+    tokens = sequences.windows.lengths.numpy()[:, None]
     first = random.integers(0, np.maximum(tokens, 1), size)
     last = np.minimum(first + random.integers(0, 3, size), np.maximum(tokens - 1, 0))
     positions = [(x + sequences.offsets[:, None]).astype(np.int32) for x in (first, last)]
@@ -30,9 +30,8 @@ def expected(sequences, outputs, contexts, n_best):
     answers = []
     for question, context in enumerate(contexts):
         spans = []
-        for window in np.flatnonzero(sequences.owners == question):
-            low = int(sequences.second.row_starts()[sequences.rows[window]])
-            low += sequences.begins[window] - sequences.offsets[window]
+        for window in np.flatnonzero(sequences.windows.owners == question):
+            low = sequences.places[window] - sequences.offsets[window]
             for score, start, end in zip(*(outputs[window][name] for name in ("scores", "starts", "ends"))):
                 if score > -1e8 and len(sequences.starts):
                     begin, stop = int(sequences.starts[low + start]), int(sequences.ends[low + end])
@@ -57,7 +56,7 @@ def test_answers_are_those_of_a_loop_over_all_spans(n_best, null_alone, monkeypa
     found = find_answers(sequences, outputs, contexts, n_best, null_alone, threshold := nulls.mean())
     for question, (one, best) in enumerate(zip(found, expected(sequences, outputs, contexts, n_best), strict=True)):
         assert list(zip(one.texts, one.starts, one.ends, one.scores)) == best
-        assert one.null_score == nulls[sequences.owners == question].min()
+        assert one.null_score == nulls[sequences.windows.owners == question].min()
         odds = one.null_score - (0 if null_alone or not best else best[0][3]) if best else 1e9
         assert (one.null_odds, one.answered) == (odds, odds <= threshold)
     assert {one.answered for one in found} == {True, False}

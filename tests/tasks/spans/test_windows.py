@@ -73,9 +73,9 @@ def test_rows_and_labels(layout):
     order = np.concatenate([indexes for indexes, _ in sequences.plan(task.config, 100)])
     ids, starts, ends = tokenizer.tokenize_with_offsets([context])
     text_of = lambda row, first, last: context[starts[0][first] : ends[0][last]]  # noqa: E731
-    held = {0: 0, 1: 0, 2: 0}
+    held, windows = {0: 0, 1: 0, 2: 0}, sequences.windows
     for row, index in enumerate(order):
-        owner, begin, size = sequences.owners[index], sequences.begins[index], sequences.tokens[index]
+        owner, begin, size = (int(x[index]) for x in (windows.owners, windows.begins, windows.lengths))
         question = tokenizer.encode(examples.texts[owner])[:4]
         part = ids[0].numpy()[begin : begin + size].tolist()
         cls, sep = [tokenizer.cls_id], [tokenizer.sep_id]
