@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from bert_tf.checkpoints import OpenedModel
     from bert_tf.language_model import LanguageModel
     from bert_tf.tasks.task import Task
     from bert_tf.tokenizers.tokenizer import Tokenizer
@@ -107,26 +106,3 @@ def save(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str = "
     from bert_tf.checkpoints import write_checkpoint
 
     write_checkpoint(model, tokenizer, path, format)
-
-
-def import_run(path: StrPath, run_directory: StrPath, family: str | None = None) -> OpenedModel:
-    """Turns a published checkpoint into a run directory.
-
-    `finetune`, `export`, `predict` and `pretrain` (`train.init_from`) can then use it like any other run. A fine-tuned
-    one (such as BertForSequenceClassification) becomes a run that `evaluate`, `predict` and `export` take.
-
-    Args:
-        path: what `load` opens.
-        run_directory: a folder that does not exist yet, or is empty.
-        family: see `load`.
-
-    Returns:
-        The model that was written.
-
-    Raises:
-        ConfigError, DataError: as `load`; also a fine-tuned model of a task that this library does not have.
-        RunDirectoryError: the folder holds something, or cannot be written.
-    """
-    model = load(path, family=family)
-    model.save(run_directory, format="run")
-    return model

@@ -139,7 +139,7 @@ def finetuned(path, encoder, **settings):
 
 def run(path):
     published(Path("published-of-run"))
-    bert_tf.import_run("published-of-run", path)
+    bert_tf.load("published-of-run").save(path, format="run")
 
 
 @functools.cache

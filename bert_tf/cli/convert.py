@@ -22,7 +22,7 @@ example:
 in Python:
   import bert_tf
   from bert_tf.training.averaging import average_checkpoints
-  bert_tf.import_run("bert-base-uncased", "run")
+  bert_tf.load("bert-base-uncased").save("run", format="run")
   bert_tf.load("run").save("published", format="hf")
   average_checkpoints("run", "averaged", last=5)
 """

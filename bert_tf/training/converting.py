@@ -17,7 +17,7 @@ from bert_tf.training.run_records import CONFIG
 
 
 def convert(opened, output, to, encoder_only=False):
-    """Writes an `OpenedModel` as `to`: "run" or another format; see `bert_tf.import_run` and `bert_tf.save`.
+    """Writes an `OpenedModel` as `to`: "run" or another format; see `bert_tf.save`.
 
     Parts that it has already made are written with their present weights, trained or not. A fine-tuned model is written
     with the head of its task, as "run" or "hf".

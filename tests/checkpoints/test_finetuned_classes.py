@@ -84,7 +84,7 @@ def test_logits_there_and_back(family, name, tmp_path):
 def test_xlnet_s_joint_spans_there_and_back(tmp_path):
     name, arrays = "XLNetForQuestionAnswering", golden("xlnet")
     folder = published("xlnet", name, tmp_path / "theirs")
-    bert_tf.import_run(folder, tmp_path / "run")
+    bert_tf.load(folder).save(tmp_path / "run", format="run")
     task, model = task_and_model(tmp_path / "run")
     assert (task.kind, task.head, task.threshold, model.at_end) == ("question_answering", "xlnet", 0.0, True)
     rows = features(arrays, name)
@@ -111,7 +111,7 @@ def test_xlnet_s_joint_spans_there_and_back(tmp_path):
 ])  # fmt: skip
 def test_a_run_there_and_back(family, name, tmp_path):
     folder, arrays = published(family, name, tmp_path / "theirs"), golden(family)
-    bert_tf.import_run(folder, tmp_path / "run")
+    bert_tf.load(folder).save(tmp_path / "run", format="run")
     task, model = task_and_model(tmp_path / "run")
     wanted = arrays[f"{name}/logits"]
     keep = arrays["padding_mask"] if "Token" in name else ...
@@ -139,7 +139,7 @@ def test_a_gpt_skips_its_padding_id_at_the_end_of_a_text(family, name, tmp_path)
     np.testing.assert_allclose(at_the_end, model.backbone(rows)["pooled_output"], atol=1e-6)
     longer = {key: np.pad(array, [(0, 0), (0, 3)]) for key, array in rows.items()}
     np.testing.assert_allclose(outputs(model, longer)[:2], wanted[:2], atol=1e-5 * np.abs(wanted).max())
-    bert_tf.import_run(folder, tmp_path / "run")
+    bert_tf.load(folder).save(tmp_path / "run", format="run")
     np.testing.assert_array_equal(outputs(bert_tf.load(tmp_path / "run").model, rows), outputs(model, rows))
     # Without the setting the class reads the last token, and takes one text at a time.
     last = outputs(bert_tf.load(published(family, name, tmp_path / "none", pad_token_id=...)).model, rows)
@@ -209,7 +209,7 @@ def test_what_the_configuration_says_of_a_task(tmp_path):
 def test_several_labels_for_one_text(tmp_path):
     problem = {"problem_type": "multi_label_classification"}
     folder = published("bert", "BertForSequenceClassification", tmp_path / "theirs", **problem)
-    bert_tf.import_run(folder, tmp_path / "run")
+    bert_tf.load(folder).save(tmp_path / "run", format="run")
     task, model = task_and_model(tmp_path / "run")
     assert (task.kind, task.labels) == ("multi_label", ("neg", "pos", "LABEL_2"))
     (answer,) = task.predict(model, [PAIR])
@@ -226,14 +226,16 @@ def test_older_checkpoints_have_a_pooler_that_tagging_does_not_read(tmp_path):
     arrays = load_file(folder / "model.safetensors")
     arrays |= {name: array for name, array in pooler.items() if "pooler" in name}
     save_file(arrays, folder / "model.safetensors")
-    loaded = bert_tf.import_run(folder, tmp_path / "run")
+    loaded = bert_tf.load(folder)
+    loaded.save(tmp_path / "run", format="run")
     assert loaded.report.unused == ("bert.pooler.dense.bias", "bert.pooler.dense.weight")
     assert bert_tf.load(tmp_path / "run").model
 
 
 def test_spanbert_is_published_as_bert(tmp_path):
     folder = published("bert", "BertForSequenceClassification", tmp_path / "theirs")
-    assert bert_tf.import_run(folder, tmp_path / "run", family="spanbert").family == "spanbert"
+    bert_tf.load(folder, family="spanbert").save(tmp_path / "run", format="run")
+    assert bert_tf.load(tmp_path / "run").family == "spanbert"
     model = bert_tf.load(tmp_path / "run").model
     wanted = golden("bert")["BertForSequenceClassification/logits"]
     np.testing.assert_allclose(outputs(model, features(golden("bert"), "")), wanted, atol=1e-5 * np.abs(wanted).max())

@@ -98,7 +98,7 @@ def test_parts_of_joined_stacked_and_untied_arrays(tmp_path):
 
 
 def test_a_run_with_a_layer_too_many(tmp_path):
-    bert_tf.import_run(FIXTURE, tmp_path / "run")
+    bert_tf.load(FIXTURE).save(tmp_path / "run", format="run")
     settings = read_yaml(tmp_path / "run" / "config.yaml")
     settings["model"]["num_layers"] -= 1
     (tmp_path / "run" / "config.yaml").write_text(json.dumps(settings))
@@ -107,7 +107,7 @@ def test_a_run_with_a_layer_too_many(tmp_path):
 
 
 def test_a_family_that_the_files_do_not_hold(tmp_path):
-    bert_tf.import_run(FIXTURE, tmp_path / "run")
+    bert_tf.load(FIXTURE).save(tmp_path / "run", format="run")
     assert bert_tf.load(tmp_path / "run", family="bert").family == "bert"
     with pytest.raises(
         ConfigError, match="run holds a model of the family 'bert', not 'roberta'; leave the family out"

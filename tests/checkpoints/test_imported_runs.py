@@ -81,7 +81,8 @@ def test_a_start_that_is_another_model_is_refused(made, tmp_path):
 
 
 def test_an_imported_run_is_a_run(made, tmp_path):
-    loaded = bert_tf.import_run(made / "hf", tmp_path / "run")
+    loaded = bert_tf.load(made / "hf")
+    loaded.save(tmp_path / "run", format="run")
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["checkpoints", "config.yaml", "tokenizer"]
     again = bert_tf.load(tmp_path / "run")
     assert_same_weights(loaded.objective, again.objective)
@@ -90,7 +91,7 @@ def test_an_imported_run_is_a_run(made, tmp_path):
     answers = [fill_mask(*objective_and_tokenizer(run), question, 3) for run in runs]
     assert answers[0] == answers[1]
     with pytest.raises(RunDirectoryError, match="is not an empty folder"):
-        bert_tf.import_run(made / "hf", tmp_path / "run")
+        bert_tf.load(made / "hf").save(tmp_path / "run", format="run")
     with pytest.raises(RunDirectoryError, match="holds another run"):
         pretrain(experiment(made), tmp_path / "run")
 
@@ -126,7 +127,7 @@ def test_fine_tuning_starts_from_a_published_encoder(made, tmp_path, capsys):
 
 @pytest.mark.parametrize("family, length", [("xlnet", 512), ("bert", 16), ("modernbert", 16)])
 def test_an_imported_run_has_a_length_to_export_with(tmp_path, family, length):
-    bert_tf.import_run(FIXTURES / family, tmp_path / "run")
+    bert_tf.load(FIXTURES / family).save(tmp_path / "run", format="run")
     assert bert_tf.load(tmp_path / "run").sequence_length == length
 
 
@@ -142,7 +143,8 @@ def modernbert_classifier(tmp_path):
 
 
 def test_a_classifier_without_its_pretraining_head_becomes_a_run(modernbert_classifier, tmp_path):
-    loaded = bert_tf.import_run(modernbert_classifier, tmp_path / "run")
+    loaded = bert_tf.load(modernbert_classifier)
+    loaded.save(tmp_path / "run", format="run")
     assert loaded.objective_settings is None
     assert {"head.dense.weight", "head.norm.weight", "classifier.weight"} <= set(loaded.report.unused)
     assert_same_weights(bert_tf.load(FIXTURES / "modernbert").encoder, loaded.encoder)
@@ -156,7 +158,7 @@ def test_a_damaged_head_can_be_left_out(tmp_path):
     del arrays["cls.predictions.transform.dense.weight"]
     save_file(arrays, folder / "model.safetensors")
     with pytest.raises(DataError, match="(?s)nothing fills 'masked_lm_head/dense/kernel'.*add --encoder-only"):
-        bert_tf.import_run(folder, tmp_path / "run")
+        bert_tf.load(folder).save(tmp_path / "run", format="run")
     assert not (tmp_path / "run").exists()
     bert_tf.load(folder).save(tmp_path / "run", format="run", encoder_only=True)
     assert bert_tf.load(tmp_path / "run").source.task is None
@@ -165,7 +167,7 @@ def test_a_damaged_head_can_be_left_out(tmp_path):
 def test_fine_tuning_of_a_run_has_its_own_dropout(made, tmp_path):
     assert finetuning_dropout(open_source(made / "run")) == 0.1  # pretrained here, without dropout
     assert finetuning_dropout(open_source(made / "hf")) is None
-    bert_tf.import_run(made / "hf", tmp_path / "imported")
+    bert_tf.load(made / "hf").save(tmp_path / "imported", format="run")
     assert finetuning_dropout(open_source(tmp_path / "imported")) is None
     tuned = fine_tuned(made / "run", tmp_path / "tuned").encoder.config
     assert (tuned.dropout, tuned.attention_dropout) == (0.1, 0.1)

@@ -67,7 +67,8 @@ def test_what_is_not_understood_is_named(tmp_path):
 
 
 def test_it_becomes_a_run_and_the_originals_format(tmp_path):
-    loaded = bert_tf.import_run(FIXTURES / "garden_pretrainer", tmp_path / "run")
+    loaded = bert_tf.load(FIXTURES / "garden_pretrainer")
+    loaded.save(tmp_path / "run", format="run")
     again = bert_tf.load(tmp_path / "run")
     bert_tf.save(again.objective, again.tokenizer, tmp_path / "tf1", format="tf1")
     third = bert_tf.load(tmp_path / "tf1")

@@ -258,8 +258,8 @@ def test_the_two_models_of_electra_as_hugging_face_has_them(tmp_path):
 def test_the_two_models_of_electra_as_a_run(tmp_path, format):
     model = randomized(electra())
     bert_tf.save(model, tokenizer(), tmp_path / "pair", format=format)
-    bert_tf.import_run(tmp_path / "pair", tmp_path / "run")
-    opened = bert_tf.load(tmp_path / "run")
+    opened = bert_tf.load(tmp_path / "pair")
+    opened.save(tmp_path / "run", format="run")
     assert opened.objective.generator.config == model.generator.config
     assert len(opened.objective.weights) == len(model.weights)
     assert_same_weights(opened.objective, model)

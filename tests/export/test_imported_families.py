@@ -19,12 +19,14 @@ TEXTS = ["the people", "", "peace and war, tax and law: the nation and the state
 
 @pytest.fixture(scope="module")
 def imported(request, tmp_path_factory):
-    """(folder of the run, the `Loaded` that was written), of families whose texts or positions are not BERT's.
+    """(folder of the run, the `LanguageModel` that was written), of families whose texts or positions are not BERT's.
 
     XLNet's special tokens stand at the end, GPT has none, and RoBERTa's positions begin behind its padding id.
     """
     folder = tmp_path_factory.mktemp(request.param)
-    return folder, bert_tf.import_run(FIXTURES / request.param, folder, family=request.param)
+    opened = bert_tf.load(FIXTURES / request.param, family=request.param)
+    opened.save(folder, format="run")
+    return folder, opened
 
 
 @pytest.mark.slow

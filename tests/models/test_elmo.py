@@ -263,8 +263,8 @@ def test_there_is_no_pooler():
 
 def test_it_becomes_a_run_and_a_run_again(tmp_path):
     """Its mix has a scalar, which a file must keep as one."""
-    bert_tf.import_run(FIXTURE, tmp_path / "run")
-    bert_tf.import_run(tmp_path / "run", tmp_path / "again")
+    bert_tf.load(FIXTURE).save(tmp_path / "run", format="run")
+    bert_tf.load(tmp_path / "run").save(tmp_path / "again", format="run")
     encoder, again = (bert_tf.load(path).encoder for path in (FIXTURE, tmp_path / "again"))
     for variable, other in zip(encoder.weights, again.weights, strict=True):
         np.testing.assert_array_equal(variable, other)

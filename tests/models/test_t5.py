@@ -169,7 +169,7 @@ def test_published_folders_there_and_back(case, format, tmp_path):
     assert loaded.backbone.config == config
     np.testing.assert_array_equal(loaded.backbone(inputs)["sequence_output"], expected)
     assert loaded.tokenizer.encode("<extra_id_0>") == [tokenizer.vocabulary_size - 1]
-    bert_tf.import_run(tmp_path / "theirs", tmp_path / "run")
+    bert_tf.load(tmp_path / "theirs").save(tmp_path / "run", format="run")
     np.testing.assert_array_equal(bert_tf.load(tmp_path / "run").backbone(inputs)["sequence_output"], expected)
 
 

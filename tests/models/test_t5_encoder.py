@@ -135,7 +135,7 @@ def test_a_task_that_writes_no_text_is_on_the_encoder(folder, tmp_path):
 
 def test_its_vectors_are_exported(folder, tmp_path):
     folder, whole, tokenizer = folder
-    bert_tf.import_run(folder / "theirs", tmp_path / "run", family="t5")
+    bert_tf.load(folder / "theirs", family="t5").save(tmp_path / "run", format="run")
     served = tf.saved_model.load(str(export_run(tmp_path / "run", kind="embedding", precision="float32")))
     _, states, real = encoded(whole, tokenizer, TEXTS, length=64)
     found = served.signatures["serving_default"](tf.constant(TEXTS))["mean"]

@@ -22,7 +22,7 @@ FIXTURE = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "bert"
 def whole(tmp_path_factory):
     """A run with every small file that a run may have."""
     run = tmp_path_factory.mktemp("whole") / "run"
-    bert_tf.import_run(FIXTURE, run)
+    bert_tf.load(FIXTURE).save(run, format="run")
     tokenizer = RunDirectory.open(run).tokenizer()
     (run / "metrics.jsonl").write_text('{"step": 3, "loss": 2.5}\n{"step": 6, "loss": 2.25}\n')
     build_task({"labels": ["0", "1"]}, tokenizer).save(run)

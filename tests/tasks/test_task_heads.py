@@ -95,7 +95,7 @@ def test_the_mean_leaves_padding_out():
 
 def test_modernbert_starts_from_its_pretrained_layers(tmp_path):
     objective = bert_tf.load(FIXTURES / "modernbert").objective
-    bert_tf.import_run(FIXTURES / "modernbert", tmp_path / "run")
+    bert_tf.load(FIXTURES / "modernbert").save(tmp_path / "run", format="run")
     for source in (FIXTURES / "modernbert", tmp_path / "run"):
         encoder, tokenizer = encoder_and_tokenizer(source)
         task = build_task({"kind": "tagging", "labels": ["A", "B"], "sequence_length": 16}, tokenizer)

@@ -172,7 +172,7 @@ def run(room):
     """A run directory that is made of a published checkpoint and loaded again."""
     load(room, "bert")
     folder = room.scratch / "run"
-    bert_tf.import_run(room.inputs / "models/bert", folder)
-    loaded = bert_tf.load(folder)
+    loaded = bert_tf.load(room.inputs / "models/bert")
+    loaded.save(folder, format="run")
     *_, source = library.load(room.inputs / "models/bert")
     return {"weights": weights_of(loaded.objective, source), "ids": loaded.tokenizer.encode(SENTENCE)}
