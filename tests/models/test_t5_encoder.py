@@ -152,6 +152,6 @@ def test_another_encoder_decoder_is_still_refused(folder):
     assert encoder_alone(config) is config
     task = build_task({"kind": "classification", "labels": ["a", "b"], "sequence_length": 12}, folder[2])
     with pytest.raises(
-        ConfigError, match="the tasks fine-tune encoders and decoders, and Transformer is an encoder-decoder"
+        ConfigError, match="this task fine-tunes encoders and decoders, and Transformer is an encoder-decoder"
     ):
         task.model(Transformer(config))
