@@ -173,7 +173,9 @@ class Backbone(keras.Model, metaclass=SeededByName):
 
     @classmethod
     def from_config(cls, config: Settings, custom_objects: Options = None) -> Any:
-        return cls(**{**config, "config": build(cls.config_class, config["config"])})
+        model = cls(**config | {"config": build(cls.config_class, config["config"]), "trainable": True})
+        model.trainable = config.get("trainable", True)  # now that it has all its layers
+        return model
 
 
 def _named_tensor(key, value):
