@@ -127,10 +127,11 @@ def test_the_contract_of_tasks(tokenizer, tmp_path):
 
 @pytest.mark.slow
 def test_a_decoder_learns_to_translate_words(gpt_tokenizer):
-    task = build_task(SETTINGS | {"text_metrics": ["bleu"]}, gpt_tokenizer)
+    decoder = gpt(gpt_tokenizer)
+    task = build_task(SETTINGS | {"text_metrics": ["bleu"]}, gpt_tokenizer, backbone=decoder)
     examples = task.read({"source": list(WORDS) * 8, "target": list(WORDS.values()) * 8})
     task = task.learn(examples)
-    model = task.model(gpt(gpt_tokenizer))
+    model = task.model(decoder)
     model.compile(AdamW(1e-2, weight_decay=0.0))
     for epoch in range(12):
         model.fit(task.dataset(examples, 8, training=True, seed=1, epoch=epoch), verbose=0)
