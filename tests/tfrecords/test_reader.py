@@ -432,7 +432,8 @@ def test_elements_are_the_same():
 def test_what_trainings_read_is_not_tuned(tmp_path):
     shards = ShardReader(write_shards(tmp_path / "shards", random_examples(8, 16), (8,), 16), StandInTokenizer())
     task = build_task({}, train_wordpiece(["a good film"], 40))
-    examples = task.dataset(task.read({"text": ["a film", "a"], "label": ["1", "0"]}), batch_size=2)
+    train = task.read({"text": ["a film", "a"], "label": ["1", "0"]})
+    examples = task.learn(train).dataset(train, batch_size=2)
     for dataset in shards.dataset(4, 0), examples:
         assert not is_tuned(dataset)
 
