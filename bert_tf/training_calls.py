@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from bert_tf import config as configuration
+from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import atomic_write, is_there, writes_to
 from bert_tf.language_model import LanguageModel
@@ -157,7 +157,7 @@ def _settings(init_from, task, columns, config, settings):
 def _train(mapping, data, output, overwrite):
     """Writes the data that are no files to `output`, and trains; returns the summary."""
     from bert_tf.runs.grid_config import read_grid
-    from bert_tf.training.run_records import DATA
+    from bert_tf.training.run_data import DATA, remove_data_folder
 
     folder = Path(output)
     files = {split: str(folder / DATA / f"{split}.jsonl") for split, given in data.items() if given is not None}
@@ -176,24 +176,19 @@ def _train(mapping, data, output, overwrite):
         return finetune_grid(grid, output)[0]
     finally:
         if not is_there(folder / CONFIG):  # it was refused: nothing is left behind
-            shutil.rmtree(folder / DATA, ignore_errors=True)
+            remove_data_folder(folder)
 
 
 @writes_to("output")
 def _delete(output):
-    """Deletes a run, and nothing that is none."""
-    folder = Path(output)
-    from bert_tf.training.run_records import CONFIG, DATA
+    from bert_tf.training.run_data import delete_run
 
-    strangers = [path.name for path in folder.glob("*") if path.name != DATA and not path.name.startswith(".")]
-    if strangers and not is_there(folder / CONFIG):
-        raise RunDirectoryError(f"{folder} holds no run ({', '.join(sorted(strangers)[:3])}), so it is not deleted")
-    for path in folder.glob("*"):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    delete_run(output)
 
 
 def _write_data(data, files, folder, columns, seed):
     """Writes what came from Python, or is a share of a file, to the files that `files` names for it."""
+    from bert_tf.training.run_data import make_data_folder
     from bert_tf.training.run_records import CONFIG
 
     rows = {}
@@ -211,7 +206,7 @@ def _write_data(data, files, folder, columns, seed):
                 f"{folder} was trained on other data: {split} differs from {path}. Choose another output directory, use the "
                 "same data to resume the run, or give overwrite=True"
             )
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        make_data_folder(folder)
         with atomic_write(path) as file:
             file.write(text)
 
@@ -246,8 +241,10 @@ def _divided(rows, share, seed):
 
 def _line(row, split, number):
     """A row as a line of JSON."""
+    row = {str(key): value for key, value in row.items()}
     try:
-        return json.dumps({str(key): value for key, value in row.items()}, ensure_ascii=False, default=_plain)
+        line = json.dumps(row, ensure_ascii=False, default=_plain)
+        return line if is_unicode(line) else json.dumps(row, default=_plain)  # a lone surrogate
     except TypeError as error:
         raise DataError(f"{split}, example {number}: {error}; give texts, numbers and lists of them") from None
 

@@ -71,6 +71,22 @@ def test_what_is_wrong_is_said_and_nothing_is_left_behind(changes, error, messag
     assert not (tmp_path / "run").exists() or not [p for p in (tmp_path / "run").iterdir() if p.name[0] != "."]
 
 
+def test_folders_of_the_user_stay(tmp_path):
+    (tmp_path / "project" / "data").mkdir(parents=True)
+    (tmp_path / "project" / "data" / "train.jsonl").write_text("mine")
+    for changes, message in (
+        ({}, "data was not made for a run of this library"),
+        ({"overwrite": True}, "project holds no run .data., so it is not deleted"),
+        (
+            {"train": str(BERT / "config.json"), "dev": str(BERT / "config.json")},
+            "is not empty and holds no run .data.",
+        ),
+    ):
+        with pytest.raises(RunDirectoryError, match=message):
+            train(tmp_path / "project", **changes)
+        assert (tmp_path / "project" / "data" / "train.jsonl").read_text() == "mine"
+
+
 def test_files_columns_and_numbers_of_numpy(tmp_path):
     (tmp_path / "train.csv").write_text("review,stars\n" + "".join(f"{text},{len(text)}\n" for text in TEXTS))
     dev = {"review": TEXTS, "stars": np.array([len(text) for text in TEXTS], np.float32)}

@@ -66,6 +66,8 @@ def test_the_vocabulary_fits_the_script():
 def test_what_is_wrong_is_said_and_nothing_is_left_behind(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("a")
+    (tmp_path / "other" / "data").mkdir(parents=True)
+    (tmp_path / "other" / "data" / "train.jsonl").write_text("mine")
     for changes, error, message in (
         ({"minutes": 0}, ConfigError, "minutes is 0; it must be above 0"),
         ({"text": ["short"]}, DataError, "the text has 1 pieces .* at least 20 are needed"),
@@ -82,9 +84,16 @@ def test_what_is_wrong_is_said_and_nothing_is_left_behind(tmp_path):
             RunDirectoryError,
             "holds no run .notes.txt., so it is not deleted",
         ),
+        ({"output": tmp_path / "other"}, RunDirectoryError, "other is not empty and holds no run of this call .data."),
+        (
+            {"output": tmp_path / "other", "overwrite": True},
+            RunDirectoryError,
+            "holds no run .data., so it is not deleted",
+        ),
         ({"init_from": FIXTURES / "xlnet"}, ConfigError, "minutes is for masked_lm and causal_lm"),
     ):
         arguments = {"text": speeches(8), "minutes": 1, "output": tmp_path / "run"} | changes
         with pytest.raises(error, match=message):
             bert_tf.pretrain(**arguments)
         assert not (tmp_path / "run" / "data").exists() and (tmp_path / "mine" / "notes.txt").exists()
+        assert (tmp_path / "other" / "data" / "train.jsonl").read_text() == "mine"

@@ -9,7 +9,6 @@ import hashlib
 import itertools
 import json
 import shlex
-import shutil
 import sys
 import tempfile
 import time
@@ -26,7 +25,7 @@ from bert_tf.tokenizers.kinds import trainers
 from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.training.pretraining import pretrain
-from bert_tf.training.run_records import DATA
+from bert_tf.training.run_data import DATA, is_made_for_run, make_data_folder, remove_data_folder
 from tfrecords.config import ShardsConfig
 from tfrecords.corpus.documents import CorpusReader, Part
 from tfrecords.corpus.files import find_files
@@ -89,17 +88,17 @@ def pretrain_within(minutes, output, files=None, texts=None, init_from=None, see
     started = time.monotonic()
     if not minutes > 0:
         raise ConfigError(f"minutes is {brief(minutes)}; it must be above 0")
-    folder = Path(output) / DATA
     limit = round(minutes * BYTES_A_MINUTE)
     pieces = list(_first(*((_cut(texts), 0) if files is None else _read_files(files, limit)), limit))
     wanted = Plan(float(minutes), init_from and str(init_from), seed, _identity(pieces), {})
+    _refuse_others(output)
+    folder = Path(output) / DATA
     if not is_there(folder / PLAN):
-        _refuse_others(output)
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_data_folder(output)  # of a call that was killed
         try:
-            _prepare(wanted, pieces, folder, started)
+            _prepare(wanted, pieces, make_data_folder(output), started)
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_data_folder(output)
             raise
     plan = configuration.read_record(Plan, folder / PLAN)
     for field in ("minutes", "init_from", "seed", "text"):
@@ -113,7 +112,11 @@ def pretrain_within(minutes, output, files=None, texts=None, init_from=None, see
 
 
 def _refuse_others(output):
-    others = [path.name for path in Path(output).glob("*") if path.name != DATA and not path.name.startswith(".")]
+    """Refuses a folder that holds something, unless it is the run of such a call."""
+    if is_there(Path(output) / DATA / PLAN):
+        return
+    paths = Path(output).iterdir() if is_there(Path(output)) else ()
+    others = [path.name for path in paths if not is_made_for_run(path) and path.name[0] != "."]
     if others:
         raise RunDirectoryError(
             f"{output} is not empty and holds no run of this call ({', '.join(sorted(others)[:3])}); choose another output "
@@ -187,7 +190,6 @@ def _prepare(wanted, pieces, folder, started):
             f"the text has {len(pieces)} pieces of {SMALL_PIECE:,} bytes, and at least {HELD_OUT} are needed, one of which is "
             "held out; give more text"
         )
-    folder.mkdir(parents=True)
     for name, documents in texts.items():
         with atomic_write(folder / f"{name}.jsonl") as file:
             file.writelines(json.dumps({"text": text}) + "\n" for text in documents)

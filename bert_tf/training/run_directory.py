@@ -28,7 +28,8 @@ from bert_tf.parsing import bare_name, brief
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.training import data_identity
 from bert_tf.training.checkpoints import Checkpoints
-from bert_tf.training.run_records import CONFIG, DATA, METRICS, SUMMARY, Summary, read_metrics
+from bert_tf.training.run_data import is_made_for_run
+from bert_tf.training.run_records import CONFIG, METRICS, SUMMARY, Summary, read_metrics
 
 TOKENIZER = "tokenizer"
 CHECKSUMS = "checksums.json"
@@ -79,7 +80,7 @@ class RunDirectory:
         if is_there(run.path / CONFIG):
             run._check_same(config, varied)
         else:
-            strangers = [p.name for p in list_folder(run.path) if not p.name.startswith(".") and p.name != DATA]
+            strangers = [p.name for p in list_folder(run.path) if not p.name.startswith(".") and not is_made_for_run(p)]
             if strangers:
                 raise RunDirectoryError(
                     f"{path} is not empty and holds no run ({', '.join(strangers[:3])}); choose another output directory"

@@ -14,8 +14,6 @@ CONFIG = "config.yaml"
 METRICS = "metrics.jsonl"
 SUMMARY = "summary.json"
 FINISHED = "finished.json"
-#: The folder of labelled data that were given as Python objects.
-DATA = "data"
 #: What the report of a run shows beyond its metrics: baselines of pretraining, findings of fine-tuning.
 REPORT = "report.json"
 #: Numbers in metrics.jsonl that are no results.
