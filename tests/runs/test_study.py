@@ -140,7 +140,7 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
      "rows.a.shards is of pretraining, and the row starts from init_from"),
     ({"rows": {"a": {"init_from": "x", "pretrain": {"train": {"seed": 1}}}}}, "rows.a.pretrain.train.seed is set by"),
     ({"rows": {"a": {"init_from": "x", "seeds": 2}}}, "rows.a.seeds is of pretraining"),
-    (row(train={"batch_size": 8, "accumulation_steps": 3}), "rows.a: train.batch_size=8 cannot be cut into"),
+    (row(train={"batch_size": 8, "accumulation_steps": 3}), "rows.a: pretrain.train: batch_size=8 cannot be cut into"),
     (row(objective={"memory_length": 3}), "rows.a: 'pretrain.objective.memory_length' applies only to permutation_lm"),
     (row(objective={"span_boundary": True}),
      "rows.a: pretrain.objective: 'span_boundary' predicts from .* set objective.masking.strategy=span"),
