@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = lazy_names(__name__, {
     "families": [
         "FAMILIES", "PRESETS", "build_config", "build_backbone", "describe", "family_of", "preset", "register_family",
     ],
+    "task_heads": ["TaskHead"],
     "family": ["Family", "Maps", "Preset"],
     "lora": ["enable_lora", "merge_lora"],
     "stack": ["ContextLayers", "Memory", "Stack", "block_settings", "transformer_blocks"],
