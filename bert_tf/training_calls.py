@@ -167,12 +167,17 @@ def _train(mapping, data, output, overwrite):
             files[split] = str(given)
     grid = read_grid(mapping | {"data": mapping["data"] | files})  # before anything is written or TensorFlow imported
     if overwrite:
+        given = [Path(path) for path in data.values() if isinstance(path, (str, Path))]
+        if inside := [path for path in given if folder.resolve() in path.resolve().parents]:
+            raise ConfigError(
+                f"overwrite=True would delete {inside[0]}, which is trained on; copy it to another folder"
+            )
         _delete(folder)
     from bert_tf.runs.grid import finetune_grid
     from bert_tf.training.run_records import CONFIG
 
-    _write_data(data, files, folder, grid.configs[0].data.columns, grid.configs[0].train.seed)
     try:
+        _write_data(data, files, folder, grid.configs[0].data.columns, grid.configs[0].train.seed)
         return finetune_grid(grid, output)[0]
     finally:
         if not is_there(folder / CONFIG):  # it was refused: nothing is left behind

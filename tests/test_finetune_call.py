@@ -49,6 +49,9 @@ def test_the_same_call_returns_what_is_there_and_another_one_is_refused(trained)
     with pytest.raises(RunDirectoryError, match="was trained on other data: train differs from .* overwrite=True"):
         train(output, ROWS[1:], optimizer={"learning_rate": 1e-3})
     assert (output / "data" / "train.jsonl").read_bytes() == before
+    own = str(output / "data" / "train.jsonl")
+    with pytest.raises(ConfigError, match="overwrite=True would delete .*train.jsonl, which is trained on"):
+        train(output, own, overwrite=True)
     other = train(output, ROWS[2:], overwrite=True)
     assert other.results != model.results and (output / "data" / "train.jsonl").read_bytes() != before
 
@@ -62,6 +65,7 @@ def test_the_same_call_returns_what_is_there_and_another_one_is_refused(trained)
     ({"columns": {"txt": "a"}}, ConfigError, "unknown key 'data.columns.txt'"),
     ({"dev": 0.01}, ConfigError, "dev=0.01 of 16 rows is 0; give a share that leaves a row to both"),
     ({"train": [{"text": "a", "label": object()}] * 9}, DataError, "example 0: .* cannot be written as JSON"),
+    ({"dev": [{"text": "a", "label": object()}]}, DataError, "dev, example 0: .* cannot be written as JSON"),
     ({"train": ["a", "b"]}, DataError, "example 0: it is 'a'; it must be a dict of columns"),
     ({"train": [{"text": "a"}] * 9}, DataError, "has a usual name of a label"),
 ])  # fmt: skip
