@@ -20,9 +20,11 @@ from bert_tf.errors import ConfigError
 from bert_tf.files import display_path
 from bert_tf.training.pretrain_config import PretrainConfig
 
+CONFIG = "pretrain/bert_laptop"
+
 
 def add_arguments(parser):
-    settings.add_config(parser, "pretrain/bert_laptop", PretrainConfig)
+    settings.add_config(parser, CONFIG, PretrainConfig)
     parser.add_argument("--shards", help="folder written by 'bert-tf shards'; sets data.shards")
     parser.add_argument("--eval-shards", help="held-out shards to evaluate on during training; sets data.eval_shards")
     parser.add_argument("--text", nargs="+", metavar="PATH", help="files, folders or globs of text, instead of shards")
@@ -55,7 +57,13 @@ def run(arguments):
 
 
 def _on_text(arguments):
-    given = {"--set": arguments.set, "--shards": arguments.shards, "--eval-shards": arguments.eval_shards}
+    config = None if arguments.config == CONFIG else arguments.config
+    given = {
+        "--config": config,
+        "--set": arguments.set,
+        "--shards": arguments.shards,
+        "--eval-shards": arguments.eval_shards,
+    }
     for flag, value in given.items():
         if value:
             raise ConfigError(

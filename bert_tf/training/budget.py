@@ -32,6 +32,7 @@ from tfrecords.corpus.files import find_files
 from tfrecords.shards.writer import write_shards
 
 PLAN = "plan.json"
+MOST_MINUTES = 100_000
 #: Text that is read for each minute: more than the updates of a minute need, and little enough to be prepared quickly.
 BYTES_A_MINUTE = 5 << 20
 #: Of the pieces of the text every so many-th is held out. A document longer than a piece is cut.
@@ -86,8 +87,8 @@ def pretrain_within(minutes, output, files=None, texts=None, init_from=None, see
         Others: as `write_shards` and `pretrain`.
     """
     started = time.monotonic()
-    if not minutes > 0:
-        raise ConfigError(f"minutes is {brief(minutes)}; it must be above 0")
+    if not 0 < minutes <= MOST_MINUTES:
+        raise ConfigError(f"minutes is {brief(minutes)}; it must be above 0 and at most {MOST_MINUTES:,}")
     limit = round(minutes * BYTES_A_MINUTE)
     pieces = list(_first(*((_cut(texts), 0) if files is None else _read_files(files, limit)), limit))
     wanted = Plan(float(minutes), init_from and str(init_from), seed, _identity(pieces), {})

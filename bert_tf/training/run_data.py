@@ -1,5 +1,6 @@
 """The folder `data/` of a run: text, shards or labelled data that were made for it. No TensorFlow is imported."""
 
+import contextlib
 import shutil
 from pathlib import Path
 
@@ -34,9 +35,11 @@ def make_data_folder(output):
 
 
 def remove_data_folder(output):
-    """Removes the folder of the data of a run; one of the user's stays."""
+    """Removes the folder of the data of a run, and `output` if it is empty then; a folder of the user's stays."""
     if is_made_for_run(Path(output) / DATA):
         shutil.rmtree(Path(output) / DATA)
+        with contextlib.suppress(OSError):  # it holds something else
+            Path(output).rmdir()
 
 
 def delete_run(output):

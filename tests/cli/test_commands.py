@@ -357,6 +357,8 @@ def test_help_of_every_command(command, capsys, monkeypatch):
     ("pretrain --shards nowhere --output x", "nowhere"),
     ("pretrain --output x --minutes 3", "--minutes is for --text; with shards set train.steps"),
     ("pretrain --output x --text books", "--text needs --minutes"),
+    ("pretrain --output x --text books --minutes 3 --config laptop/best", "--config is for pretraining on shards"),
+    ("pretrain --output x --text books --minutes inf", "minutes is inf; it must be above 0 and at most 100,000"),
     ("pretrain --output x --text books --minutes 3 --shards y", "--shards is for pretraining on shards, and --text chooses"),
     ("pretrain --output x --set train.step=3", "unknown key 'train.step'; did you mean 'steps'?"),
     ("pretrain --config pretrain/bert_bse --output x", "did you mean 'pretrain/bert_base'"),
