@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import copy
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation.generation_config import GenerationConfig
 from bert_tf.parsing import brief
+from bert_tf.tokenizers.special_tokens import SpecialToken
 from bert_tf.types import StrPath
 
 #: The outputs of `bert_tf.export.ServedEmbedding` that are one vector for each text.
 POOLINGS = ("mean", "cls")
+#: The parts of a model that hold weights, once they are made.
+_PARTS = {"backbone", "encoder", "objective", "model", "generator", "scorer"}
 
 
 class LanguageModel(OpenedModel):
@@ -211,6 +215,38 @@ class LanguageModel(OpenedModel):
         pairs = [(context, text)] if isinstance(context, str) else list(context)
         found = [score.log_likelihood for score in self.scorer.continuations(pairs)]
         return found[0] if isinstance(context, str) else found
+
+    def add_tokens(self, tokens: Iterable[str | SpecialToken], special: bool = False) -> LanguageModel:
+        """The model with further tokens, such as the words of a domain or markup: tokenizer and tables grow.
+
+        A new row is the mean of the rows of the pieces that the token was cut into before, and is trained like the others.
+        Save the result as a run to train it.
+
+        Args:
+            tokens: a list of str or of `SpecialToken`; those that are tokens already keep their ids.
+            special: whether they stand for no text; see `bert_tf.tokenizers.added_tokens.add_tokens`.
+
+        Returns:
+            Another `LanguageModel`.
+
+        Raises:
+            ConfigError: parts of this one were made, and may have been trained; a tokenizer that takes no tokens.
+            DataError: an empty token.
+
+        Example:
+            bert_tf.load("bert-base-uncased").add_tokens(["covid", "<e1>", "</e1>"]).save("covid-bert", format="run")
+            bert_tf.finetune("covid-bert", train=rows, output="run", task="classification")
+        """
+        from bert_tf.checkpoints.added_tokens import with_tokens
+
+        if made := sorted(_PARTS & vars(self).keys()):
+            raise ConfigError(
+                f"this model has been used already (its {made[0]} was made), and what it learned would be lost; save it, load "
+                "it again, and add the tokens first"
+            )
+        grown = copy.copy(self)
+        grown.source = with_tokens(self.source, tokens, special)
+        return grown
 
     def export(
         self,

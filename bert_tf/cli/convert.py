@@ -18,12 +18,14 @@ example:
   bert-tf convert glove.6B.100d.txt vectors              # word vectors, as a run
   bert-tf convert vectors vectors.bin --to word2vec_binary
   bert-tf convert run averaged --average 5
+  bert-tf convert bert grown --add-tokens covid "<e1>"   # vocabulary and tables grow
 
 in Python:
   import bert_tf
   from bert_tf.training.averaging import average_checkpoints
   bert_tf.load("bert-base-uncased").save("run", format="run")
   bert_tf.load("run").save("published", format="hf")
+  bert_tf.load("bert").add_tokens(["covid", "<e1>"]).save("grown", format="run")
   average_checkpoints("run", "averaged", last=5)
 """
 
@@ -43,6 +45,7 @@ def add_arguments(parser):
         action="store_true",
         help="write the encoder without pretraining heads and without the head of a fine-tuned run",
     )
+    add("--add-tokens", nargs="+", metavar="TOKEN", help="add these tokens to the vocabulary and the tables")
     add(
         "--average",
         type=at_least(2),
@@ -59,6 +62,8 @@ def run(arguments):
     from bert_tf.training.converting import convert
 
     loaded = bert_tf.load(arguments.source, arguments.family)
+    if arguments.add_tokens:
+        loaded = loaded.add_tokens(arguments.add_tokens)
     model = convert(loaded, arguments.output, arguments.to, arguments.encoder_only)
     print(f"{arguments.output}: {loaded.family}, {model.count_params():,} parameters, as {arguments.to}")
     for what, names in (("held no weight", loaded.report.ignored), ("not used", loaded.report.unused)):
@@ -75,8 +80,8 @@ def run(arguments):
 
 
 def _average(arguments):
-    if arguments.to != "run" or arguments.family or arguments.encoder_only:
-        raise ConfigError("--average writes a run; remove --to, --family and --encoder-only, and convert the result")
+    if arguments.to != "run" or arguments.family or arguments.encoder_only or arguments.add_tokens:
+        raise ConfigError("--average writes a run; remove the other options, and convert the result")
     from bert_tf.training.averaging import average_checkpoints
 
     steps = average_checkpoints(arguments.source, arguments.output, arguments.average)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
+from bert_tf.tokenizers.added_tokens import with_vocabulary
 
 if TYPE_CHECKING:
     from bert_tf.tokenizers.tokenizer import Tokenizer
@@ -111,16 +112,16 @@ def with_layout(tokenizer: Tokenizer, name: str) -> Tokenizer:
     """
     if name == tokenizer.layout_name:
         return tokenizer
-    if tokenizer.kind not in _OWN:
+    if tokenizer.kind not in _CHANGING:
         raise ConfigError(
             f"the tokenizer is of the kind '{tokenizer.kind}' and has the layout '{tokenizer.layout_name}'; only "
-            f"{' and '.join(_OWN)} tokenizers can get another one, here '{name}'"
+            f"{' and '.join(_CHANGING)} tokenizers can get another one, here '{name}'"
         )
     roles, added = tokenizer.role_tokens, tuple[str, ...]()
     if name == "gpt1":
         roles = roles | {"sep": DELIMITER_TOKEN, "cls": CLASSIFY_TOKEN}
         added = (START_TOKEN, DELIMITER_TOKEN, CLASSIFY_TOKEN)
-    return _replace_layout(tokenizer, name, roles, added)
+    return with_vocabulary(tokenizer, added, added, layout=name, role_tokens=roles)
 
 
 def with_padding_token(tokenizer: Tokenizer) -> Tokenizer:
@@ -129,27 +130,14 @@ def with_padding_token(tokenizer: Tokenizer) -> Tokenizer:
     The vocabulary grows by `<|pad|>`. Other tokenizers are returned as they are.
     """
     layout = tokenizer.layout
-    if tokenizer.kind not in _OWN or tokenizer.pad_id not in (*layout.after_first, *layout.at_end):
+    if tokenizer.kind not in _CHANGING or tokenizer.pad_id not in (*layout.after_first, *layout.at_end):
         return tokenizer
-    return _replace_layout(
-        tokenizer, tokenizer.layout_name, tokenizer.role_tokens | {"pad": PADDING_TOKEN}, (PADDING_TOKEN,)
-    )
+    roles = tokenizer.role_tokens | {"pad": PADDING_TOKEN}
+    return with_vocabulary(tokenizer, [PADDING_TOKEN], [PADDING_TOKEN], role_tokens=roles)
 
 
-#: The settings of the kinds whose special tokens can change.
-_OWN = {"bpe": ("cleaning", "end_of_word"), "byte_level_bpe": ("add_prefix_space", "normalization")}
-
-
-def _replace_layout(tokenizer, layout, roles, added):
-    """The tokenizer with another layout and roles, and with the tokens `added` at the end of its vocabulary."""
-    return type(tokenizer)(
-        [*tokenizer.vocabulary, *(token for token in added if token not in tokenizer.vocabulary)],
-        tokenizer.merges,
-        special_tokens=(*tokenizer.special_token_details, *added),
-        role_tokens=roles,
-        layout=layout,
-        **{setting: getattr(tokenizer, setting) for setting in _OWN[tokenizer.kind]},
-    )
+#: The kinds whose layout can change.
+_CHANGING = ("bpe", "byte_level_bpe")
 
 
 def with_separators(tokenizer: Tokenizer, layout: str | None) -> Tokenizer:

@@ -257,6 +257,20 @@ class Tokenizer:
         # For `settings`. Without `special`, which decides no ids.
         return sorted([t.content, t.lstrip, t.rstrip, t.normalized] for t in self.special_token_details)
 
+    def add_tokens(self, tokens: Iterable[str | SpecialToken], special: bool = False) -> "Tokenizer":
+        """Another tokenizer, with these tokens at the end of its vocabulary; see `added_tokens.add_tokens`."""
+        from bert_tf.tokenizers.added_tokens import add_tokens
+
+        return add_tokens(self, tokens, special)
+
+    def as_word(self, token: str) -> str | None:
+        """A word that is to be added, as the vocabulary spells it; None where tokens are looked for in the text."""
+        return None
+
+    def grown(self, new: Sequence[str]) -> dict[str, Any]:
+        """The arguments of its class that say the vocabulary, with `new` at its end."""
+        return {"vocabulary": [*self.vocabulary, *new]}
+
     def encode(self, text: str) -> list[int]:
         """The ids of one Python string, without the special tokens that `pack` puts around a text."""
         # A lone surrogate is not UTF-8: it becomes what other invalid bytes become.

@@ -367,7 +367,7 @@ def test_help_of_every_command(command, capsys, monkeypatch):
     ("predict nowhere", "give sentences, --pair, or --file"),
     ("predict nowhere text --columns text=a", "--columns describes --file"),
     ("probe neighbours nowhere word --set count=0", "'count' is 0; it must be at least 1"),
-    ("convert run b --average 2 --to hf", "--average writes a run; remove --to"),
+    ("convert run b --average 2 --to hf", "--average writes a run; remove the other options"),
     ("generate nowhere a --set max_new_tokens=3 --max-new-tokens 4", "'max_new_tokens' is 4 by its flag and 3 by --set"),
     ("shards a.txt --tokenizer t --output s --format electra --set format=xlnet", "'electra' by its flag and 'xlnet' by"),
     ("finetune --output x --set num_train_epochs=3", "unknown key 'num_train_epochs'; did you mean 'train.epochs'?"),

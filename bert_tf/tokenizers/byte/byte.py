@@ -94,6 +94,10 @@ class ByteTokenizer(Tokenizer):
         super().__init__([*vocabulary, *added], BYTE_ROLES, (*own, *extra, *given), layout="t5")
         self._encoder_resources = ()
 
+    def grown(self, new: Sequence[str]) -> dict[str, Any]:
+        """As of every tokenizer: nothing, the special tokens say it."""
+        return {}
+
     def _encode(self, text, with_offsets):
         data, lengths = tf.cast(join_bytes(text), tf.int32), tf.strings.length(text)
         splits = tf.concat([[0], tf.cumsum(lengths)], 0)

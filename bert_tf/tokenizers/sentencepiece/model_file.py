@@ -53,6 +53,15 @@ def unigram_model(scores: Any, unknown: int, control: Any, charsmap: bytes) -> b
     return proto.SerializeToString(deterministic=True)
 
 
+def with_pieces(model: bytes, pieces: Any) -> bytes:
+    """The content of a .model file with further pieces at its end, into which no text is cut."""
+    proto = parse_model(model)
+    for piece in pieces:
+        proto.pieces.add(piece=piece, score=0.0, type=proto.SentencePiece.CONTROL)
+    proto.trainer_spec.vocab_size = len(proto.pieces)
+    return proto.SerializeToString(deterministic=True)
+
+
 def parse_model(model: bytes) -> Any:
     """The model as a protobuf message; DataError if it is not a model."""
     proto = _new_proto()

@@ -26,7 +26,7 @@ from bert_tf.tokenizers.ops.offsets import clean, cut, source_bytes
 from bert_tf.tokenizers.ops.strings import join_bytes, row_ids
 from bert_tf.tokenizers.sentencepiece.digit_commas import DigitCommaCutter, is_cut
 from bert_tf.tokenizers.sentencepiece.families import FAMILIES, check_family, sentinels
-from bert_tf.tokenizers.sentencepiece.model_file import SPACE, byte_pieces, parse_model
+from bert_tf.tokenizers.sentencepiece.model_file import SPACE, byte_pieces, parse_model, with_pieces
 from bert_tf.tokenizers.sentencepiece.pre_tokenization import PRE_TOKENIZATIONS, PreTokenization
 from bert_tf.tokenizers.sentencepiece.shared_model import SharedSentencepiece
 from bert_tf.tokenizers.special_tokens import SpecialToken
@@ -143,6 +143,11 @@ class SentencePieceTokenizer(Tokenizer):
             if self.split_digit_commas:
                 self._cut_digit_commas = DigitCommaCutter(self.model, pieces, self.extra_ids)
         self._encoder_resources = tuple(resources)
+
+    def grown(self, new: Sequence[str]) -> dict[str, Any]:
+        """As of every tokenizer; the sentinels, which come before the new tokens, become pieces, too."""
+        model = with_pieces(self.model, [*sentinels(self.extra_ids), *new])
+        return {"model": model, "extra_ids": 0}
 
     def _encode(self, text, with_offsets):
         cleaned, origins = text, None

@@ -14,6 +14,7 @@ from bert_tf.tokenizers.character_tables import is_private, operator_characters
 from bert_tf.tokenizers.files import converting
 from bert_tf.tokenizers.files.writing import write_config, write_vocabulary
 from bert_tf.tokenizers.ops.character_map import build_character_map
+from bert_tf.tokenizers.ops.normalization import normalize
 from bert_tf.tokenizers.ops.offsets import clean, cut, source_bytes
 from bert_tf.tokenizers.ops.strings import row_ids
 from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS, SpecialToken
@@ -128,6 +129,11 @@ class WordPieceTokenizer(Tokenizer):
                 pieces.append(token.translate(stand_ins))
                 self._piece_lengths[i] = len(piece)
         return pieces
+
+    def as_word(self, token: str) -> str | None:
+        """The word as cleaned text has it; None for anything else than one word."""
+        word = self._normalizer.normalize(normalize(tf.constant([token]), self.normalization)).numpy()[0].decode()
+        return word if word.isalnum() and not token.isspace() else None
 
     def _continues(self, token):
         return token.startswith(PREFIX) and token != PREFIX
