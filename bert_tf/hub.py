@@ -114,6 +114,42 @@ def is_hub_address(path: StrPath) -> bool:
     return str(path).startswith(_PREFIX)
 
 
+def push_folder(folder: StrPath, address: str, private: bool = True) -> str:
+    """Uploads a folder as one commit of a model on the hub, which is made if there is none.
+
+    Args:
+        folder: its files replace those of the same names there; others stay.
+        address: `hf://owner/name`, or with a branch `hf://owner/name@branch`.
+        private: whether only its owners see it, if it is new.
+
+    Returns:
+        The address of its page.
+
+    Raises:
+        DataError: another address; or the hub does not answer, or does not let in.
+    """
+    from huggingface_hub import HfApi, constants, errors
+
+    match = _ADDRESS.fullmatch(address)
+    if match is None or match["type"] == "datasets/" or match["inside"]:
+        raise DataError(f"{address} is no model of the Hugging Face Hub; give hf://owner/name")
+    repository = match["repository"]
+    try:
+        hub = HfApi()
+        hub.create_repo(repository, private=private, exist_ok=True)
+        hub.upload_folder(
+            repo_id=repository, folder_path=str(folder), revision=match["revision"], commit_message="A model of bert_tf"
+        )
+    except errors.HFValidationError as error:
+        raise DataError(f"{address} is not a Hugging Face Hub address: {_one_line(error)}") from None
+    except (OSError, errors.HTTPError, RuntimeError, TypeError, ValueError, LookupError) as error:
+        raise DataError(
+            f"{address}: publishing it failed ({_one_line(error)}); what was there before is unchanged. It needs a token that "
+            "may write: 'hf auth login', or HF_TOKEN"
+        ) from None
+    return f"{constants.ENDPOINT}/{repository}"
+
+
 @functools.cache  # one look at the hub for each address in a process, so that all see the same files
 def _fetch(address, repository_type, endings):
     """The local path of what an address names; `endings` are the patterns of the files that may be fetched."""

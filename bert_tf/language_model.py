@@ -280,13 +280,16 @@ class LanguageModel(OpenedModel):
         module = served_module(self, kind, sequence_length, options)
         return write_saved_model(module, self.path / "export" if output is None else output, version)
 
-    def save(self, path: StrPath, format: str = "hf", encoder_only: bool = False) -> None:
+    def save(self, path: StrPath, format: str = "hf", encoder_only: bool = False, license: str | None = None) -> None:
         """Writes the model with its tokenizer, and the head of its task or its pretraining.
+
+        A Hugging Face folder has a model card: what the model is, its scores beside the baselines, and its settings.
 
         Args:
             path: a folder that does not exist yet, or is empty; for word vectors a file.
             format: "run", a run directory, or one of `bert_tf.save`.
             encoder_only: whether the heads are left out.
+            license: an identifier for the card, such as "apache-2.0"; None names none.
 
         Raises:
             ConfigError, DataError, RunDirectoryError: as `bert_tf.save`.
@@ -296,7 +299,31 @@ class LanguageModel(OpenedModel):
         """
         from bert_tf.training.converting import convert
 
-        convert(self, path, format, encoder_only)
+        convert(self, path, format, encoder_only, license)
+
+    def push(
+        self, repository: str, license: str | None = None, private: bool = True, encoder_only: bool = False
+    ) -> str:
+        """Publishes the model on the Hugging Face Hub, as `save` writes it with the format "hf".
+
+        Args:
+            repository: "owner/name", which is made if there is none; "owner/name@branch" for a branch.
+            license, encoder_only: as of `save`.
+            private: whether only its owners see it, if it is new.
+
+        Returns:
+            The address of its page.
+
+        Raises:
+            ConfigError: a model that Hugging Face has no class for.
+            DataError: the hub does not answer, or the token of 'hf auth login' may not write there.
+
+        Example:
+            bert_tf.load("run").push("my-name/sentiment", license="apache-2.0")
+        """
+        from bert_tf.training.converting import push
+
+        return push(self, f"hf://{repository.removeprefix('hf://')}", license, private, encoder_only)[1]
 
 
 def _as_list(texts):

@@ -1,5 +1,6 @@
-"""A server on the loopback address that speaks the protocol of the Hugging Face Hub, as far as downloads need it."""
+"""A server on the loopback address that speaks the protocol of the Hugging Face Hub, as far as downloads and uploads need it."""
 
+import base64
 import contextlib
 import hashlib
 import http.server
@@ -9,6 +10,7 @@ import threading
 import urllib.parse
 
 _API = re.compile(r"/api/(models|datasets)/([^/]+/[^/]+)/(revision|tree)/([^/?]+)")
+_UPLOAD = re.compile(r"/api/models/([^/]+/[^/]+)/(preupload|commit)/([^/?]+)")
 _FILE = re.compile(r"/(?:(datasets)/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
 
 
@@ -18,6 +20,7 @@ class Hub:
     Attributes:
         repositories: ("models" or "datasets", "owner/name") -> {revision: {file: bytes}}.
         gated: the names of repositories that refuse everyone.
+        created: what was asked for the newest model.
         requests: (method, path) of each request for a file.
         cut: file -> the number of bytes after which the next answer breaks off.
         url: of the server.
@@ -28,7 +31,7 @@ class Hub:
 
     def __init__(self):
         self.repositories, self.gated, self.requests, self.cut, self.url = {}, set(), [], {}, None
-        self.description = self.stalls = None
+        self.description = self.stalls = self.created = None
         self.ended = threading.Event()
 
     def add(self, kind, name, files, *revisions):
@@ -60,6 +63,31 @@ def serving():
 
         def do_GET(self):
             self._answer("GET")
+
+        def do_POST(self):
+            """What uploads ask: all files are sent with the commit."""
+            sent = self.rfile.read(int(self.headers["Content-Length"]))
+            if "Authorization" not in self.headers:
+                self._error(401, "RepoNotFound")
+            elif self.path == "/api/repos/create":
+                hub.created = json.loads(sent)
+                self._json({"url": f"{hub.url}/{hub.created['organization']}/{hub.created['name']}"})
+            elif self.path == "/api/validate-yaml":
+                self._json({"errors": [], "warnings": []})
+            elif match := _UPLOAD.fullmatch(self.path.split("?")[0]):
+                name, what, revision = match.groups()
+                if what == "preupload":
+                    files = json.loads(sent)["files"]
+                    self._json({"files": [f | {"uploadMode": "regular", "shouldIgnore": False} for f in files]})
+                else:
+                    lines = [json.loads(line) for line in sent.splitlines()]
+                    files = [line["value"] for line in lines if line["key"] == "file"]
+                    commit = hub.add(
+                        "models", name, {f["path"]: base64.b64decode(f["content"]) for f in files}, revision
+                    )
+                    self._json({"commitUrl": f"{hub.url}/{name}/commit/{commit}", "commitOid": commit})
+            else:
+                self._error(404, "EntryNotFound")
 
         def _answer(self, method):
             path = self.path.split("?")[0]

@@ -13,6 +13,7 @@ from tasks import tiny
 
 import bert_tf
 from bert_tf import hub as hub_module
+from bert_tf.cli.main import main
 from bert_tf.errors import DataError
 from bert_tf.hub import local_data, local_file, local_model, local_tokenizer
 from bert_tf.tokenizers import load_tokenizer
@@ -193,3 +194,24 @@ def test_a_hub_that_stalls(hub, monkeypatch, stalls, message):
     with pytest.raises(DataError, match=f"hf://me/model.*{message}"):
         local_model("hf://me/model")
     assert time.monotonic() - start < 10
+
+
+def test_a_model_is_published(hub, tmp_path, monkeypatch):
+    bert_tf.save(tiny.encoder(), tiny.tokenizer(), tmp_path / "published")
+    model = bert_tf.load(tmp_path / "published")
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no_token"))
+    with pytest.raises(DataError, match="hf://me/new: publishing it failed .*may write: 'hf auth login', or HF_TOKEN"):
+        model.push("me/new")
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    assert model.push("me/new", license="mit") == f"{hub.url}/me/new"
+    assert hub.created["visibility"] == "private"
+    _, files = hub.repositories["models", "me/new"]["main"]
+    assert files["README.md"].startswith(b"---\nlibrary_name: transformers\n") and b"# me/new\n" in files["README.md"]
+    again = bert_tf.load("hf://me/new")
+    for first, second in zip(model.encoder.variables, again.encoder.variables, strict=True):
+        np.testing.assert_array_equal(first, second)
+    assert main(["convert", str(tmp_path / "published"), "me/other", "--to", "hub", "--public"]) == 0
+    assert hub.created["visibility"] == "public" and ("models", "me/other") in hub.repositories
+    for address in ("datasets/me/new", "me", "me/new/folder"):
+        with pytest.raises(DataError, match="give hf://owner/name"):
+            model.push(address)

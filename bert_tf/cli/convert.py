@@ -1,18 +1,14 @@
 """Convert a published checkpoint to a run directory, or any model to another library's format; average checkpoints.
 
-The format of the source is recognized: a Hugging Face directory, a TensorFlow 1 checkpoint of the
-original authors, a BERT of the TensorFlow Model Garden, a file of word vectors (word2vec's text or binary, GloVe,
-fastText's .vec), or a run directory. Pretraining heads are converted too, and so are the heads of fine-tuned models
-between runs and Hugging Face's classes for sequence and token classification and multiple choice. The formats of word
-vectors hold the token table of any model. A weight or a setting that is not understood is an error.
-
-With --average N the output is a run with the mean of the weights of the newest N checkpoints of a pretraining run, which
-must keep as many: train it with train.keep_checkpoints=N.
+The format of the source is recognized. Pretraining heads are converted too, and so are the heads of fine-tuned models
+between runs and Hugging Face's classes. The formats of word vectors hold the token table of any model. A weight or a
+setting that is not understood is an error. --average N needs a run trained with train.keep_checkpoints=N.
 
 example:
   bert-tf convert bert-base-uncased run                  # then: bert-tf finetune --init-from run ...
   bert-tf convert bert-base-NER tagger                   # then: bert-tf predict tagger "Anna met Paul."
   bert-tf convert sentiment published --to hf            # a fine-tuned run, for the transformers library
+  bert-tf convert sentiment my-name/sentiment --to hub --license apache-2.0
   bert-tf convert uncased_L-12_H-768_A-12 bert --to hf   # from TensorFlow 1 to Hugging Face
   bert-tf convert hf://google-bert/bert-base-uncased bert
   bert-tf convert glove.6B.100d.txt vectors              # word vectors, as a run
@@ -24,7 +20,8 @@ in Python:
   import bert_tf
   from bert_tf.training.averaging import average_checkpoints
   bert_tf.load("bert-base-uncased").save("run", format="run")
-  bert_tf.load("run").save("published", format="hf")
+  bert_tf.load("run").save("published", format="hf", license="apache-2.0")
+  bert_tf.load("run").push("my-name/sentiment", license="apache-2.0")
   bert_tf.load("bert").add_tokens(["covid", "<e1>"]).save("grown", format="run")
   average_checkpoints("run", "averaged", last=5)
 """
@@ -37,8 +34,11 @@ from bert_tf.errors import ConfigError
 def add_arguments(parser):
     add = parser.add_argument
     add("source", help="a checkpoint, a run directory, or hf://owner/name")
-    add("output", help="a folder that does not exist yet, or is empty; for word vectors a file")
-    add("--to", choices=["run", *written()], default="run", help="what to write (default %(default)s)")
+    add(
+        "output",
+        help="a folder that does not exist yet, or is empty; for word vectors a file; with --to hub owner/name",
+    )
+    add("--to", choices=["run", *written(), "hub"], default="run", help="what to write (default %(default)s)")
     add("--family", help="the family, if the files do not name it or name another (SpanBERT is published as bert)")
     add(
         "--encoder-only",
@@ -46,6 +46,8 @@ def add_arguments(parser):
         help="write the encoder without pretraining heads and without the head of a fine-tuned run",
     )
     add("--add-tokens", nargs="+", metavar="TOKEN", help="add these tokens to the vocabulary and the tables")
+    add("--license", metavar="ID", help="for the model card of hf and hub, such as apache-2.0")
+    add("--public", action="store_true", help="whether everybody sees what --to hub makes")
     add(
         "--average",
         type=at_least(2),
@@ -59,12 +61,17 @@ def run(arguments):
         return _average(arguments)
     import bert_tf
     from bert_tf.tasks import TASKS
-    from bert_tf.training.converting import convert
+    from bert_tf.training.converting import convert, push
 
     loaded = bert_tf.load(arguments.source, arguments.family)
     if arguments.add_tokens:
         loaded = loaded.add_tokens(arguments.add_tokens)
-    model = convert(loaded, arguments.output, arguments.to, arguments.encoder_only)
+    if arguments.to == "hub":
+        address = f"hf://{arguments.output}"
+        model, page = push(loaded, address, arguments.license, not arguments.public, arguments.encoder_only)
+        print(f"published: {page}")
+    else:
+        model = convert(loaded, arguments.output, arguments.to, arguments.encoder_only, arguments.license)
     print(f"{arguments.output}: {loaded.family}, {model.count_params():,} parameters, as {arguments.to}")
     for what, names in (("held no weight", loaded.report.ignored), ("not used", loaded.report.unused)):
         if names:

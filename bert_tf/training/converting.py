@@ -1,5 +1,8 @@
 """Converts a model to a run directory, or to another library's format."""
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 from safetensors.numpy import save_file
 
@@ -8,16 +11,30 @@ from bert_tf.checkpoints import write_checkpoint
 from bert_tf.checkpoints.hugging_face import write_finetuned
 from bert_tf.checkpoints.published_tasks import arrays_of_task, publish
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.files import atomic_folder
+from bert_tf.files import atomic_folder, atomic_write
+from bert_tf.hub import push_folder
 from bert_tf.models.families import describe
 from bert_tf.models.lora import merged_weights
 from bert_tf.training.checkpoints import MODEL, write_state
+from bert_tf.training.model_card import model_card
 from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.run_records import CONFIG
 
 
-def convert(opened, output, to, encoder_only=False):
-    """Writes an `OpenedModel` as `to`: "run" or another format; see `bert_tf.save`.
+def push(opened, address, license=None, private=True, encoder_only=False):
+    """Writes an `OpenedModel` with a model card to the Hugging Face Hub; see `LanguageModel.push`.
+
+    Returns:
+        (the Keras model that was written, the address of its page).
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        name = address.removeprefix("hf://").partition("@")[0]
+        model = convert(opened, Path(folder) / "model", "hf", encoder_only, license, name)
+        return model, push_folder(Path(folder) / "model", address, private)
+
+
+def convert(opened, output, to, encoder_only=False, license=None, name=None):
+    """Writes an `OpenedModel` as `to`: "run" or another format; see `bert_tf.save`. As "hf" it has a model card.
 
     Parts that it has already made are written with their present weights, trained or not. A fine-tuned model is written
     with the head of its task, as "run" or "hf".
@@ -27,6 +44,8 @@ def convert(opened, output, to, encoder_only=False):
         output: a folder that does not exist yet, or is empty.
         to: the name of the format.
         encoder_only: whether the heads are left out.
+        license: for the model card; see `model_card`.
+        name: of the model in its card; None: the name of the folder.
 
     Returns:
         The Keras model that was written.
@@ -35,6 +54,19 @@ def convert(opened, output, to, encoder_only=False):
         ConfigError, DataError: as `bert_tf.save`; also a head that the format cannot hold.
         RunDirectoryError: the folder holds something, or cannot be written.
     """
+    if to != "hf":
+        if license is not None:
+            raise ConfigError(f"license={license!r} is for the model card of the format 'hf'; leave it out")
+        return _write(opened, output, to, encoder_only)
+    card = model_card(opened, name or Path(output).name, license, encoder_only)
+    model = _write(opened, output, to, encoder_only)
+    with atomic_write(Path(output) / "README.md") as file:
+        file.write(card)
+    return model
+
+
+def _write(opened, output, to, encoder_only):
+    """Writes the model itself, and returns it."""
     if opened.source.task is not None and not encoder_only:
         save_task_model(opened.task, opened.model, output, to, opened.path)
         return opened.model

@@ -20,7 +20,7 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "law", "people"]
 
 
 class Npz(Format):
-    name, files = "npz", "model.npz"
+    name, files = "archive", "model.npz"
 
     def recognize(self, path):
         return (path / "model.npz").is_file()
@@ -42,12 +42,12 @@ class Npz(Format):
 @pytest.fixture
 def npz():
     yield FORMATS.register(Npz())
-    FORMATS.remove("npz")
+    FORMATS.remove("archive")
 
 
 def test_a_format_from_outside(npz, tmp_path):
     model = BertEncoder(BertConfig(len(WORDS), 8, 1, 2, 16))
-    bert_tf.save(model, WordPieceTokenizer(WORDS, lowercase=True), tmp_path / "a", format="npz")
+    bert_tf.save(model, WordPieceTokenizer(WORDS, lowercase=True), tmp_path / "a", format="archive")
     opened = bert_tf.load(tmp_path / "a")
     batch = opened.tokenizer.pack(opened.tokenizer.tokenize(["the law", "people"]))
     np.testing.assert_array_equal(opened.encoder(batch)["sequence_output"], model(batch)["sequence_output"])
