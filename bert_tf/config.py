@@ -12,9 +12,10 @@ import difflib
 import functools
 import math
 import numbers
+import os
 import types
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -274,9 +275,39 @@ def nearest(word: str, known: Iterable[object]) -> str:
     return f"; known: {', '.join(listed)}"
 
 
-def load(cls: type[T], path: StrPath, overrides: Iterable[str] = ()) -> T:
-    """Reads a YAML file, or a shipped configuration of that name, into `cls`; applies `key.subkey=value` overrides."""
-    return build(cls, apply_overrides(read_yaml(find(path)), overrides))
+def load(cls: type[T], path: StrPath, settings: Mapping[str, Any] | None = None) -> T:
+    """Reads a YAML file, or a shipped configuration of that name, into `cls`.
+
+    Args:
+        path: the file, or the name, such as "pretrain/bert_base".
+        settings: nested dicts of what differs from the file.
+
+    Example:
+        load(PretrainConfig, "pretrain/bert_base", {"data": {"shards": "shards"}, "train": {"steps": 1000}})
+    """
+    return build(cls, merge(read_yaml(find(path)), settings or {}))
+
+
+def merge(mapping: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """`mapping` with other values for the keys of `settings`; in a section, only those that it names; {} empties it.
+
+    Raises:
+        ConfigError: settings that are no dict, or a key with a dot.
+    """
+    if not isinstance(settings, Mapping):
+        raise ConfigError(
+            f"the settings are {brief(settings)}; give nested dicts, such as {{'train': {{'epochs': 3}}}}"
+        )
+    result = dict(mapping)
+    for key, value in settings.items():
+        if "." in str(key):
+            section, _, rest = str(key).partition(".")
+            raise ConfigError(f"'{key}' has a dot; give nested dicts, {{'{section}': {{'{rest}': ...}}}}")
+        old = result.get(key)
+        if isinstance(value, Mapping) and value:
+            value = merge(old if isinstance(old, Mapping) else {}, value)
+        result[key] = str(value) if isinstance(value, os.PathLike) else value
+    return result
 
 
 def find(path: StrPath) -> Path:

@@ -1,4 +1,4 @@
-"""The Python calls that train: `bert_tf.pretrain` and `bert_tf.finetune`."""
+"""The Python calls that train: `bert_tf.pretrain`, `bert_tf.finetune` and `bert_tf.distill`."""
 
 from __future__ import annotations
 
@@ -123,40 +123,126 @@ def finetune(
         model.predict("a fine film")["label"]  # "pos"
         model.results["dev"]["mean"]["accuracy"]
     """
-    from bert_tf.checkpoints import open_source
-
-    mapping = _settings(init_from, task, columns, config, settings)
-    summary = _train(mapping, {"train": train, "dev": dev, "test": test}, output, overwrite)
-    model = LanguageModel(open_source(output))
-    model.results = summary
-    return model
-
-
-def _settings(init_from, task, columns, config, settings):
-    """The settings of the run without its files: nested dicts, as a YAML file holds them."""
-    from bert_tf.training.finetune_config import FinetuneTrainConfig
+    from bert_tf.runs.grid_config import read_grid
 
     own = {} if task is None else {"kind": task} if isinstance(task, str) else dict(task)
     if config is None:
         shipped = f"finetune/{own.get('kind', 'classification')}"
         config = shipped if shipped in configuration.shipped_configs() else None
-    mapping = configuration.read_yaml(configuration.find(config)) if config else {}
+    mapping = _settings(config, columns, settings)
     mapping["init_from"] = str(init_from)
     mapping["task"] = own if "preset" in own else (mapping.get("task") or {}) | own
-    mapping["data"] = {"columns": dict(columns or {})}
-    for name, value in settings.items():
-        if name in FinetuneTrainConfig.__dataclass_fields__:
-            mapping["train"] = (mapping.get("train") or {}) | {name: value}
-        else:
-            is_section = isinstance(value, dict) and isinstance(mapping.get(name), dict)
-            mapping[name] = mapping[name] | value if is_section else value
-    return mapping
+
+    def run(grid):
+        from bert_tf.runs.grid import finetune_grid
+
+        return finetune_grid(grid, output)[0]
+
+    data = {"train": train, "dev": dev, "test": test}
+    return _train(mapping, data, output, overwrite, read_grid, lambda grid: grid.configs[0], run)
+
+
+def distill(
+    teacher: StrPath,
+    *,
+    student: str | dict[str, Any],
+    output: StrPath,
+    train: Any = None,
+    unlabelled: Any = None,
+    dev: Any = 0.1,
+    test: Any = None,
+    columns: dict[str, Any] | None = None,
+    config: StrPath = "distill/soft_labels",
+    overwrite: bool = False,
+    **settings: Any,
+) -> LanguageModel:
+    """Trains a small model, the student, to give the answers of a fine-tuned one, the teacher, and opens it.
+
+    The same call again resumes or returns what is there, as of `finetune`.
+
+    Args:
+        teacher: a fine-tuned run or published model, or hf://owner/name.
+        student: a published size such as "bert_mini"; a run or published model to start from; or a dict of the section
+            `student`: {"layers": [0, 2, 4]} takes these layers of the teacher.
+        output: the run directory: a new one, or one to resume.
+        train, dev, test: labelled data, as of `finetune`; `train` may be left out where `unlabelled` is given.
+        unlabelled: further texts, which only the teacher labels: a file, or rows.
+        columns: as of `finetune`.
+        config: a YAML file, or the name of one that ships with the library: they hold the terms of the loss.
+        overwrite: whether a run that is in `output` is deleted first.
+        settings: as of `finetune`; also `terms`, `teacher` and `alone`, which fine-tunes the same student on the labels
+            alone, to compare with.
+
+    Returns:
+        A `LanguageModel`, with `results`: those of `finetune`, and "comparison", a row for the teacher and each student.
+
+    Raises:
+        ConfigError, DataError, RunDirectoryError: as `finetune`; also a teacher that cannot teach this student.
+
+    Example:
+        small = bert_tf.distill("sentiment", student="bert_mini", train="train.tsv", dev="dev.tsv", output="small")
+        small.predict("a fine film")
+    """
+    from bert_tf.distillation.distill_config import DistillConfig, check_distillation
+    from bert_tf.models.families import PRESETS
+
+    mapping = _settings(config, columns, settings)
+    given = {"teacher": {"path": str(teacher)}}
+    if isinstance(student, dict):
+        given["student"] = student
+    elif student in PRESETS:
+        given["student"] = {"model": {"preset": student}}
+    else:
+        given["init_from"] = str(student)
+    mapping = configuration.merge(mapping, given)
+
+    def read(mapping):
+        built = configuration.build(DistillConfig, mapping)
+        check_distillation(built)
+        return built
+
+    def run(built):
+        from bert_tf.distillation import distill as run_distillation
+
+        return run_distillation(built, output)
+
+    data = {"train": train, "unlabelled": unlabelled, "dev": dev, "test": test}
+    return _train(mapping, data, output, overwrite, read, lambda built: built, run)
+
+
+def _settings(config, columns, settings):
+    """The settings of the run without its files: nested dicts, as a YAML file holds them."""
+    from bert_tf.training.finetune_config import FinetuneTrainConfig
+
+    mapping = configuration.read_yaml(configuration.find(config)) if config else {}
+    train = {name: value for name, value in settings.items() if name in FinetuneTrainConfig.__dataclass_fields__}
+    others = {name: value for name, value in settings.items() if name not in train}
+    parts = {"train": train, "data": {"columns": columns} if columns else {}}
+    return configuration.merge(mapping, others | {name: part for name, part in parts.items() if part})
+
+
+def _train(mapping, data, output, overwrite, read, first, run):
+    """Trains on files or Python objects, and opens the result.
+
+    Args:
+        mapping: of `_settings`.
+        data: split -> what was given.
+        output, overwrite: of `finetune`.
+        read: function(mapping with the files) -> what is run; it refuses wrong settings.
+        first: function of this -> its first configuration.
+        run: function of this -> the summary.
+    """
+    from bert_tf.checkpoints import open_source
+
+    summary = _run(mapping, data, output, overwrite, read, first, run)
+    model = LanguageModel(open_source(output))
+    model.results = summary
+    return model
 
 
 @writes_to("output")
-def _train(mapping, data, output, overwrite):
+def _run(mapping, data, output, overwrite, read, first, run):
     """Writes the data that are no files to `output`, and trains; returns the summary."""
-    from bert_tf.runs.grid_config import read_grid
     from bert_tf.training.run_data import DATA, remove_data_folder
 
     folder = Path(output)
@@ -165,7 +251,9 @@ def _train(mapping, data, output, overwrite):
     for split, given in data.items():
         if isinstance(given, (str, Path)) and not (split == "train" and is_share):
             files[split] = str(given)
-    grid = read_grid(mapping | {"data": mapping["data"] | files})  # before anything is written or TensorFlow imported
+    if is_share and data["train"] is None:
+        raise ConfigError(f"dev={data['dev']} is a share of train, and there is none; give train, or data for dev")
+    planned = read(configuration.merge(mapping, {"data": files}))  # before anything is written or TensorFlow imported
     if overwrite:
         given = [Path(path) for path in data.values() if isinstance(path, (str, Path))]
         if inside := [path for path in given if folder.resolve() in path.resolve().parents]:
@@ -173,12 +261,11 @@ def _train(mapping, data, output, overwrite):
                 f"overwrite=True would delete {inside[0]}, which is trained on; copy it to another folder"
             )
         _delete(folder)
-    from bert_tf.runs.grid import finetune_grid
     from bert_tf.training.run_records import CONFIG
 
     try:
-        _write_data(data, files, folder, grid.configs[0].data.columns, grid.configs[0].train.seed)
-        return finetune_grid(grid, output)[0]
+        _write_data(data, files, folder, first(planned).data.columns, first(planned).train.seed)
+        return run(planned)
     finally:
         if not is_there(folder / CONFIG):  # it was refused: nothing is left behind
             remove_data_folder(folder)

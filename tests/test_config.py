@@ -43,14 +43,16 @@ def experiment(tmp_path):
 
 
 def test_overrides(experiment):
-    changes = ["train.batch_size=64", "train.layers=[1, 2]", "model.hidden_size=8", "train.steps=null"]
+    changes = {"train": {"batch_size": 64, "layers": [1, 2], "steps": None}, "model": {"hidden_size": 8}}
+    typed = ["train.batch_size=64", "train.layers=[1, 2]", "model.hidden_size=8", "train.steps=null"]
     loaded = config.load(Experiment, experiment, changes)
+    assert config.build(Experiment, config.apply_overrides(config.read_yaml(experiment), typed)) == loaded
     assert loaded.train == Train(batch_size=64, learning_rate=1e-4, steps=None, layers=[1, 2])
     assert loaded.model == {"preset": "bert_base", "hidden_size": 8}
 
 
 def test_numbers_are_saved_and_loaded_again(experiment, tmp_path):
-    loaded = config.load(Experiment, experiment, ["train.learning_rate=3.3e-5"])
+    loaded = config.load(Experiment, experiment, {"train": {"learning_rate": 3.3e-5}})
     assert loaded.train.learning_rate == 0.000033
     assert loaded.train.steps == 1_000_000 and type(loaded.train.steps) is int
     config.save(loaded, tmp_path / "resolved.yaml")
@@ -73,7 +75,7 @@ def test_an_empty_section_is_one_of_defaults(tmp_path):
 def test_a_file_that_holds_no_mapping(tmp_path, content, kind):
     (tmp_path / "bad.yaml").write_text(content)
     with pytest.raises(ConfigError, match=f"bad.yaml holds {kind}; it must hold a mapping"):
-        config.load(Experiment, tmp_path / "bad.yaml", ["name=a"])
+        config.load(Experiment, tmp_path / "bad.yaml", {"name": "a"})
 
 
 @pytest.mark.parametrize(("override", "message"), [
@@ -90,7 +92,19 @@ def test_a_file_that_holds_no_mapping(tmp_path, content, kind):
 ])  # fmt: skip
 def test_what_does_not_fit_is_refused(experiment, override, message):
     with pytest.raises(ConfigError, match="^" + re.escape(message)):
-        config.load(Experiment, experiment, override.split())
+        config.build(Experiment, config.apply_overrides(config.read_yaml(experiment), override.split()))
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"train": {"batchsize": 3}}, "unknown key 'train.batchsize'; did you mean 'batch_size'?"),
+    ({"train.steps": 3}, "'train.steps' has a dot; give nested dicts, {'train': {'steps': ...}}"),
+    ({"train": {"batch_size": "many"}}, "'train.batch_size' must be int, got 'many'"),
+    ({"train": 3}, "train must be a mapping, got 3"),
+    (["train.steps=3"], "the settings are ['train.steps=3']; give nested dicts"),
+])  # fmt: skip
+def test_what_does_not_fit_is_refused_in_python(experiment, settings, message):
+    with pytest.raises(ConfigError, match="^" + re.escape(message)):
+        config.load(Experiment, experiment, settings)
 
 
 def test_of_several_types_the_message_is_about_the_list_or_number():

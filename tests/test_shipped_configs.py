@@ -46,7 +46,7 @@ def test_laptop(name):
     text = (CONFIGS / name).read_text()
     shards = re.search(r"--output shards (.*)$", text, re.MULTILINE)[1].split()
     packing = {key[2:].replace("-", "_"): value for key, value in zip(shards[::2], shards[1::2])}
-    experiment = config.load(PretrainConfig, name, ["data.shards=shards"])
+    experiment = config.load(PretrainConfig, name, {"data": {"shards": "shards"}})
     check_pretraining(experiment)
     packing = ShardsConfig(**packing | {"sequence_length": int(packing["sequence_length"])})
     experiment.objective.for_shards(packing.packing, packing.sequence_length)
@@ -64,14 +64,15 @@ def test_finetuning(name):
 @pytest.mark.parametrize("name", names("distill"))
 def test_distillation(name):
     """Each is accepted with the paths that its command adds; those with an objective are of pretraining."""
-    given = ["teacher.path=teacher", "data.dev=dev.tsv", "data.train=train.tsv"]
+    given = {"teacher": {"path": "teacher"}}
     if "objective:" in (CONFIGS / name).read_text(encoding="utf-8"):
-        given = ["teacher.path=teacher", "data.shards=shards"]
+        given["data"] = {"shards": "shards"}
         if not config.load(DistillPretrainConfig, name).model:
-            given += ["train.init_from=student"]
+            given["train"] = {"init_from": "student"}
         check_distilled_pretraining(config.load(DistillPretrainConfig, name, given))
     else:
-        check_distillation(config.load(DistillConfig, name, [*given, "init_from=student"]))
+        files = {"dev": "dev.tsv", "train": "train.tsv"}
+        check_distillation(config.load(DistillConfig, name, given | {"init_from": "student", "data": files}))
 
 
 def test_students_are_distilled_as_published():

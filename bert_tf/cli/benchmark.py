@@ -20,7 +20,7 @@ in Python:
   from bert_tf import config
   from bert_tf.runs.benchmark import BenchmarkConfig, run_benchmark
   from bert_tf.runs.benchmarks import GLUE
-  settings = config.load(BenchmarkConfig, "benchmarks/glue", ["finetune.init_from=run"])
+  settings = config.load(BenchmarkConfig, "benchmarks/glue", {"finetune": {"init_from": "run"}})
   run_benchmark(GLUE, settings, "GLUE", "glue")
 """
 

@@ -14,10 +14,9 @@ example:
   bert-tf distill --config distill/distilbert --teacher bert --shards shards --output distilbert
 
 in Python:
-  from bert_tf import config
-  from bert_tf.distillation import DistillConfig, distill
-  settings = ["teacher.path=sentiment", "student.model.preset=bert_mini", "data.train=train.tsv", "data.dev=dev.tsv"]
-  summary = distill(config.load(DistillConfig, "distill/soft_labels", settings), "small")
+  import bert_tf
+  model = bert_tf.distill("sentiment", student="bert_mini", train="train.tsv", dev="dev.tsv", output="small")
+  model.predict("a film")
 """
 
 from bert_tf.cli import settings

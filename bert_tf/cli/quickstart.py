@@ -11,7 +11,6 @@ example:
   bert-tf quickstart --output somewhere --pretrain-steps 3000
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -102,8 +101,8 @@ def _pretrain(shards, output, steps):
     from bert_tf import config
     from bert_tf.training.pretraining import PretrainConfig, pretrain
 
-    overrides = [f"data.shards={json.dumps(str(shards))}", f"train.steps={steps}"]
-    _, metrics = pretrain(config.load(PretrainConfig, "laptop/best", overrides), output)
+    settings = {"data": {"shards": shards}, "train": {"steps": steps}}
+    _, metrics = pretrain(config.load(PretrainConfig, "laptop/best", settings), output)
     return metrics
 
 
@@ -123,14 +122,13 @@ def _finetune(labelled, pretrained, folder, epochs):
 
     summaries = []
     for name, use in (("sentiment", True), ("sentiment_without_pretraining", False)):
-        overrides = [
-            f"init_from={json.dumps(str(pretrained))}",
-            *(f"data.{split}={json.dumps(str(path))}" for split, path in labelled.items()),
-            "optimizer.learning_rate=1e-3",
-            f"train.epochs={epochs}",
-            f"train.pretrained={str(use).lower()}",
-        ]
-        experiment = config.load(FinetuneConfig, "finetune/classification", overrides)
+        settings = {
+            "init_from": pretrained,
+            "data": labelled,
+            "optimizer": {"learning_rate": 1e-3},
+            "train": {"epochs": epochs, "pretrained": use},
+        }
+        experiment = config.load(FinetuneConfig, "finetune/classification", settings)
         summaries.append(finetune(experiment, folder / name))
     return summaries
 

@@ -52,7 +52,7 @@ def lock_directory(path: StrPath, wait: bool = False) -> Iterator[Callable[[], b
             if not _lock(file, path / LOCK, path, wait):
                 continue  # another process has removed the folder with this lock
             if made:
-                stack.callback(_remove_unused, path)
+                stack.callback(remove_unused, path)
             with explain_disk_errors(path / LOCK):
                 file.truncate(0)
                 file.write(f"process {os.getpid()} on {os.uname().nodename}")
@@ -97,11 +97,11 @@ def is_same(path: StrPath, descriptor: int) -> bool:
     return False
 
 
-def _remove_unused(path):
+def remove_unused(path: StrPath) -> None:
     """Removes a folder that holds nothing but its lock."""
     with contextlib.suppress(OSError):
         if os.listdir(path) == [LOCK]:
-            os.unlink(path / LOCK)
+            os.unlink(os.path.join(path, LOCK))
             os.rmdir(path)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bert_tf.errors import RunDirectoryError
 from bert_tf.files import LOCK, is_there, lock_directory
+from bert_tf.files.locks import remove_unused
 from bert_tf.training.run_records import CONFIG
 
 DATA = "data"
@@ -38,8 +39,8 @@ def remove_data_folder(output):
     """Removes the folder of the data of a run, and `output` if it is empty then; a folder of the user's stays."""
     if is_made_for_run(Path(output) / DATA):
         shutil.rmtree(Path(output) / DATA)
-        with contextlib.suppress(OSError):  # it holds something else
-            Path(output).rmdir()
+        with contextlib.suppress(RunDirectoryError), lock_directory(output):  # another process may use it
+            remove_unused(output)
 
 
 def delete_run(output):

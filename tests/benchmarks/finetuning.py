@@ -113,12 +113,12 @@ def _neutral(a, path, target):
             for paragraph in paragraphs for qa in paragraph["qas"]
         ]))  # fmt: skip
         return target
-    from bert_tf.config import load
+    from bert_tf.config import apply_overrides, build, find, read_yaml
     from bert_tf.tasks.build import build_task
     from bert_tf.tokenizers import load_tokenizer
     from bert_tf.training.finetune_config import FinetuneConfig
 
-    config = load(FinetuneConfig, TASKS[a.task][0], settings_of(a))
+    config = build(FinetuneConfig, apply_overrides(read_yaml(find(TASKS[a.task][0])), settings_of(a)))
     examples = build_task(config.task, load_tokenizer(a.checkpoint)).read(path)
     labels = examples.labels
     if a.task == "tagging":

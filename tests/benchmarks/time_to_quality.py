@@ -69,7 +69,7 @@ def train_ours(a, minutes, folder):
     from bert_tf import config
     from bert_tf.training.pretrain_config import PretrainConfig
 
-    tokens = config.load(PretrainConfig, a.config, ["data.shards=shards"]).train.batch_size * a.length
+    tokens = config.load(PretrainConfig, a.config, {"data": {"shards": "shards"}}).train.batch_size * a.length
     steps = int((60 * minutes - a.start_up) * rate / tokens)
     common |= {"train__log_every": 100}
     start = time.perf_counter()

@@ -105,7 +105,7 @@ def test_shards_advise_what_works(road, tmp_path, capsys, kind, form, objective)
     run(inspecting.removeprefix("bert-tf") + " --examples 1")
     assert "predicted  " in capsys.readouterr().out
     recipe = shlex.split(training)[3]
-    assert load(PretrainConfig, recipe, [f"data.shards={tmp_path / 's'}"]).objective.name == objective
+    assert load(PretrainConfig, recipe, {"data": {"shards": tmp_path / "s"}}).objective.name == objective
     if kind != "unigram_xlnet":
         run(f"inspect {tmp_path}/s", status=1)
         assert "the tokenizer has no mask token" in capsys.readouterr().err

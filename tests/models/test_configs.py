@@ -45,20 +45,21 @@ BASE = {"preset": "bert_base"}
     ],
 )
 def test_a_wrong_model_is_refused_before_shards_are_opened(section, message):
-    experiment = load(PretrainConfig, "pretrain/bert_tiny", ["data.shards=there-is-none"])
+    experiment = load(PretrainConfig, "pretrain/bert_tiny", {"data": {"shards": "there-is-none"}})
     object.__setattr__(experiment, "model", section)
     with pytest.raises(ConfigError, match=message):
         check_pretraining(experiment)
 
 
 def test_a_generator_that_cannot_be_is_refused_too():
-    small = ["data.shards=there-is-none", "objective.name=replaced_token_detection", "model.hidden_size=256"]
+    small = {"data": {"shards": "there-is-none"}, "objective": {"name": "replaced_token_detection"}}
+    thin = {"model": {"hidden_size": 256}, "objective": {"name": "replaced_token_detection", "generator_size": 0.001}}
     with pytest.raises(ConfigError, match="a generator of 0.001 of the width 256 has no width left"):
-        check_pretraining(load(PretrainConfig, "pretrain/bert_tiny", [*small, "objective.generator_size=0.001"]))
+        check_pretraining(load(PretrainConfig, "pretrain/bert_tiny", small | thin))
     with pytest.raises(
         ConfigError, match="XLNetConfig has no position table for a generator to share; replaced token detection is for"
     ):
-        check_pretraining(load(PretrainConfig, "pretrain/bert_tiny", [*small, "model={preset: xlnet_base_cased}"]))
+        check_pretraining(load(PretrainConfig, "pretrain/bert_tiny", small | {"model": {"preset": "xlnet_base_cased"}}))
 
 
 def test_what_is_made_in_python_is_checked_too():

@@ -22,10 +22,10 @@ def test_the_lecture_s_prompt():
 
 def test_prompts_of_gpt_3_s_tasks():
     """The published files have "\\nasinoc =" and " casino", "\\n\\nQ: What is 98 plus 45?\\n\\nA:" and " 143"."""
-    prompt = make_prompts(load(PromptingConfig, "prompts/word_scrambling", ["shots=2"]))[0]
+    prompt = make_prompts(load(PromptingConfig, "prompts/word_scrambling", {"shots": 2}))[0]
     instruction = r"Please unscramble the letters into a word, and write that word:"
     assert re.fullmatch(rf"{instruction}(\n[a-z]+ = [a-z]+){{2}}\n[a-z]+ =", prompt.text)
-    prompt = make_prompts(load(PromptingConfig, "prompts/arithmetic", ["shots=1"]))[0]
+    prompt = make_prompts(load(PromptingConfig, "prompts/arithmetic", {"shots": 1}))[0]
     assert re.fullmatch(r"\n\nQ: What is \d+ plus \d+\?\n\nA: \d+\n\nQ: What is \d+ plus \d+\?\n\nA:", prompt.text)
 
 

@@ -172,10 +172,11 @@ def test_a_prefix_lm_reads_the_whole_text_in_both_directions():
 def test_a_published_gpt1_fine_tunes_and_is_served(tmp_path):
     rows = [f"the people\tit is {word}\t{label}" for word, label in (("a state", 1), ("it", 0), ("the", 0), ("a", 1))]
     (tmp_path / "train.tsv").write_text("\n".join(["sentence1\tsentence2\tlabel", *rows]) + "\n")
-    experiment = configuration.load(FinetuneConfig, "finetune/models/gpt1", [
-        f"init_from={GPT1}", f"data.train={tmp_path}/train.tsv", f"data.dev={tmp_path}/train.tsv",
-        "task.sequence_length=16", "task.decoder.pair_order=both", "train.epochs=1", "train.batch_size=2", "train.strategy=one",
-    ])  # fmt: skip
+    experiment = configuration.load(FinetuneConfig, "finetune/models/gpt1", {
+        "init_from": GPT1, "data": dict.fromkeys(("train", "dev"), tmp_path / "train.tsv"),
+        "task": {"sequence_length": 16, "decoder": {"pair_order": "both"}},
+        "train": {"epochs": 1, "batch_size": 2, "strategy": "one"},
+    })  # fmt: skip
     summary = finetune(experiment, tmp_path / "run")
     task, model = task_and_model(tmp_path / "run")
     assert task.tokenizer.layout_name == "gpt1" and model.backbone.config.vocabulary_size == 73

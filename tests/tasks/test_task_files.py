@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from bert_tf.config import load
+from bert_tf.config import apply_overrides, build, find, read_yaml
 from bert_tf.errors import DataError
 from bert_tf.tasks import build_task
 from bert_tf.tasks.record import check_columns, check_task
@@ -22,7 +22,7 @@ from bert_tf.training.finetune_config import FinetuneConfig
 
 def assert_keys_can_be_pasted(message, kind):
     for item in re.findall(r"(?:\w+\.)+\w+=(?:\[[^\]]*\]|[^\s;,)'`]+)", message):
-        config = load(FinetuneConfig, f"finetune/{kind}", [item])
+        config = build(FinetuneConfig, apply_overrides(read_yaml(find(f"finetune/{kind}")), [item]))
         check_columns(check_task(config.task), config.data.columns)
 
 

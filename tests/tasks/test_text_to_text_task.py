@@ -219,11 +219,11 @@ def run(tokenizer, tmp_path_factory):
 
 def test_from_a_pretrained_run_to_predictions(run, tmp_path, monkeypatch, capsys):
     (tmp_path / "a.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in WORDS.items()))
-    experiment = configuration.load(FinetuneConfig, "finetune/text_to_text", [
-        f"init_from={run}", f"data.train={tmp_path}/a.csv", f"data.dev={tmp_path}/a.csv", "task.sequence_length=16",
-        "task.target_length=8", "task.generation.max_new_tokens=8", "train.epochs=2", "train.batch_size=2",
-        "train.strategy=one", "optimizer.learning_rate=0.01", 'task.prefix="say: "',
-    ])  # fmt: skip
+    experiment = configuration.load(FinetuneConfig, "finetune/text_to_text", {
+        "init_from": run, "data": dict.fromkeys(("train", "dev"), tmp_path / "a.csv"), "optimizer": {"learning_rate": 0.01},
+        "task": {"sequence_length": 16, "target_length": 8, "generation": {"max_new_tokens": 8}, "prefix": "say: "},
+        "train": {"epochs": 2, "batch_size": 2, "strategy": "one"},
+    })  # fmt: skip
     summary = finetune(experiment, tmp_path / "run")
     assert summary["metric"] == "token_accuracy"
     assert {"bleu", "rougeLsum", "exact_match"} <= summary["dev"]["mean"].keys()

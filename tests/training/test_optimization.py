@@ -152,7 +152,9 @@ def test_adafactor_resumes_bit_for_bit(tmp_path):
 
 def test_elmo_is_trained_as_bilm_tf_trains_it():
     """There the loss is multiplied by 20, gradients are clipped to 10, and Adagrad's sums begin at 1."""
-    optimizer = make_optimizer(config.load(PretrainConfig, "pretrain/elmo", ["objective.words.size=10"]).optimizer, 100)
+    optimizer = make_optimizer(
+        config.load(PretrainConfig, "pretrain/elmo", {"objective": {"words": {"size": 10}}}).optimizer, 100
+    )
     rng = np.random.default_rng(0)
     expected, sums = rng.normal(size=50), 1.0
     variable = keras.Variable(expected.astype("float32"))
