@@ -31,7 +31,7 @@ class LanguageModel(OpenedModel):
 
     Example:
         ner = bert_tf.load("bert-base-NER")
-        ner.predict("Anna met Paul.")  # {"tags": ["B-PER", "O", "B-PER", "O"], ...}
+        ner.predict("Anna met Paul.")  # {"words": [...], "entities": [{"type": "PER", "text": "Anna", ...}, ...]}
         lm = bert_tf.load("gpt")
         lm.generate("The state of", max_new_tokens=40)
         vectors = bert_tf.load("run").embed(["a good film", "a bad film"])  # float32 [2, H]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from bert_tf import config as configuration
-from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import atomic_write, is_there, writes_to
 from bert_tf.language_model import LanguageModel
@@ -95,7 +93,8 @@ def finetune(
         train, dev, test: labelled data: a file in one of the formats of bert_tf/tasks/README.md; or Python objects: a list
             or a generator of dicts, a dict of columns, a DataFrame of pandas, or a split of the package datasets. They are
             written to `data/` in the output. The epoch with the best metric on `dev` is kept; `test` is measured with it.
-            `dev` may be a share of the rows of `train`, such as 0.1, drawn at random and left out of the training.
+            `dev` may be a share of `train`, such as 0.1, drawn at random, of each label alike, and left out of the training:
+            of rows, of the documents or sentences of CoNLL files, of SQuAD's articles.
         output: the run directory: a new one, or one to resume.
         task: the kind of the task, such as "tagging" or "regression", or a dict of its settings, such as {"kind":
             "question_answering", "sequence_length": 384} or {"preset": "rte"}. None: that of `config`.
@@ -264,8 +263,10 @@ def _run(mapping, data, output, overwrite, read, first, run):
     from bert_tf.training.run_records import CONFIG
 
     try:
-        _write_data(data, files, folder, first(planned).data.columns, first(planned).train.seed)
-        return run(planned)
+        parts = _parts_of(data, first(planned))
+        files |= {split: str(Path(files[split]).with_suffix(part.ending)) for split, part in parts.items()}
+        _write_data(parts, files, folder)
+        return run(read(configuration.merge(mapping, {"data": files})))
     finally:
         if not is_there(folder / CONFIG):  # it was refused: nothing is left behind
             remove_data_folder(folder)
@@ -278,21 +279,27 @@ def _delete(output):
     delete_run(output)
 
 
-def _write_data(data, files, folder, columns, seed):
-    """Writes what came from Python, or is a share of a file, to the files that `files` names for it."""
+def _parts_of(data, config):
+    """Split -> the `Parts` of what came from Python, or is a share of a file."""
+    from bert_tf.training.shares import parts_of
+
+    columns, tagged, parts = config.data.columns, config.task.get("kind") == "tagging", {}
+    if isinstance(data["dev"], float):
+        whole = parts_of(data["train"], columns, "train", tagged)
+        parts = dict(zip(("train", "dev"), whole.divided(data["dev"], config.train.seed)))
+    others = {split: given for split, given in data.items() if given is not None and split not in parts}
+    return parts | {
+        split: parts_of(given, columns, split) for split, given in others.items() if not isinstance(given, (str, Path))
+    }
+
+
+def _write_data(parts, files, folder):
+    """Writes what `_parts_of` returned to the files that `files` names for it."""
     from bert_tf.training.run_data import make_data_folder
     from bert_tf.training.run_records import CONFIG
 
-    rows = {}
-    if isinstance(data["dev"], float):
-        whole = _rows(data["train"], columns)
-        rows = dict(zip(("train", "dev"), _divided(whole, data["dev"], seed)))
-        data = data | {"train": rows["train"], "dev": rows["dev"]}
-    for split, path in files.items():
-        if isinstance(data[split], (str, Path)):
-            continue
-        found = rows[split] if split in rows else _rows(data[split], columns)
-        text = "".join(_line(row, split, number) + "\n" for number, row in enumerate(found))
+    for split, part in parts.items():
+        path, text = files[split], part.text()
         if is_there(path) and Path(path).read_text(encoding="utf-8") != text and is_there(folder / CONFIG):
             raise RunDirectoryError(
                 f"{folder} was trained on other data: {split} differs from {path}. Choose another output directory, use the "
@@ -301,50 +308,3 @@ def _write_data(data, files, folder, columns, seed):
         make_data_folder(folder)
         with atomic_write(path) as file:
             file.write(text)
-
-
-def _rows(data, columns):
-    """The rows of data as a list of dicts."""
-    from bert_tf.tasks.rows.columns_config import TableColumns
-    from bert_tf.tasks.rows.opening import open_table
-
-    table = open_table(data, TableColumns(format=columns.get("format"), quoted=columns.get("quoted")))
-    rows = [table.as_dict(row) for _, row in table.rows if row is not None]
-    if table.format in ("conll", "lines") or (table.is_file and len(rows) == 1 and "data" in rows[0]):
-        raise DataError(
-            f"{table.path} is no table of rows of which dev={{a share}} could be taken; give a file for dev, dev='dev.conll'"
-        )
-    return rows
-
-
-def _divided(rows, share, seed):
-    """(the rows to train on, those of the share), each in their order."""
-    import numpy as np
-
-    count = round(share * len(rows))
-    if not 0 < share < 1 or not 0 < count < len(rows):
-        raise ConfigError(
-            f"dev={share} of {len(rows)} rows is {max(count, 0)}; give a share that leaves a row to both, or data for dev"
-        )
-    chosen = np.zeros(len(rows), bool)
-    chosen[np.random.default_rng(seed).permutation(len(rows))[:count]] = True
-    return tuple([row for row, is_dev in zip(rows, chosen) if is_dev == wanted] for wanted in (False, True))
-
-
-def _line(row, split, number):
-    """A row as a line of JSON."""
-    row = {str(key): value for key, value in row.items()}
-    try:
-        line = json.dumps(row, ensure_ascii=False, default=_plain)
-        return line if is_unicode(line) else json.dumps(row, default=_plain)  # a lone surrogate
-    except TypeError as error:
-        raise DataError(f"{split}, example {number}: {error}; give texts, numbers and lists of them") from None
-
-
-def _plain(value):
-    """A value of NumPy, or a set, as JSON holds it."""
-    if isinstance(value, (set, frozenset)):
-        return sorted(value)
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"{brief(value)} cannot be written as JSON")

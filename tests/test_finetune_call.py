@@ -72,7 +72,7 @@ def test_the_same_call_returns_what_is_there_and_another_one_is_refused(trained)
 def test_what_is_wrong_is_said_and_nothing_is_left_behind(changes, error, message, tmp_path):
     with pytest.raises(error, match=message):
         train(tmp_path / "run", **changes)
-    assert not (tmp_path / "run").exists() or not [p for p in (tmp_path / "run").iterdir() if p.name[0] != "."]
+    assert not (tmp_path / "run").exists()
 
 
 def test_folders_of_the_user_stay(tmp_path):
@@ -103,9 +103,16 @@ def test_files_columns_and_numbers_of_numpy(tmp_path):
         task={"kind": "regression", "sequence_length": 16},
     )
     assert set(model.predict("the law")) == {"score"} and not (tmp_path / "run" / "data" / "train.jsonl").exists()
-    with pytest.raises(DataError, match="is no table of rows of which dev="):
-        (tmp_path / "a.conll").write_text("Anna B-PER\nmet O\n")
-        train(tmp_path / "other", tmp_path / "a.conll", task="tagging")
+
+
+def test_a_share_of_a_conll_file(tmp_path):
+    (tmp_path / "a.conll").write_text(
+        "\n\n".join(f"1 the O\n2 {word} B-X" for word in ("law", "war", "people", "union"))
+    )
+    task, columns = {"kind": "tagging", "sequence_length": 16}, {"words": 1}
+    model = train(tmp_path / "run", tmp_path / "a.conll", task=task, columns=columns)
+    assert sorted(path.name for path in (tmp_path / "run" / "data").glob("*.conll")) == ["dev.conll", "train.conll"]
+    assert [word["word"] for word in model.predict("the law")["words"]] == ["the", "law"]
 
 
 def test_its_settings_have_no_name_of_their_own():

@@ -118,7 +118,7 @@ def test_fine_tuning_and_serving(execute, bert, tmp_path):
         cells = execute("fine_tuning_and_serving", FEW_LABELS, CHECKPOINT=bert, REST=rest, GRPC=grpc)
     by_rest, by_grpc = shown(cells[-2]), shown(cells[-1])
     assert by_rest == by_grpc and by_rest.count("'") == 4
-    (predicted,) = (cell for cell in cells if "task.predict" in cell["source"])
+    (predicted,) = (cell for cell in cells if "model.predict" in cell["source"])
     assert [f"'label': {label}" in shown(predicted) for label in set(by_rest.strip("[]").split(", "))]
 
 

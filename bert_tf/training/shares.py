@@ -1,0 +1,132 @@
+"""Labelled data as parts of a file, of which a share can be left out of the training."""
+
+import dataclasses
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+
+from bert_tf.encodings import is_unicode
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.hub import local_file
+from bert_tf.parsing import brief
+from bert_tf.tasks.rows.columns_config import LABEL_NAMES, TableColumns
+from bert_tf.tasks.rows.files import file_format, read_text
+from bert_tf.tasks.rows.opening import open_table
+
+
+@dataclasses.dataclass(frozen=True)
+class Parts:
+    """The parts of a file: the text is `head`, the parts with `between` between them, and `tail`.
+
+    Attributes:
+        parts: the text of each.
+        what: what a part is, for messages.
+        ending: of the file.
+        labels: the label of each, where each has one.
+    """
+
+    parts: list[str]
+    what: str = "row"
+    ending: str = ".jsonl"
+    head: str = ""
+    between: str = "\n"
+    tail: str = "\n"
+    labels: list | None = None
+
+    def text(self):
+        """The content of the file."""
+        return self.head + self.between.join(self.parts) + self.tail if self.parts else ""
+
+    def divided(self, share, seed):
+        """(the parts to train on, those of the share), each in their order.
+
+        The share is drawn at random; where each part has a label, each label has about its share.
+
+        Raises:
+            ConfigError: a share that leaves nothing to one of them.
+        """
+        total = len(self.parts)
+        count = round(share * total)
+        if not 0 < share < 1 or not 0 < count < total:
+            raise ConfigError(
+                f"dev={share} of {total} {self.what}s is {max(count, 0)}; give a share that leaves a {self.what} to both, or "
+                "data for dev"
+            )
+        order = np.random.default_rng(seed).permutation(total)
+        if self.labels is not None:
+            order = sorted(order, key=lambda i: str(self.labels[i]))
+        chosen = {order[int((number + 0.5) * total / count)] for number in range(count)}
+        return tuple(
+            dataclasses.replace(self, parts=[part for i, part in enumerate(self.parts) if (i in chosen) == is_dev])
+            for is_dev in (False, True)
+        )
+
+
+def parts_of(data, columns, split, tagged=False):
+    """The `Parts` of labelled data.
+
+    A CoNLL file is divided at its documents, or where it marks none at its sentences; SQuAD at its articles, so that no
+    paragraph is in both; MRQA at its paragraphs; all else is rows.
+
+    Args:
+        data: a file, or Python objects, as of `open_table`.
+        columns: the settings `data.columns`, a dict.
+        split: the name of the data, for messages.
+        tagged: of `file_format`.
+    """
+    if isinstance(data, (str, os.PathLike)):
+        path = str(local_file(data))
+        if file_format(path, columns.get("format"), tagged) == "conll":
+            return _conll(path)
+    table = open_table(data, TableColumns(format=columns.get("format"), quoted=columns.get("quoted")))
+    if table.format == "lines":
+        raise DataError(f"{table.path} holds texts without labels; give a file with labels")
+    rows = [table.as_dict(row) for _, row in table.rows if row is not None]
+    if table.is_file and rows and "data" in rows[0] and len(rows) == 1:
+        head = {key: value for key, value in rows[0].items() if key != "data"}
+        head = json.dumps(head, ensure_ascii=False)[:-1] + (", " if head else "")
+        articles = [json.dumps(article, ensure_ascii=False) for article in rows[0]["data"]]
+        return Parts(articles, "article", ".json", f'{head}"data": [\n', ",\n", "\n]}\n")
+    lines = [_line(row, split, number) for number, row in enumerate(rows)]
+    if table.is_file and rows and "header" in rows[0]:
+        return Parts(lines[1:], "paragraph", head=f"{lines[0]}\n")
+    names = {str(name).lower(): name for name in (rows[0] if rows else {})}
+    usual = next((names[name] for name in LABEL_NAMES if name in names), None)
+    labels = [row.get(columns.get("label", usual)) for row in rows]
+    is_label = all(isinstance(label, (str, int, float)) for label in labels)
+    return Parts(lines, labels=labels if is_label else None)
+
+
+def _conll(path):
+    blocks = [block.strip("\r\n") for block in re.split(r"\n[ \t\r]*(?=\n)", read_text(path).strip("\n"))]
+    begins = [block.startswith("-DOCSTART-") or "# newdoc" in block for block in blocks]
+    documents: list[str] = []
+    for block, is_begin in zip(blocks, begins):
+        if is_begin or not any(begins) or not documents:
+            documents.append(block)
+        else:
+            documents[-1] += f"\n\n{block}"
+    what = "document" if any(begins) else "sentence"
+    return Parts(documents, what, Path(path).suffix, between="\n\n", tail="\n\n")
+
+
+def _line(row, split, number):
+    """A row as a line of JSON."""
+    row = {str(key): value for key, value in row.items()}
+    try:
+        line = json.dumps(row, ensure_ascii=False, default=_plain)
+        return line if is_unicode(line) else json.dumps(row, default=_plain)  # a lone surrogate
+    except TypeError as error:
+        raise DataError(f"{split}, example {number}: {error}; give texts, numbers and lists of them") from None
+
+
+def _plain(value):
+    """A value of NumPy, or a set, as JSON holds it."""
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{brief(value)} cannot be written as JSON")
