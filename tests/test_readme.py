@@ -5,10 +5,8 @@ import configparser
 import importlib
 import os
 import re
-import shutil
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -22,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 FILES = [*ROOT.glob("*.md")]
-for name in ("bert_tf", "colab", "configs", "tests", "tfrecords"):
+for name in ("bert_tf", "colab", "configs", "docs", "tests", "tfrecords"):
     FILES += [path for path in (ROOT / name).rglob("*.md") if "fixtures" not in path.parts]
 
 
@@ -105,27 +103,3 @@ def test_the_script_of_ones_own_runs(folder):
     done = subprocess.run([sys.executable, "-c", script], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "Epoch 3/3" in done.stdout and "masked_lm_accuracy" in done.stdout
-
-
-def test_a_head_of_ones_own(tmp_path):
-    """In a process of its own, whose devices are set up before TensorFlow starts: on one device, then on two."""
-    page = (ROOT / "bert_tf" / "models" / "README.md").read_text(encoding="utf-8")
-    script = next(b for b in blocks("python", page) if "model.fit" in b)
-    shutil.copytree(ROOT / "tests" / "fixtures" / "checkpoints" / "bert", tmp_path / "model")
-    imports, load, rest = script.partition("loaded =")
-    build, fit, data = rest.partition("model.fit")
-    mirrored = 'with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():\n'
-    mirrored += textwrap.indent(load + build, "    ") + fit + data
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    program = [sys.executable, "-c", imports + DEVICES + load + rest + mirrored]
-    done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Epoch 2/2") == 2 and "accuracy" in done.stdout
-
-
-DEVICES = """
-import tensorflow as tf
-
-devices = [tf.config.LogicalDeviceConfiguration()] * 2
-tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], devices)
-"""

@@ -18,6 +18,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.export.length_bucketing import apply_in_buckets
 from bert_tf.export.requests import check_as_many, check_ids
 from bert_tf.export.storage import cast_once, check_finite, reading
+from bert_tf.models.backbone import Backbone
 
 TEXT = tf.TensorSpec([None], tf.string)
 #: The file in which an export says what it is.
@@ -100,7 +101,7 @@ class ServingModule(tf.Module):
 
     def __init__(self, model, tokenizer, sequence_length=128, pairs=False, static=False):
         super().__init__()
-        encoder = model.backbones()[""]
+        encoder = backbone_of(model)
         if sequence_length > encoder.config.max_positions:
             raise ConfigError(
                 f"sequence_length={sequence_length} is beyond the model's {encoder.config.max_positions} positions"
@@ -247,3 +248,20 @@ class ServingModule(tf.Module):
 def dense(values, lengths, filler):
     """Values [M] or [M, k] of all texts, one text after the other -> [N, longest, ...], padded with `filler`."""
     return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False).to_tensor(filler)
+
+
+def backbone_of(model):
+    """The encoder or decoder inside a model: a `TrainableModel` names it, in another Keras model it is looked for.
+
+    Raises:
+        ConfigError: there is none, or several.
+    """
+    if hasattr(model, "backbones"):
+        return model.backbones()[""]
+    inside = [layer for layer in model._flatten_layers() if isinstance(layer, Backbone)]
+    if len(inside) != 1:
+        raise ConfigError(
+            f"the model '{model.name}' holds {len(inside)} encoders of this library, and an export serves one; give a model "
+            "around one, or define `backbones`"
+        )
+    return inside[0]

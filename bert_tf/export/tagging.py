@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
-from bert_tf.export.signatures import ServingModule, dense
+from bert_tf.export.signatures import ServingModule, backbone_of, dense
 from bert_tf.tasks.tagging.sequences import tagged_tokens
 from bert_tf.tokenizers.ops.word_spans import tokenize_words
 
@@ -65,7 +65,7 @@ class ServedTagger(ServingModule):
         lengths = tf.reduce_sum(tf.cast(begins, tf.int32), axis=1)
         spans = tf.gather(spans, tf.ragged.range(lengths), batch_dims=1).values
         places = tf.stack([begins.value_rowids(), tf.ragged.range(begins.row_lengths()).values], 1)
-        tagged = tagged_tokens(begins, self._model().backbones()[""].structure == "decoder")
+        tagged = tagged_tokens(begins, backbone_of(self._model()).structure == "decoder")
         places = tf.boolean_mask(places, tagged) + [0, len(layout.before_first)]
         best = self._best(*(tf.gather_nd(x, places) for x in outputs))
         return {

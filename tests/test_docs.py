@@ -1,0 +1,52 @@
+"""The code of each page of docs/ runs from top to bottom."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+BERT = ROOT / "tests" / "fixtures" / "checkpoints" / "bert"
+
+
+def blocks(page):
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_code_of_a_page(page, tmp_path, monkeypatch):
+    shutil.copytree(BERT, tmp_path / "bert")
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": page.stem}
+    for block in blocks(page):
+        exec(compile(block, str(page), "exec"), names)
+
+
+DEVICES = """
+import tensorflow as tf
+
+devices = [tf.config.LogicalDeviceConfiguration()] * 2
+tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], devices)
+"""
+
+
+@pytest.mark.parametrize("way", [1, 2])
+def test_a_head_of_ones_own_on_two_devices(way, tmp_path):
+    """In a process of its own, whose devices are set up before TensorFlow starts."""
+    shutil.copytree(BERT, tmp_path / "bert")
+    pages = blocks(ROOT / "docs" / "own_head.md")
+    data, load, rest = pages[0].partition("loaded = ")
+    inside = textwrap.indent(load + rest + pages[way], "    ")
+    program = DEVICES + data + 'with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():\n' + inside
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in tmp_path.glob("*.keras")} == {("mean.keras", "plain.keras")[way - 1]}
