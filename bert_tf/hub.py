@@ -26,7 +26,10 @@ TOKENIZER = (
     "merges.txt", "encoder.json", "vocab.bpe", "*.model", "*.spm",
 )  # fmt: skip
 #: The files that models are read from.
-MODEL = ("config.json", "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", *TOKENIZER)
+MODEL = (
+    "config.json", "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", *TOKENIZER,
+    "model*.weights.*", "task.json", "task.weights.h5", "metadata.json", "assets/tokenizer/*",
+)  # fmt: skip
 #: The endings of corpora as text.
 CORPORA = (".txt", ".jsonl", ".ndjson")
 #: The endings of corpora and labelled files.
@@ -62,7 +65,7 @@ def local_model(path: StrPath) -> StrPath:
     if not is_hub_address(path):
         return local_copy(path)
     folder = _fetch(str(path), "models", MODEL)
-    if not any(Path(folder).glob("*.safetensors")):
+    if not any(Path(folder).glob("*.safetensors")) and not any(Path(folder).glob("model*.weights.*")):
         match = _ADDRESS.fullmatch(str(path))
         repository = match["repository"] if match else path
         raise DataError(

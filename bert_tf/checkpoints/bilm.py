@@ -12,12 +12,12 @@ import h5py
 import numpy as np
 
 from bert_tf.checkpoints.arrays import NamedArrays
+from bert_tf.checkpoints.hdf5 import Hdf5Arrays
 from bert_tf.checkpoints.saving import write_model
 from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_sizes
 from bert_tf.checkpoints.source import Source
 from bert_tf.config import build
 from bert_tf.errors import DataError
-from bert_tf.files import explain_reading
 from bert_tf.models.families import FAMILIES
 from bert_tf.parsing import read_json_object
 from bert_tf.tokenizers.tokenizer import Tokenizer
@@ -26,8 +26,6 @@ from bert_tf.types import Shapes, StrPath
 OPTIONS, WEIGHTS = "options.json", "weights.hdf5"
 _KERNEL = "/LSTMCell/W_0"
 _TABLE = "char_embed"
-#: Groups in each other; bilm-tf's files have four.
-_DEEPEST = 16
 
 
 def open_model(path: Path, family: str | None = None) -> Source:
@@ -75,15 +73,9 @@ class BilmArrays(NamedArrays):
     """
 
     def __init__(self, file: StrPath, options: Mapping[str, Any]) -> None:
-        self._file = Path(file)
-        with explain_reading(file), open(file, "rb"):
-            pass  # h5py has one error for unreadable and for damaged files
-        try:
-            with h5py.File(file, "r") as opened:
-                shapes = _shapes(opened)
-        except (OSError, RuntimeError, KeyError, AttributeError) as error:
-            raise DataError(f"{file} is not an HDF5 file of weights: {error}") from None
-        if not shapes or _TABLE not in shapes:
+        self._stored = Hdf5Arrays(file)
+        shapes = self._stored.shapes
+        if _TABLE not in shapes:
             raise DataError(f"{file} has no array '{_TABLE}'; it is not a file of bilm-tf's weights")
         self._shapes: dict[str, tuple[int, ...]] = {}
         for name, shape in shapes.items():
@@ -94,7 +86,7 @@ class BilmArrays(NamedArrays):
                 self._shapes[f"{name}[input]"] = (shape[0] - recurrent, shape[1])
                 self._shapes[f"{name}[recurrent]"] = (recurrent, shape[1])
             else:
-                self._shapes[name] = shape
+                self._shapes[name] = tuple(shape)
         layers = options.get("lstm/n_layers")
         layers = layers if isinstance(layers, int) and 0 < layers <= MAX_ARRAYS else 0
         self._added = {"mix/weight": np.zeros(layers + 1, "float32"), "mix/gamma": np.ones((), "float32")}
@@ -105,11 +97,7 @@ class BilmArrays(NamedArrays):
         if name in self._added:
             return self._added[name]
         stored, _, part = name.partition("[")
-        try:
-            with h5py.File(self._file, "r") as opened:
-                array = opened[stored][...]
-        except (OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
-            raise DataError(f"cannot read '{stored}' in {self._file}: {error}") from None
+        array = self._stored[stored]
         if name == _TABLE:
             return np.pad(array, [(1, 0), (0, 0)])
         if not part:
@@ -121,34 +109,6 @@ class BilmArrays(NamedArrays):
     def shapes(self) -> Shapes:
         """dict from name to shape, a tuple."""
         return self._shapes
-
-
-def _shapes(group, prefix="", depth=1):
-    """Name -> shape of all arrays below a group of an open file.
-
-    Raises:
-        DataError: too many arrays, groups too deep in each other, or an array that holds nothing or lies in another file.
-    """
-    shapes: dict[str, tuple[int, ...]] = {}
-    for key in group:
-        name = prefix + key
-        where = f"{group.file.filename}: '{name}'"
-        if isinstance(group.get(key, getlink=True), h5py.ExternalLink):
-            raise DataError(f"{where} lies in another file")
-        item = group[key]
-        if isinstance(item, h5py.Group):
-            if depth == _DEEPEST:
-                raise DataError(f"{where} lies in {depth} groups; bilm-tf writes fewer")
-            shapes |= _shapes(item, f"{name}/", depth + 1)
-        elif item.is_virtual or item.external:
-            raise DataError(f"{where} lies in another file")
-        elif item.shape is None:
-            raise DataError(f"{where} is an array without numbers")
-        else:
-            shapes[name] = tuple(item.shape)
-        if len(shapes) > MAX_ARRAYS:
-            raise DataError(f"{group.file.filename} holds more than {MAX_ARRAYS:,} arrays")
-    return shapes
 
 
 def write(model: Any, tokenizer: Tokenizer | None, path: StrPath) -> None:

@@ -113,6 +113,10 @@ def _has_config(path):
     return (path / "config.json").is_file() or all((path / part / "config.json").is_file() for part in PAIR)
 
 
+def _has_keras_weights(path):
+    return (path / "config.json").is_file() and any(path.glob("model*.weights.*"))
+
+
 #: Name -> `Format`; a later one is asked before an earlier one whether it recognizes a path.
 FORMATS = Registry(
     "format",
@@ -124,6 +128,7 @@ FORMATS = Registry(
         _Own("bilm", "options.json and weights.hdf5 (ELMo)", _has_bilm, "bilm"),
         _Own("numpy", "params_shapes.json (GPT-1)", lambda path: (path / "params_shapes.json").is_file(), "gpt1_numpy"),
         _Own("hf", "config.json (Hugging Face)", _has_config, "hugging_face"),
+        _Own("keras_hub", "config.json and model.weights.h5 (KerasHub)", _has_keras_weights, "keras_hub"),
     ],
 )
 

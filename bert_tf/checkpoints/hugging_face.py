@@ -165,8 +165,8 @@ def recognize_family(config: Mapping[str, Any], where: StrPath, family: str | No
     names = [name for name in types if model_type in types[name]]
     if model_type is None and "registered_name" in config:
         raise ConfigError(
-            f"{where} is of a preset of KerasHub ({brief(config['registered_name'])}), and these are not opened; give the "
-            "model as Hugging Face has it, such as hf://google-bert/bert-base-uncased"
+            f"{where} is of a preset of KerasHub ({brief(config['registered_name'])}) without its weights; put "
+            "model.weights.h5 beside it"
         )
     if model_type is None:
         raise ConfigError(f"{where} has no 'model_type'; say which family it is, e.g. family='bert'")

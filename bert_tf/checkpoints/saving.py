@@ -38,6 +38,13 @@ def write_model(model: Any, path: StrPath, format: str, write: Callable[..., Any
     if family.name not in published:
         raise ConfigError(f"'{family.name}' has no checkpoints of format '{format}'{nearest(family.name, published)}")
     variables, generator = merged_weights(model), others[0].config if others else None
+    head = getattr(getattr(model, "settings", None), "head_settings", {})
+    if head:
+        given = " and ".join(f"{name}={value!r}" for name, value in head.items())
+        raise ConfigError(
+            f"the masked LM head has {given}, as KerasHub's, and format '{format}' has the encoder's there; write the encoder "
+            "alone: encoder_only=True, --encoder-only, or the backbone"
+        )
     models = {"": (encoder.config, variables)}
     if split and generator is not None:
         models = dict(zip(PAIR, zip((encoder.config, generator), split_pair(variables))))

@@ -88,6 +88,7 @@ class MaskedLMHead(LMHead):
         **kwargs: Options,
     ) -> None:
         super().__init__(vocabulary_size, **kwargs)
+        self.activation, self.layer_norm_epsilon = activation, layer_norm_epsilon
         self.dense = dense(self, embedding_size, activation_function(activation), initializer_range, "dense", use_bias)
         self.layer_norm = LayerNormalization(
             epsilon=layer_norm_epsilon, center=use_bias, dtype=self.dtype_policy, name="layer_norm"

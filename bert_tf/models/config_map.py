@@ -30,6 +30,11 @@ HF_ACTIVATIONS = {
 #: In google-research/bert, albert and zihangdai/xlnet "gelu" is the tanh approximation.
 TF1_ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh", "linear": "linear"}
 
+#: Keras's and KerasHub's names of activations.
+HUB_ACTIVATIONS = {"gelu": "gelu_erf", "gelu_approximate": "gelu_tanh"} | {
+    name: name for name in ("relu", "silu", "tanh", "linear")
+}
+
 # Keys of any Hugging Face configuration that change nothing in an encoder: names, labels of task
 # heads, what is returned, and the defaults of text generation.
 _HF_IGNORED = {
@@ -83,6 +88,7 @@ class ConfigMap:
         token_ids: their key -> the tokenizer's attribute; written where there is a tokenizer.
         head_activations: part of a model -> our name of the activation that their code has there, whatever the
             configuration says.
+        head_epsilon: the epsilon that their masked LM head has, whatever the configuration says; None for the encoder's.
 
     Example:
         config_map = ConfigMap(fields={"dim": ("hidden_size", 512)}, fixed={"causal": (False,)})
@@ -103,6 +109,7 @@ class ConfigMap:
     file: str = "config.json"
     token_ids: dict[Any, Any] = dataclasses.field(default_factory=lambda: {"pad_token_id": "pad_id"})
     head_activations: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    head_epsilon: float | None = None
 
     def read(self, keys: Settings, where: str) -> Settings:
         """Our fields, a dict, from their configuration.

@@ -40,6 +40,8 @@ class Maps:
             the arrays tell; None where the configuration tells all.
         config_of_shapes: without a configuration: function from (array name -> shape) and "model" or
             "generator" to the configuration that the shapes tell, or None where there is no such model.
+        renames: function from the configuration to {name of a layer in the file: its name in `weights`}, where these names
+            depend on the sizes; None where they do not.
         marker: without a configuration: the name of an array that only this family's checkpoints have.
         heads: kind of task head -> `PublishedHead` of the fine-tuned models in this format.
 
@@ -54,6 +56,7 @@ class Maps:
     weights: Any
     config_of_arrays: Function | None = None
     config_of_shapes: Function | None = None
+    renames: Function | None = None
     marker: str | None = None
     heads: Mapping[str, PublishedHead] = dataclasses.field(default_factory=dict)
 
@@ -68,7 +71,7 @@ class Family:
         model: the model class, which is called with a configuration and its own arguments, such as `pooler`; or a
             function that imports and returns it, because settings are checked before Keras is imported.
         sizes: published name -> `Preset`.
-        checkpoints: format ("hf", "tf1", "garden", "numpy", "bilm") -> `Maps`; or a function that returns this.
+        checkpoints: format ("hf", "keras_hub", "tf1", "garden", "numpy", "bilm") -> `Maps`; or a function that returns this.
         objective: the name of the objective that its published models were pretrained with.
         pair_task: the task of their pair head, as `objective.pair_task` names it; None for no such head.
         structure: "encoder", "decoder" or "encoder_decoder": see `bert_tf.models.decoder` and `encoder_decoder`.

@@ -160,6 +160,13 @@ def norm_arrays(norms: dict[str, str], scale: str = "gamma", offset: str = "beta
     return arrays | {f"{name}/{offset}": f"{path}/beta" for name, path in norms.items()}
 
 
+def keras_arrays(dense: dict[str, str], norms: dict[str, str]) -> dict[str, str]:
+    """`arrays` of a `WeightMap` for layers of Keras 3: path of a dense layer or normalization in its file -> layer path."""
+    kernels = {f"{name}/vars/0": f"{path}/kernel" for name, path in dense.items()}
+    biases = {f"{name}/vars/1": f"{path}/bias" for name, path in dense.items()}
+    return kernels | biases | norm_arrays(norms, "vars/0", "vars/1")
+
+
 @dataclasses.dataclass(frozen=True)
 class LoadReport:
     """What became of a source's arrays and a model's variables; each a sorted tuple of names.

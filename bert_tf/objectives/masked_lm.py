@@ -33,6 +33,7 @@ class MaskedLM(PretrainingModel):
             elsewhere; or "sop" (ALBERT): 0 where A and B are in order, 1 where they are exchanged.
             The loss is the same; the data differ. Needs an encoder with a pooler.
         span_boundary: whether to add the span boundary objective; needs span masking.
+        head: dict of settings of `MaskedLMHead` that are not the encoder's, such as `activation`.
 
     Call arguments:
         features: dict of the data contract: the encoder's inputs and `mask_positions` int32 [B, P]; with span
@@ -59,7 +60,9 @@ class MaskedLM(PretrainingModel):
 
     settings_class = MaskedLMConfig
 
-    def __init__(self, encoder: Model, pair_task: Any = None, span_boundary: bool = False, **kwargs: Options) -> None:
+    def __init__(
+        self, encoder: Model, pair_task: Any = None, span_boundary: bool = False, head: Any = None, **kwargs: Options
+    ) -> None:
         super().__init__(encoder, **kwargs)
         if pair_task is not None and pair_task not in PAIR_TASKS:
             raise ConfigError(f"unknown pair_task {pair_task!r}{nearest(str(pair_task), PAIR_TASKS)}")
@@ -69,7 +72,8 @@ class MaskedLM(PretrainingModel):
         config.check_masked_lm()
         self.pair_task = pair_task
         self.span_boundary = span_boundary
-        self.masked_lm_head = encoder.make_masked_lm_head()
+        self.head = dict(head or {})
+        self.masked_lm_head = encoder.make_masked_lm_head(**self.head)
         self.span_boundary_head: Any = None
         if span_boundary:
             self.span_boundary_head = encoder.make_token_head(SpanBoundaryHead, "span_boundary_head")
@@ -147,12 +151,20 @@ class MaskedLM(PretrainingModel):
     @classmethod
     def from_settings(cls, backbone: Model, settings: Any, **kwargs: Options) -> "MaskedLM":
         pair_task = settings.pair_task if settings.needs_pooler else None
-        return cls(backbone, pair_task=pair_task, span_boundary=settings.span_boundary, **kwargs)
+        return cls(
+            backbone, pair_task=pair_task, span_boundary=settings.span_boundary, head=settings.head_settings, **kwargs
+        )
 
     @property
     def settings(self) -> MaskedLMConfig:
         masking = MaskingConfig(strategy="span") if self.span_boundary else MaskingConfig()
-        return MaskedLMConfig(pair_task=self.pair_task or "none", span_boundary=self.span_boundary, masking=masking)
+        return MaskedLMConfig(
+            pair_task=self.pair_task or "none",
+            span_boundary=self.span_boundary,
+            masking=masking,
+            head_activation=self.head.get("activation"),
+            head_epsilon=self.head.get("layer_norm_epsilon"),
+        )
 
 
 def masked_logits(

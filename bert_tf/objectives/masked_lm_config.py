@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any, Literal
 
 from bert_tf.errors import ConfigError
+from bert_tf.models.model_config import Activation, Positive
 from bert_tf.objectives.objective import Objective, ObjectiveConfig
 from bert_tf.types import Config, Names, Settings
 from tfrecords.corruption.masking_config import MaskingConfig
@@ -24,6 +25,8 @@ class MaskedLMConfig(ObjectiveConfig):
         span_boundary: whether to add SpanBERT's second loss, which predicts each masked token from the borders of its
             span; needs `masking.strategy: span`.
         masking: which tokens are masked, and how.
+        head_activation: of the masked LM head; None for the model's own. KerasHub's BERT has another there than in its layers.
+        head_epsilon: of the normalization in the masked LM head; None for the model's own. KerasHub's is 1e-5.
 
     Raises:
         ConfigError: `span_boundary` without spans.
@@ -36,6 +39,8 @@ class MaskedLMConfig(ObjectiveConfig):
     pair_task: Literal["auto", "none", "nsp", "sop"] = "auto"
     span_boundary: bool = False
     masking: MaskingConfig = dataclasses.field(default_factory=MaskingConfig)
+    head_activation: Activation | None = None
+    head_epsilon: Positive | None = None
 
     def __post_init__(self) -> None:
         if self.span_boundary and self.masking.strategy != "span":
@@ -43,6 +48,12 @@ class MaskedLMConfig(ObjectiveConfig):
                 "'span_boundary' predicts from the borders of spans, but objective.masking.strategy is "
                 f"'{self.masking.strategy}'; set objective.masking.strategy=span"
             )
+
+    @property
+    def head_settings(self) -> Settings:
+        """The settings of the masked LM head that are not the model's own, as arguments of `make_masked_lm_head`."""
+        given = {"activation": self.head_activation, "layer_norm_epsilon": self.head_epsilon}
+        return {name: value for name, value in given.items() if value is not None}
 
     @property
     def needs_pooler(self) -> bool:

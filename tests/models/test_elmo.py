@@ -244,7 +244,7 @@ def test_weights_that_are_no_hdf5(tmp_path):
 
 @pytest.mark.parametrize("change, message", [
     (lambda file: file.create_dataset("nothing", data=h5py.Empty("f")), "'nothing' is an array without numbers"),
-    (lambda file: file.create_group("/".join("g" * 5000)), "lies in 16 groups; bilm-tf writes fewer"),
+    (lambda file: file.create_group("/".join("g" * 5000)), "lies in 16 groups; no format writes so many"),
     (lambda file: file.__setitem__("other", h5py.ExternalLink("other.hdf5", "/x")), "'other' lies in another file"),
 ], ids=["null", "nested", "external"])  # fmt: skip
 def test_hdf5_that_is_no_file_of_weights(tmp_path, change, message):

@@ -2,10 +2,10 @@
 
 from bert_tf.errors import ConfigError
 from bert_tf.models.bert import checkpoints as bert
-from bert_tf.models.config_map import HF_ENCODER, HF_TIED, TF1_ACTIVATIONS, ConfigMap
+from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import classes
-from bert_tf.models.weights import TF1_IGNORED, WeightMap, norm_arrays
+from bert_tf.models.weights import TF1_IGNORED, WeightMap, keras_arrays, norm_arrays
 
 # The names in a Hugging Face checkpoint (AlbertModel, AlbertForMaskedLM, AlbertForPreTraining). It
 # can hold models that share all (`num_hidden_groups` is then `num_groups`) or none (it is then num_layers).
@@ -127,3 +127,51 @@ HF = Maps(
     ),
 )
 TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)
+
+
+# The names in a preset of KerasHub (AlbertBackbone, AlbertMaskedLM, AlbertTextClassifier).
+def _read_hub_groups(keys):
+    groups, layers = number(keys, "num_groups", 1), number(keys, "num_layers", 1)
+    if groups < 1 or layers % groups:
+        raise ConfigError(f"num_layers is {layers}, which is not a multiple of num_groups, {groups}")
+    return {"share": "all", "num_groups": groups, "attention_dropout": keys.get("dropout", 0.0)}
+
+
+def _write_hub_groups(config):
+    groups = _write_groups(config)["num_hidden_groups"]
+    if config.num_layers % groups:
+        raise ConfigError(f"KerasHub's ALBERT cannot have {config.num_layers} layers in {groups} groups of one size")
+    return {"num_groups": groups}
+
+
+def _hub_layers(config):
+    return {
+        f"transformer_encoder_{group * config.inner_groups + inner}": f"group_{group}_layer_{inner}"
+        for group in range(config.num_layers if config.share == "none" else config.num_groups)
+        for inner in range(config.inner_groups)
+    }
+
+
+HUB = Maps(
+    bert.hub_config(
+        *("Albert", 1e-12, "gelu_tanh", "gelu_tanh"),
+        fields=bert.HUB_SEGMENT_FIELD
+        | {
+            "embedding_dim": ("embedding_size", REQUIRED),
+            "num_inner_repetitions": ("inner_groups", 1),
+            "dropout": ("dropout", 0.0),
+        },
+        ignored=("trainable", "num_groups"),
+        derived=(_read_hub_groups, _write_hub_groups),
+    ),
+    WeightMap(
+        arrays={
+            **(bert.HUB_TABLES | bert.HUB_SEGMENTS | bert.HUB_NORM | bert.HUB_HEAD),
+            **keras_arrays({"dense_0": "embedding_projection", "dense_1": "pooler/dense"}, {}),
+            **bert.hub_block("group_{group}_layer_{inner}", _BLOCK),
+        },
+        spellings=bert.HUB_SPELLINGS,
+    ),
+    renames=_hub_layers,
+    heads=bert.hub_classifier("Albert", False, 0.1),
+)

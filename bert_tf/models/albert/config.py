@@ -69,7 +69,7 @@ def _albert_encoder():
 def _checkpoints():
     from bert_tf.models.albert import checkpoints
 
-    return {"hf": checkpoints.HF, "tf1": checkpoints.TF1}
+    return {"hf": checkpoints.HF, "tf1": checkpoints.TF1, "keras_hub": checkpoints.HUB}
 
 
 ALBERT = Family(

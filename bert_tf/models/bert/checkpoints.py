@@ -1,9 +1,11 @@
 """How the published checkpoints of BERT and SpanBERT name settings and weights. No Keras is imported."""
 
+from typing import Any
+
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap
 from bert_tf.models.family import Maps
-from bert_tf.models.task_heads import classes
-from bert_tf.models.weights import TF1_IGNORED, WeightMap, norm_arrays
+from bert_tf.models.task_heads import PublishedHead, classes
+from bert_tf.models.weights import TF1_IGNORED, WeightMap, keras_arrays, norm_arrays
 
 # The names in a Hugging Face checkpoint (BertModel, BertForMaskedLM, BertForPreTraining) and the
 # variables they belong to. Kernels are [out, in] there, [in, out] here.
@@ -110,3 +112,99 @@ def encoder_names(names: dict[str, str], prefix: str, pooler: bool = True) -> di
     """The names of the encoder in a part of BERT's weight maps, with `prefix` in place of "bert." or "bert/"."""
     own = {name: path for name, path in names.items() if name.startswith(("bert.", "bert/"))}
     return {prefix + name[len("bert.") :]: path for name, path in own.items() if pooler or "pooler" not in name}
+
+
+# The names in a preset of KerasHub (BertBackbone, BertMaskedLM, BertTextClassifier), as `PresetArrays` gives them: Keras
+# names layers by their class, and here each has a number. Its other encoders have the same layers.
+def hub_block(layer: str, block: str, feed_forward_norm: str = "output_layer_norm") -> dict[str, str]:
+    """The names of the arrays of one of KerasHub's transformer layers, for our block with the second norm of that name."""
+    names = ("query", "key", "value", "output")
+    return keras_arrays(
+        {f"{layer}/_self_attention_layer/{name}_dense": f"{block}/attention/{name}" for name in names}
+        | {f"{layer}/_feedforward_{name}_dense": f"{block}/{name}" for name in ("intermediate", "output")},
+        {
+            f"{layer}/_self_attention_layer_norm": f"{block}/attention_layer_norm",
+            f"{layer}/_feedforward_layer_norm": f"{block}/{feed_forward_norm}",
+        },
+    )
+
+
+#: What Keras called the layers of attention before 2025 -> since then.
+HUB_SPELLINGS = {f"/_{name}_dense/": f"/{name}_dense/" for name in ("query", "key", "value", "output")}
+#: The names of the token table and the position table, in families whose tables are layers of their own or one layer.
+HUB_TABLES = {
+    "reversible_embedding_0/vars/0": "embeddings/token_embeddings",
+    "position_embedding_0/vars/0": "embeddings/position_embeddings",
+}
+HUB_JOINT_TABLES = {
+    f"token_and_position_embedding_0/{name}_embedding/vars/0": f"embeddings/{name}_embeddings"
+    for name in ("token", "position")
+}
+HUB_SEGMENTS = {"embedding_0/vars/0": "embeddings/segment_embeddings"}
+HUB_NORM = keras_arrays({}, {"layer_normalization_0": "embeddings/layer_norm"})
+HUB_HEAD = keras_arrays(
+    {"task/masked_lm_head_0/_intermediate_dense": "masked_lm_head/dense"},
+    {"task/masked_lm_head_0/_intermediate_layer_norm": "masked_lm_head/layer_norm"},
+) | {"task/masked_lm_head_0/vars/0": "masked_lm_head/output_bias"}
+HUB_WEIGHTS = WeightMap(
+    arrays={
+        **(HUB_TABLES | HUB_SEGMENTS | HUB_NORM | HUB_HEAD),
+        **keras_arrays({"dense_0": "pooler/dense"}, {}),
+        **hub_block("transformer_encoder_{layer}", _BLOCK),
+    },
+    spellings=HUB_SPELLINGS,
+)
+
+
+def _read_hub_dropout(keys):
+    return {"attention_dropout": keys.get("dropout", 0.1)}  # one rate is for all dropouts there
+
+
+def hub_config(
+    name: str,
+    epsilon: float = 1e-12,
+    activation: str = "gelu_tanh",
+    head: str = "gelu_erf",
+    vocabulary: str = "vocabulary_size",
+    **others: Any,
+) -> ConfigMap:
+    """The `ConfigMap` of one of KerasHub's encoders or of its GPT-2.
+
+    Args:
+        name: "Bert", as its classes begin.
+        epsilon, activation: which its code has, whatever the model was trained with.
+        head: the activation in its masked LM head, whose epsilon is 1e-5.
+        vocabulary: its key of the vocabulary's size.
+        others: `fields` beside those of all, and other arguments of `ConfigMap`.
+    """
+    fields = {
+        vocabulary: ("vocabulary_size", REQUIRED),
+        "num_layers": ("num_layers", REQUIRED),
+        "num_heads": ("num_heads", REQUIRED),
+        "hidden_dim": ("hidden_size", REQUIRED),
+        "intermediate_dim": ("intermediate_size", REQUIRED),
+        "dropout": ("dropout", 0.1),
+        "max_sequence_length": ("max_positions", 512),
+    }
+    fields |= others.pop("fields", {})
+    settings: dict[str, Any] = {
+        "ignored": ("trainable",),
+        "assumed": {"activation": activation, "layer_norm_epsilon": epsilon},
+        "derived": (_read_hub_dropout, lambda config: {}),
+        "architectures": {("masked_lm_head",): f"{name}MaskedLM", (): f"{name}Backbone"},
+        "head_activations": {"masked_lm_head": head},
+        "head_epsilon": 1e-5,
+    }
+    return ConfigMap(fields, model_type=f"{name}Backbone", **(settings | others))
+
+
+def hub_classifier(name: str, hidden: bool, dropout: float) -> dict[str, PublishedHead]:
+    """`Maps.heads` of KerasHub's classifier, with or without a dense layer before the output layer."""
+    layers = ("head/hidden", "head/dense") if hidden else ("head/dense",)
+    arrays = keras_arrays({f"task/dense_{number}": path for number, path in enumerate(layers)}, {})
+    head = PublishedHead(f"{name}TextClassifier", {}, arrays, dropout=("dropout",), default_dropout=dropout)
+    return {"classification": head}
+
+
+HUB_SEGMENT_FIELD = {"num_segments": ("num_segments", 2)}
+HUB = Maps(hub_config("Bert", fields=HUB_SEGMENT_FIELD), HUB_WEIGHTS, heads=hub_classifier("Bert", False, 0.1))

@@ -84,7 +84,10 @@ BERT = Family(
         ),
         "bert_base_chinese": Preset(BertConfig(21_128, **published_sizes(12, 768)), 102_267_648, 102_882_442),
     },
-    checkpoints=lambda: {"hf": _checkpoints().HF} | dict.fromkeys(("tf1", "garden"), _checkpoints().TF1),
+    checkpoints=lambda: (
+        {"hf": _checkpoints().HF, "keras_hub": _checkpoints().HUB}
+        | dict.fromkeys(("tf1", "garden"), _checkpoints().TF1)
+    ),
     pair_task="nsp",
 )
 

@@ -1,5 +1,6 @@
 """How the published checkpoints of DistilBERT name settings and weights. No Keras is imported."""
 
+from bert_tf.models.bert import checkpoints as bert
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, ConfigMap
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import classes
@@ -70,4 +71,17 @@ HF = Maps(
         choices=_HEAD,
         spans={"dense": {"qa_outputs": "head/dense"}, "dropout": ("qa_dropout",), "default_dropout": 0.1},
     ),
+)
+
+# The names in a preset of KerasHub (DistilBertBackbone, DistilBertMaskedLM, DistilBertTextClassifier).
+HUB = Maps(
+    bert.hub_config("DistilBert", 1e-12, "gelu_erf"),
+    WeightMap(
+        arrays=bert.HUB_JOINT_TABLES
+        | bert.HUB_NORM
+        | bert.HUB_HEAD
+        | bert.hub_block("transformer_encoder_{layer}", _BLOCK),
+        spellings=bert.HUB_SPELLINGS,
+    ),
+    heads=bert.hub_classifier("DistilBert", True, 0.2),
 )

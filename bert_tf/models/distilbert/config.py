@@ -37,7 +37,7 @@ def _distil_bert_encoder():
 def _checkpoints():
     from bert_tf.models.distilbert import checkpoints
 
-    return {"hf": checkpoints.HF}
+    return {"hf": checkpoints.HF, "keras_hub": checkpoints.HUB}
 
 
 DISTILBERT = Family(

@@ -93,7 +93,7 @@ def _electra_encoder():
 def _checkpoints():
     from bert_tf.models.electra import checkpoints
 
-    return {"hf": checkpoints.HF, "tf1": checkpoints.TF1}
+    return {"hf": checkpoints.HF, "tf1": checkpoints.TF1, "keras_hub": checkpoints.HUB}
 
 
 ELECTRA = Family(

@@ -1,10 +1,11 @@
 """How the published checkpoints of GPT-2 name settings and weights. No Keras is imported."""
 
 from bert_tf.errors import ConfigError
+from bert_tf.models.bert import checkpoints as bert
 from bert_tf.models.config_map import HF_TIED, REQUIRED, ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import classes
-from bert_tf.models.weights import TF1_IGNORED, WeightMap, norm_arrays
+from bert_tf.models.weights import TF1_IGNORED, WeightMap, keras_arrays, norm_arrays
 from bert_tf.types import Config, Options, Settings
 
 _BLOCK = "transformer_layer_{layer}"
@@ -182,3 +183,19 @@ HF = Maps(
     ),
 )
 TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)
+
+# The names in a preset of KerasHub (GPT2Backbone, GPT2CausalLM).
+HUB = Maps(
+    bert.hub_config(
+        *("GPT2", 1e-5),
+        fields={"max_sequence_length": ("max_positions", 1024)},
+        architectures={("embeddings",): "GPT2CausalLM", (): "GPT2Backbone"},
+    ),
+    WeightMap(
+        arrays={
+            **(bert.HUB_TABLES | keras_arrays({}, {"layer_normalization_0": "final_layer_norm"})),
+            **bert.hub_block("transformer_decoder_{layer}", _BLOCK, "feed_forward_layer_norm"),
+        },
+        spellings=bert.HUB_SPELLINGS,
+    ),
+)

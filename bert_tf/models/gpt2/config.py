@@ -49,7 +49,7 @@ def _gpt2_decoder():
 def _checkpoints():
     from bert_tf.models.gpt2 import checkpoints
 
-    return {"hf": checkpoints.HF, "tf1": checkpoints.TF1}
+    return {"hf": checkpoints.HF, "tf1": checkpoints.TF1, "keras_hub": checkpoints.HUB}
 
 
 GPT2 = Family(

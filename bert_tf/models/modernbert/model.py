@@ -61,7 +61,9 @@ class ModernBertEncoder(TransformerEncoder):
 
     def make_masked_lm_head(self, name: str = "masked_lm_head", **settings: Options) -> keras.Layer:
         """Without biases but the decoder's."""
-        return super().make_masked_lm_head(name, use_bias=False, initializer_range=self.config.output_initializer_range)
+        return super().make_masked_lm_head(
+            name, use_bias=False, initializer_range=self.config.output_initializer_range, **settings
+        )
 
 
 def _block(config, layer):

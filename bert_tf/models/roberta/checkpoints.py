@@ -57,3 +57,21 @@ HF = Maps(
         choices={"dropout": ("hidden_dropout_prob",), "head": TaskHead("pooled")},
     ),
 )
+
+# The names in a preset of KerasHub (RobertaBackbone, XLMRobertaBackbone and their tasks).
+HUB = Maps(
+    bert.hub_config(
+        *("Roberta", 1e-5, "gelu_erf"),
+        other_model_types=("XLMRobertaBackbone",),
+        other_architectures=("XLMRobertaMaskedLM",),
+        derived=(lambda keys: {"num_segments": 0, "attention_dropout": keys.get("dropout", 0.1)}, lambda config: {}),
+    ),
+    WeightMap(
+        arrays=bert.HUB_JOINT_TABLES
+        | bert.HUB_NORM
+        | bert.HUB_HEAD
+        | bert.hub_block("transformer_encoder_{layer}", "transformer_layer_{layer}"),
+        spellings=bert.HUB_SPELLINGS,
+    ),
+    heads=bert.hub_classifier("Roberta", True, 0.0),
+)

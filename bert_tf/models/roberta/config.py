@@ -44,7 +44,7 @@ def _roberta_encoder():
 def _checkpoints():
     from bert_tf.models.roberta import checkpoints
 
-    return {"hf": checkpoints.HF}
+    return {"hf": checkpoints.HF, "keras_hub": checkpoints.HUB}
 
 
 ROBERTA = Family(

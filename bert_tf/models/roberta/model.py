@@ -32,4 +32,4 @@ class RobertaEncoder(TransformerEncoder):
         return encoder_stack(config, dtype, num_segments=config.num_segments, padding_id=config.padding_id)
 
     def make_masked_lm_head(self, name: str = "masked_lm_head", **settings: Options) -> keras.Layer:
-        return super().make_masked_lm_head(name, activation="gelu_erf")
+        return super().make_masked_lm_head(name, **{"activation": "gelu_erf"} | settings)

@@ -7,7 +7,7 @@ import numpy as np
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
-from bert_tf.models.config_map import HF_ACTIVATIONS, REQUIRED, ConfigMap
+from bert_tf.models.config_map import HF_ACTIVATIONS, HUB_ACTIVATIONS, REQUIRED, ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.t5.config import T5Config
 from bert_tf.models.task_heads import PublishedHead
@@ -40,11 +40,11 @@ def _names(kernel, norm):
     """
     kernels, norms = {}, {}
     for stack, sublayers in _SUBLAYERS.items():
-        for number, module, own, layers, norm_name in sublayers:
+        for place, module, own, layers, norm_name in sublayers:
             block = f"{stack}_layer_{{layer}}"
-            norms[norm(stack, number)] = f"{block}/{norm_name}/scale"
+            norms[norm(stack, place)] = f"{block}/{norm_name}/scale"
             for name, layer in layers.items():
-                kernels[kernel(stack, number, module, name)] = "/".join(filter(None, (block, own, layer, "kernel")))
+                kernels[kernel(stack, place, module, name)] = "/".join(filter(None, (block, own, layer, "kernel")))
     return kernels, norms
 
 
@@ -230,6 +230,76 @@ def config_of_shapes(shapes: Shapes, scope: str = "model") -> Any:
 
 
 TF1 = Maps(None, TF1_WEIGHTS, config_of_shapes=config_of_shapes, marker="shared/embedding")
+
+# The names in a preset of KerasHub (T5Backbone, T5Seq2SeqLM).
+_HUB_MODULES = {"SelfAttention": "/self_attention", "EncDecAttention": "/cross_attention", "DenseReluDense": ""}
+_HUB_PROJECTORS = {"q": "query", "k": "key", "v": "value", "o": "output", "wi": "input", "wi_0": "activated", "wi_1": "gate", "wo": "output"}  # fmt: skip
+_HUB_KERNELS, _HUB_NORMS = _names(
+    lambda stack, number, module, name: (
+        f"{stack}_{{layer}}{_HUB_MODULES[module]}/{_HUB_PROJECTORS[name]}_projector/vars/0"
+    ),
+    lambda stack, number: (
+        f"{stack}_{{layer}}/"
+        + ("self_attention_", "cross_attention_" if stack == "decoder" else "", "")[number]
+        + "layer_norm/vars/0"
+    ),
+)
+
+
+def _hub_layers(config):
+    """The encoder's layers and after them the decoder's are numbered there; "input_projector" is the activated kernel."""
+    names = [f"{stack}_{i}" for stack in _SUBLAYERS for i in range(config.num_layers)]
+    layers = {f"t5_transformer_layer_{i}": name for i, name in enumerate(names)}
+    return layers | ({"input_projector": "activated_projector"} if config.gated else {})
+
+
+def _read_hub_rest(keys):
+    size, tied = keys.get("key_value_dim"), keys.get("tie_embedding_weights", True)
+    width, heads = number(keys, "hidden_dim", 0), number(keys, "num_heads", 1)
+    return {"head_size": width // max(heads, 1) if size is None else size, "tied": tied, "scale_outputs": tied}
+
+
+def _write_hub_rest(config):
+    if config.num_decoder_layers != config.num_layers or config.share_layers or config.scale_outputs != config.tied:
+        raise ConfigError(
+            "KerasHub's T5 has as many layers in the decoder as in the encoder, shares none, and scales its outputs where the "
+            f"tables are tied; here num_decoder_layers is {config.num_decoder_layers}, num_layers {config.num_layers}, "
+            f"share_layers {config.share_layers}, tied {config.tied}, scale_outputs {config.scale_outputs}"
+        )
+    return {"key_value_dim": config.head_size, "tie_embedding_weights": config.tied}
+
+
+HUB = Maps(
+    ConfigMap(
+        fields={
+            "vocabulary_size": ("vocabulary_size", REQUIRED),
+            "hidden_dim": ("hidden_size", REQUIRED),
+            "num_layers": ("num_layers", REQUIRED),
+            "num_heads": ("num_heads", REQUIRED),
+            "intermediate_dim": ("intermediate_size", REQUIRED),
+            "dropout": ("dropout", 0.1),
+            "activation": ("activation", "relu"),
+            "use_gated_activation": ("gated", True),
+            "layer_norm_epsilon": ("layer_norm_epsilon", 1e-6),
+        },
+        activations=HUB_ACTIVATIONS,
+        ignored=("trainable", "key_value_dim", "tie_embedding_weights"),
+        assumed={"num_buckets": 32, "max_distance": 128},
+        derived=(_read_hub_rest, _write_hub_rest),
+        model_type="T5Backbone",
+        architectures={("embeddings",): "T5Seq2SeqLM", (): "T5Backbone"},
+    ),
+    WeightMap(
+        arrays={
+            "reversible_embedding_0/vars/0": "embeddings/token_embeddings",
+            **{f"t5_layer_norm_{i}/vars/0": f"{stack}_layer_norm/scale" for i, stack in enumerate(_SUBLAYERS)},
+            **{f"{stack}_0/self_attention/vars/0": f"{stack}_bias/bias_table" for stack in _SUBLAYERS},
+            **(_HUB_KERNELS | _HUB_NORMS),
+        },
+        transposed={"reversible_embedding_0/vars/1": "output/kernel"},
+    ),
+    renames=_hub_layers,
+)
 
 
 # The names in a Hugging Face checkpoint: T5EncoderModel, T5ForTokenClassification ("transformer." before them), and any

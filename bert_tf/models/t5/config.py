@@ -183,7 +183,7 @@ T5_FAMILY = Family(
         "byt5_xl": _size(384, 2560, 6720, 32, 64, 36, 3_737_801_728, decoder_layers=12),
         "byt5_xxl": _size(384, 4672, 12_352, 64, 64, 36, 12_906_899_328, decoder_layers=12),
     },
-    checkpoints=lambda: {"hf": _checkpoints().HF, "tf1": _checkpoints().TF1},
+    checkpoints=lambda: {"hf": _checkpoints().HF, "tf1": _checkpoints().TF1, "keras_hub": _checkpoints().HUB},
     objective="denoising",
     structure="encoder_decoder",
     encoder_alone=encoder_alone,

@@ -1,10 +1,10 @@
 """How the published checkpoints of XLNet name settings and weights. No Keras is imported."""
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap, number
+from bert_tf.models.config_map import HF_ENCODER, HF_TIED, HUB_ACTIVATIONS, REQUIRED, TF1_ACTIVATIONS, ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import PublishedHead, classes
-from bert_tf.models.weights import TF1_IGNORED, WeightMap
+from bert_tf.models.weights import TF1_IGNORED, WeightMap, keras_arrays
 
 # The names in a Hugging Face checkpoint (XLNetModel, XLNetLMHeadModel, and the summary of
 # XLNetForSequenceClassification). Attention kernels are [H, n, d] there as here.
@@ -177,3 +177,48 @@ HF = Maps(
     | {"xlnet_spans": _JOINT_SPANS},
 )
 TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)
+
+# The names in a preset of KerasHub, whose XLNet is a backbone without heads. Its "gelu" is the exact function.
+_HUB_LAYER = "xl_net_encoder_{layer}"
+_HUB_NAMES = {
+    **{f"relative_attention/{name}_dense": f"{name}_kernel" for name in ("query", "key", "value", "output")},
+    "relative_attention/_encoding_dense": "position_kernel",
+}
+_HUB_OWN = ("content_bias", "position_bias", "segment_bias", "segment_vectors")
+HUB = Maps(
+    ConfigMap(
+        fields={
+            "vocabulary_size": ("vocabulary_size", REQUIRED),
+            "num_layers": ("num_layers", REQUIRED),
+            "num_heads": ("num_heads", REQUIRED),
+            "hidden_dim": ("hidden_size", REQUIRED),
+            "intermediate_dim": ("intermediate_size", REQUIRED),
+            "dropout": ("dropout", 0.0),
+            "activation": ("activation", "gelu"),
+            "kernel_initializer_range": ("initializer_range", 0.02),
+        },
+        activations=HUB_ACTIVATIONS,
+        fixed={"bias_initializer": ("zeros",)},
+        ignored=("trainable",),
+        assumed={"layer_norm_epsilon": 1e-12, "clamp_length": None},
+        derived=(lambda keys: {"attention_dropout": keys.get("dropout", 0.0)}, lambda config: {}),
+        model_type="XLNetBackbone",
+        architectures={(): "XLNetBackbone"},
+    ),
+    WeightMap(
+        arrays={
+            "content_and_query_embedding_0/word_embed/vars/0": "embeddings/token_embeddings",
+            "xl_net_attention_mask_layer_0/vars/0": "embeddings/query_vector",
+            **{f"{_HUB_LAYER}/{name}/vars/0": f"{_BLOCK}/attention/{path}" for name, path in _HUB_NAMES.items()},
+            **{f"{_HUB_LAYER}/vars/{i}": f"{_BLOCK}/attention/{path}" for i, path in enumerate(_HUB_OWN)},
+            **keras_arrays(
+                {f"{_HUB_LAYER}/feedforward_{name}_dense": f"{_BLOCK}/{name}" for name in ("intermediate", "output")},
+                {
+                    f"{_HUB_LAYER}/layer_norm": f"{_BLOCK}/attention_layer_norm",
+                    f"{_HUB_LAYER}/layer_norm_ff": f"{_BLOCK}/output_layer_norm",
+                },
+            ),
+        },
+        spellings={f"/_{name}_dense/": f"/{name}_dense/" for name in ("query", "key", "value", "output")},
+    ),
+)

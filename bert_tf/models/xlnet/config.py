@@ -56,7 +56,7 @@ def _xlnet_encoder():
 def _checkpoints():
     from bert_tf.models.xlnet import checkpoints
 
-    return {"hf": checkpoints.HF, "tf1": checkpoints.TF1}
+    return {"hf": checkpoints.HF, "tf1": checkpoints.TF1, "keras_hub": checkpoints.HUB}
 
 
 XLNET = Family(
