@@ -16,8 +16,8 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from bert_tf.models.families import FAMILIES, arguments_of, build_backbone, describe, encoder_alone
 from bert_tf.models.weights import LoadReport, by_path
-from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.objectives.registry import OBJECTIVES
+from bert_tf.objectives.settings import ObjectiveConfig
 from bert_tf.tasks.task import Task
 from bert_tf.tokenizers.frame import Frame
 from bert_tf.tokenizers.tokenizer import Tokenizer
