@@ -4,7 +4,6 @@ A record has a name, settings and classes. Code that needs all of them reads the
 names of variables or classes. No Keras is imported.
 """
 
-import importlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
@@ -75,11 +74,8 @@ class Registry(Mapping[str, Record]):
 
 
 def resolve(reference: Any) -> Any:
-    """The object that a record refers to, imported on use where the reference is a str "module:attribute".
+    """The class that a record refers to: itself, or what a function without arguments imports and returns.
 
-    Records refer to their classes by such names, because reading a setting must not import Keras or TensorFlow.
+    Records refer to their classes by such functions, because reading a setting must not import Keras or TensorFlow.
     """
-    if not isinstance(reference, str):
-        return reference
-    module, _, attribute = reference.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return reference if reference is None or isinstance(reference, type) else reference()

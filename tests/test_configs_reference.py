@@ -190,7 +190,7 @@ def page():
             lines += ["### `task`", "", summary(TaskConfig), "", *table(TaskConfig, "task.", shown=shown)]
             own = table(HeadedTaskConfig, "task.", without=same_fields(HeadedTaskConfig, TaskConfig), shown=shown)
             lines += ["### `task` of every kind but `text_to_text`", "", summary(HeadedTaskConfig), "", *own]
-            library = [record for record in TASKS.values() if isinstance(record.task, str)]
+            library = [record for record in TASKS.values() if not isinstance(record.task, type)]
             for record in library:
                 without = same_fields(record.config, HeadedTaskConfig) | {"kind"}
                 own = table(record.config, "task.", without=without, shown=shown)

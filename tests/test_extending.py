@@ -16,7 +16,8 @@ from opened import task_and_model
 
 import bert_tf
 from bert_tf import config, samples
-from bert_tf.export import ServingModule, export_run
+from bert_tf.export import ServingModule, export_run, register_served
+from bert_tf.export.served import SERVED
 from bert_tf.layers import ClassificationHead, Embeddings
 from bert_tf.models import FAMILIES, Encoder, Family, ModelConfig, encoder_inputs, register_family
 from bert_tf.objectives import OBJECTIVES, Objective, ObjectiveConfig, PretrainingModel, register_objective
@@ -128,10 +129,11 @@ class ServedCount(ServingModule):
 @pytest.fixture(scope="module", autouse=True)
 def registered():
     register_family(Family("bigru", BiGruConfig, BiGruEncoder, objective="length_bucket"))
-    register_objective(Objective("length_bucket", LengthBucketConfig, LengthBucket, head="length_head"))
-    register_task(TaskRecord("count", CountTask, ServedCount, metrics=("near",)))
+    register_objective(Objective(LengthBucketConfig, LengthBucket, head="length_head"))
+    register_task(TaskRecord("count", CountTask, metrics=("near",)))
+    register_served("count", ServedCount)
     yield
-    FAMILIES.remove("bigru"), OBJECTIVES.remove("length_bucket"), TASKS.remove("count")
+    FAMILIES.remove("bigru"), OBJECTIVES.remove("length_bucket"), TASKS.remove("count"), SERVED.pop("count")
 
 
 def test_the_whole_road(tmp_path):

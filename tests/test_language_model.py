@@ -12,7 +12,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import GenerationConfig
 from bert_tf.models import build_backbone, describe
 from bert_tf.objectives import MaskedLM
-from bert_tf.objectives.objective import ObjectiveConfig
+from bert_tf.objectives.settings import ObjectiveConfig
 from bert_tf.tasks import build_task
 from bert_tf.training.converting import write_run
 

@@ -14,10 +14,9 @@ from absl import logging
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from bert_tf.checkpoints import published_tasks
 from bert_tf.checkpoints.arrays import NamedArrays
-from bert_tf.checkpoints.finetuned import PublishedTask, published_head, write_task
 from bert_tf.checkpoints.formats import PAIR
+from bert_tf.checkpoints.published_tasks import PublishedTask, published_head, task_of, write_task
 from bert_tf.checkpoints.saving import as_float32, lost_settings, warn_of_lost, write_model
 from bert_tf.checkpoints.sizes import MAX_ARRAYS, check_sizes
 from bert_tf.checkpoints.source import Source, StoredTask
@@ -90,7 +89,7 @@ def open_model(path: Path, family: str | None = None) -> Source:
     found = published_head(hf_config, maps.heads)
     if found is None:
         return source
-    make = functools.partial(published_tasks.task_of, source, hf_config, *found)
+    make = functools.partial(task_of, source, hf_config, *found)
     return dataclasses.replace(source, task=StoredTask(make, found[1].weights(maps.weights)))
 
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from bert_tf.checkpoints import published_tasks
 from bert_tf.checkpoints.arrays import NamedArrays
-from bert_tf.checkpoints.finetuned import published_head
 from bert_tf.checkpoints.hdf5 import Hdf5Arrays
+from bert_tf.checkpoints.published_tasks import published_head
 from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.checkpoints.source import Source, StoredTask
 from bert_tf.config import build, nearest

@@ -16,8 +16,8 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from bert_tf.models.families import FAMILIES, arguments_of, build_backbone, describe, encoder_alone
 from bert_tf.models.weights import LoadReport, by_path
-from bert_tf.objectives.objective import ObjectiveConfig
 from bert_tf.objectives.registry import OBJECTIVES
+from bert_tf.objectives.settings import ObjectiveConfig
 from bert_tf.tasks.task import Task
 from bert_tf.tokenizers.frame import Frame
 from bert_tf.tokenizers.tokenizer import Tokenizer
@@ -59,7 +59,7 @@ class OpenedModel:
     ) -> None:
         self.source, self.dtype = source, dtype
         self._pooler, self._trained, self._arguments = pooler, trained, arguments
-        self._report: LoadReport | None = None
+        self._reports: list[LoadReport] = []
         self._fresh = _checked(pooler, fresh)
         known = arguments_of(source.config)
         for name in arguments:
@@ -95,10 +95,13 @@ class OpenedModel:
 
     @property
     def report(self) -> LoadReport:
-        """What became of the weights, of the model that was made last; where none was, `model` is made."""
-        if self._report is None:
+        """What became of the weights in all models that were made so far; where none was, `model` is made.
+
+        An array is unused if none of them uses it.
+        """
+        if not self._reports:
             _ = self.model
-        return self._report or LoadReport()  # without its training nothing is filled
+        return functools.reduce(LoadReport.joined, self._reports) if self._reports else LoadReport()  # if not trained
 
     @functools.cached_property
     def backbone(self) -> Any:
@@ -198,7 +201,7 @@ class OpenedModel:
             encoder = build_backbone(self.config, pooler=self.task.needs_pooler(self.config), **self._arguments)
             model = self.task.model(encoder)
         if self._trained:
-            self._report = self.source.fill_task(model)
+            self._reports.append(self.source.fill_task(model))
         return model
 
     @property
@@ -243,11 +246,11 @@ class OpenedModel:
 
     def _unfilled(self):
         """Within, models are made whose weights are all set next, or else it is an error."""
-        return zero_weights(self._trained and not self._fresh)
+        return zero_weights(self._trained and self.source.parts.issuperset(self._fresh))
 
     def _fill(self, model, partly=False):
         if self._trained:
-            self._report = self.source.fill(model, partly, self._fresh)
+            self._reports.append(self.source.fill(model, partly, self._fresh))
 
 
 def _checked(pooler: Any, fresh: Any) -> Sequence[str]:

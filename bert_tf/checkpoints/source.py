@@ -8,10 +8,8 @@ from typing import Any
 
 from absl import logging
 
-from bert_tf.backend.initial_weights import zero_weights
 from bert_tf.checkpoints.arrays import NamedArrays
 from bert_tf.errors import DataError
-from bert_tf.models.families import build_backbone
 from bert_tf.models.weights import LoadReport, WeightMap, load_weights, part_of
 from bert_tf.tasks.task import Task
 from bert_tf.tokenizers import load_tokenizer
@@ -120,35 +118,6 @@ class Source:
     def identity(self) -> dict[str, Any]:
         """A checksum of the model, which does not depend on its path: a dict that JSON can hold."""
         return self.arrays.identity(self.config)
-
-    def make_encoder(
-        self,
-        config: Any = None,
-        pooler: bool | None = None,
-        trained: bool = True,
-        fresh: Iterable[str] = (),
-        **arguments: Any,
-    ) -> Any:
-        """A new encoder or decoder with these weights.
-
-        Args:
-            config: None for that of the source; another that differs in what no weight depends on, such as dropout, or
-                T5's encoder alone.
-            pooler: whether it has a pooler; None: if the source has one. Where the source has none it is randomly
-                initialized, which is logged.
-            trained: False keeps the random initial weights.
-            fresh: as of `fill`.
-            arguments: further ones of the model, such as `output_hidden_states`.
-
-        Raises:
-            DataError: the weights do not fit.
-        """
-        pooler = "pooler" in self.parts if pooler is None else pooler
-        with zero_weights(trained and (not pooler or "pooler" in self.parts)):
-            encoder = build_backbone(config or self.config, pooler=pooler, **arguments)
-        if trained:
-            self.fill(encoder, partly=True, fresh=("pooler", *fresh))
-        return encoder
 
     def fill(self, model: Any, partly: bool = False, fresh: Iterable[str] = ()) -> LoadReport:
         """Sets all variables of a model of `config`; what stays random is logged.

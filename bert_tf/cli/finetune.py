@@ -50,6 +50,7 @@ def run(arguments):
         data__test=arguments.test,
     )
     grid = read_grid(mapping)  # before TensorFlow is imported, which takes seconds
+    from bert_tf.export.served import SERVED
     from bert_tf.runs.grid import finetune_grid
 
     summary, table = finetune_grid(grid, arguments.output)
@@ -61,7 +62,7 @@ def run(arguments):
     print(f"report: {measured}/report.html")
     record = TASKS[check_task(grid.configs[0].task).kind]
     commands = [f"tensorboard --logdir {arguments.output}", f"bert-tf predict {arguments.output} {record.example}"]
-    if record.served is not None:
+    if record.name in SERVED:
         commands.append(f"bert-tf export {arguments.output}")
     print("next: " + "\n      ".join(commands))
 

@@ -7,8 +7,7 @@ from bert_tf.config import Range, check
 from bert_tf.distillation.terms import read_internals, read_terms, trains_head
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config
-from bert_tf.objectives.masked_lm_config import MaskedLMConfig
-from bert_tf.objectives.objective import ObjectiveConfig
+from bert_tf.objectives.settings import MaskedLMConfig, ObjectiveConfig
 from bert_tf.training.finetune_config import FinetuneConfig, FinetuneDataConfig, FinetuneTrainConfig, LayerDecayConfig
 from bert_tf.training.pretrain_config import DataConfig, PretrainConfig
 

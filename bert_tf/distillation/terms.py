@@ -1,6 +1,7 @@
 """The terms of a distillation's loss: their settings and the one list of them. No Keras is imported."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 from bert_tf.config import Range, build, check
@@ -166,18 +167,22 @@ class Term:
     Attributes:
         name: its key in `terms`.
         config: its settings, a subclass of `TermConfig`.
-        loss: the class that computes it, or "module:attribute"; None for the student's own loss on the labels. It is
+        loss: the class that computes it, or a function that imports and returns it; None for the student's own loss on the labels. It is
             made with (settings, student's configuration, teacher's configuration).
         reads: "outputs" for the logits or numbers that are predicted; "internals" for what is inside of the models,
             which are then both computed in each step.
 
     Example:
-        Term("soft_labels", SoftLabelsConfig, loss="bert_tf.distillation.output_losses:SoftLabels")
+        class SoftLabels:
+            def __init__(self, settings, student, teacher):
+                self.settings = settings
+
+        Term("soft_labels", SoftLabelsConfig, loss=SoftLabels)
     """
 
     name: str
     config: type
-    loss: type | str | None
+    loss: type | Callable[[], type] | None
     reads: str = "outputs"
 
     @property
@@ -186,22 +191,38 @@ class Term:
         return resolve(self.loss)
 
 
-_OUTPUTS, _INTERNALS = "bert_tf.distillation.output_losses", "bert_tf.distillation.internal_losses"
+def _outputs():
+    from bert_tf.distillation import output_losses
+
+    return output_losses
+
+
+def _internals():
+    from bert_tf.distillation import internal_losses
+
+    return internal_losses
+
+
+def _progressive():
+    from bert_tf.distillation.progressive import Progressive
+
+    return Progressive
+
 
 TERMS = Registry(
     "term",
     "terms",
     [
         Term("hard_labels", HardLabelsConfig, None),
-        Term("soft_labels", SoftLabelsConfig, f"{_OUTPUTS}:SoftLabels"),
-        Term("squared_error", SquaredErrorConfig, f"{_OUTPUTS}:SquaredError"),
-        Term("hidden_cosine", HiddenCosineConfig, f"{_INTERNALS}:HiddenCosine", "internals"),
-        Term("hidden_states", HiddenStatesConfig, f"{_INTERNALS}:HiddenStates", "internals"),
-        Term("attention_scores", AttentionScoresConfig, f"{_INTERNALS}:AttentionScores", "internals"),
-        Term("minilm", MiniLMConfig, f"{_INTERNALS}:MiniLM", "internals"),
-        Term("minilm2", MiniLM2Config, f"{_INTERNALS}:MiniLM2", "internals"),
-        Term("patient", PatientConfig, f"{_INTERNALS}:Patient", "internals"),
-        Term("progressive", ProgressiveConfig, "bert_tf.distillation.progressive:Progressive", "internals"),
+        Term("soft_labels", SoftLabelsConfig, lambda: _outputs().SoftLabels),
+        Term("squared_error", SquaredErrorConfig, lambda: _outputs().SquaredError),
+        Term("hidden_cosine", HiddenCosineConfig, lambda: _internals().HiddenCosine, "internals"),
+        Term("hidden_states", HiddenStatesConfig, lambda: _internals().HiddenStates, "internals"),
+        Term("attention_scores", AttentionScoresConfig, lambda: _internals().AttentionScores, "internals"),
+        Term("minilm", MiniLMConfig, lambda: _internals().MiniLM, "internals"),
+        Term("minilm2", MiniLM2Config, lambda: _internals().MiniLM2, "internals"),
+        Term("patient", PatientConfig, lambda: _internals().Patient, "internals"),
+        Term("progressive", ProgressiveConfig, _progressive, "internals"),
     ],
 )
 

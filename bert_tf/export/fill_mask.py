@@ -5,9 +5,8 @@ import tensorflow as tf
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.export.requests import check_count
 from bert_tf.export.signatures import ServingModule, dense
-from bert_tf.objectives import OBJECTIVES
+from bert_tf.objectives import MaskedLM
 from bert_tf.parsing import brief
-from bert_tf.registry import resolve
 
 #: The length to which `fill_mask` truncates texts by default. Some models (XLNet) have no largest length.
 _LONGEST = 512
@@ -92,10 +91,10 @@ def fill_mask(model, tokenizer, texts, top_k=5, sequence_length=None):
         DataError: a text without a mask, or with one beyond the sequence length.
         ConfigError: a model that was not trained to fill masks.
     """
-    objective = model.settings.name
-    if resolve(OBJECTIVES[objective].served) is not ServedMaskedLM:
-        fill = [name for name, record in OBJECTIVES.items() if resolve(record.served) is ServedMaskedLM]
-        raise ConfigError(f"a model pretrained with {objective} cannot fill masks; use one pretrained with {fill[0]}")
+    if not isinstance(model, MaskedLM):
+        raise ConfigError(
+            f"a model pretrained with {model.settings.name} cannot fill masks; use one pretrained with masked_lm"
+        )
     for text in texts:
         if tokenizer.mask_id not in tokenizer.encode(text):
             raise DataError(f"there is no {tokenizer.id_to_token(tokenizer.mask_id)} in {text!r}")

@@ -7,10 +7,9 @@ from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
 from bert_tf.export.embedding import ServedEmbedding
 from bert_tf.export.saved_model import write_saved_model
+from bert_tf.export.served import SERVED
 from bert_tf.models.families import family_of
 from bert_tf.objectives import OBJECTIVES
-from bert_tf.registry import resolve
-from bert_tf.tasks import TASKS
 from bert_tf.training.precision import AUTO, choose
 
 #: Tokens of the requests that a precision is chosen for: of a short text, and of a batch.
@@ -76,13 +75,13 @@ def served_module(opened, kind, sequence_length, settings):
     if finetuned:
         task, model = opened.task, opened.model
         tokenizer, backbone = task.tokenizer, model.backbone
-        name, served = task.kind, resolve(TASKS[task.kind].served)
+        name, served = task.kind, SERVED.get(task.kind)
         make = functools.partial(served.of_task, task, model) if served else None
         trained = task.config.sequence_length
     else:
         tokenizer, name = opened.tokenizer, opened.objective_settings and opened.objective_settings.name
         model, backbone = opened.objective if name else None, opened.backbone
-        served = name and resolve(OBJECTIVES[name].served)
+        served = SERVED.get(name)
         make = functools.partial(served, model, tokenizer) if served else None
         trained = opened.sequence_length
     possible = (served.kind or name,) if served else ()
@@ -91,7 +90,7 @@ def served_module(opened, kind, sequence_length, settings):
     if not possible:
         raise ConfigError(
             f"{run_directory} is an encoder-decoder whose task or objective is not served; export a run of "
-            f"{' or '.join(name for name, record in OBJECTIVES.items() if record.served)}"
+            f"{' or '.join(name for name in OBJECTIVES if name in SERVED)}"
         )
     if finetuned and served is None and kind is None:
         raise ConfigError(

@@ -181,6 +181,14 @@ class LoadReport:
     unused: tuple[str, ...] = ()
     fresh: tuple[str, ...] = ()
 
+    def joined(self, other: "LoadReport") -> "LoadReport":
+        """The report of two models that were filled from one source."""
+        return LoadReport(
+            ignored=tuple(sorted({*self.ignored, *other.ignored})),
+            unused=tuple(sorted({*self.unused} & {*other.unused})),
+            fresh=tuple(sorted({*self.fresh, *other.fresh})),
+        )
+
 
 def load_weights(
     model: Any, arrays: Arrays, weight_map: WeightMap, partly: bool = False, other_heads: Names = (), fresh: Names = ()

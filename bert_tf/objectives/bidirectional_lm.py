@@ -7,11 +7,11 @@ from keras import ops
 
 from bert_tf.backend import UniformNumbers, product_with_transposed
 from bert_tf.layers import OutputLayer
-from bert_tf.objectives.bidirectional_lm_config import BidirectionalLMConfig, check_directions, check_words
 from bert_tf.objectives.causal_lm import next_tokens
 from bert_tf.objectives.losses import cross_entropy_sums
 from bert_tf.objectives.pretraining_model import PretrainingModel
 from bert_tf.objectives.sampled_softmax import log_uniform_candidates, sampled_softmax_sum
+from bert_tf.objectives.settings import BidirectionalLMConfig, check_directions, check_words
 from bert_tf.types import Model, Options, Tensors
 from tfrecords.corruption.word_characters_config import WordsConfig
 

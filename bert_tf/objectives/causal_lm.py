@@ -7,11 +7,11 @@ from keras import ops
 
 from bert_tf.backend import UniformNumbers
 from bert_tf.objectives.block_loss import block_loss_sums
-from bert_tf.objectives.causal_lm_config import CausalLMConfig
 from bert_tf.objectives.losses import cross_entropy_sums, feature
-from bert_tf.objectives.objective import check_backbone_structure
 from bert_tf.objectives.pretraining_model import PretrainingModel
+from bert_tf.objectives.registry import check_backbone_structure
 from bert_tf.objectives.sampled_softmax import log_uniform_candidates, sampled_softmax_sum
+from bert_tf.objectives.settings import CausalLMConfig
 from bert_tf.types import Model, Options, Tensor, Tensors
 
 

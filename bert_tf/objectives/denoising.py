@@ -4,8 +4,8 @@ from typing import Any
 
 import keras
 
-from bert_tf.objectives.denoising_config import DenoisingObjectiveConfig
 from bert_tf.objectives.sequence_to_sequence import SequenceToSequence
+from bert_tf.objectives.settings import DenoisingObjectiveConfig
 from bert_tf.tokenizers.frame import Frame
 from bert_tf.types import Model, Options
 from tfrecords.corruption.denoising_config import DenoisingConfig

@@ -9,8 +9,8 @@ from bert_tf.config import nearest
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import ClassificationHead, SpanBoundaryHead
 from bert_tf.objectives.losses import cross_entropy_sums, feature
-from bert_tf.objectives.masked_lm_config import PAIR_TASKS, MaskedLMConfig
 from bert_tf.objectives.pretraining_model import PretrainingModel
+from bert_tf.objectives.settings import PAIR_TASKS, MaskedLMConfig
 from bert_tf.types import Model, Options, Tensor, Tensors
 from tfrecords.corruption.masking_config import MaskingConfig
 

@@ -8,8 +8,8 @@ from keras import ops
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import LMHead, SegmentMemory
 from bert_tf.objectives.losses import cross_entropy_sums, feature
-from bert_tf.objectives.permutation_lm_config import PermutationLMConfig, check_query_stream
 from bert_tf.objectives.pretraining_model import PretrainingModel
+from bert_tf.objectives.settings import PermutationLMConfig, check_query_stream
 from bert_tf.types import Model, Options, Tensor, Tensors
 from tfrecords.corruption.permutation_config import PermutationConfig
 

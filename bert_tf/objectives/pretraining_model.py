@@ -7,7 +7,7 @@ import keras
 from bert_tf.backend import TrainableModel
 from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError
-from bert_tf.objectives.objective import ObjectiveConfig
+from bert_tf.objectives.settings import ObjectiveConfig
 from bert_tf.types import Model, Options, Settings, Tensor, Tensors
 
 

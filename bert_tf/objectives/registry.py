@@ -1,29 +1,223 @@
-"""The one list of objectives. No Keras is imported."""
+"""The record of an objective, and the one list of objectives. No Keras is imported."""
 
-from bert_tf.objectives.bidirectional_lm_config import BIDIRECTIONAL_LM
-from bert_tf.objectives.causal_lm_config import CAUSAL_LM
-from bert_tf.objectives.denoising_config import DENOISING
-from bert_tf.objectives.masked_lm_config import MASKED_LM
-from bert_tf.objectives.objective import Objective
-from bert_tf.objectives.permutation_lm_config import PERMUTATION_LM
-from bert_tf.objectives.replaced_token_detection_config import REPLACED_TOKEN_DETECTION
-from bert_tf.objectives.sequence_autoencoder_config import SEQUENCE_AUTOENCODER
-from bert_tf.objectives.text_to_text_config import TEXT_TO_TEXT
-from bert_tf.registry import Registry
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from bert_tf.errors import ConfigError
+from bert_tf.objectives.settings import (
+    BidirectionalLMConfig,
+    CausalLMConfig,
+    DenoisingObjectiveConfig,
+    MaskedLMConfig,
+    ObjectiveConfig,
+    PermutationLMConfig,
+    ReplacedTokenDetectionConfig,
+    SequenceAutoencoderConfig,
+    TextToTextConfig,
+)
+from bert_tf.registry import Registry, resolve
+from bert_tf.types import Function
+from tfrecords.corruption.registry import CORRUPTIONS
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+    """The record of a pretraining objective: its settings, model and corruption.
+
+    Attributes:
+        config: its settings, a subclass of `ObjectiveConfig`; the default of their `name` is the name of the objective.
+        model: a `PretrainingModel`, or a function that imports and returns it, because settings are checked before Keras
+            is loaded; `model.from_settings(backbone, settings)` makes one.
+        head: the first part of the paths of its head's variables, by which a published checkpoint is recognized as
+            pretrained with it; None for an objective without a head of its own.
+        corruption: the name in `tfrecords.CORRUPTIONS` of what corrupts its batches. None: they are used as they are.
+        corruption_section: the field of `config` that holds the settings of the corruption.
+        unigram: its metrics to which guessing by token frequency can be compared -> names in
+            `bert_tf.training.baselines.unigram`.
+        backbone: the structure of the models that it trains, "encoder", "decoder" or "encoder_decoder" (`Family.structure`), or a
+            tuple of kinds.
+        tokenizer: function from the tokenizer of the shards and the objective's settings to that of the model, where
+            the corruption gives the model other ids than the shards hold. None: they are the same.
+
+    Example:
+        @dataclasses.dataclass(frozen=True)
+        class SentenceLengthConfig(ObjectiveConfig):
+            name: str = "sentence_length"
+
+        class SentenceLength(PretrainingModel):
+            settings_class = SentenceLengthConfig
+
+        register_objective(Objective(SentenceLengthConfig, model=SentenceLength))
+    """
+
+    config: type[ObjectiveConfig]
+    model: type | Function
+    head: str | None = None
+    corruption: str | None = None
+    corruption_section: str = ""
+    unigram: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    backbone: str | tuple[str, ...] = "encoder"
+    tokenizer: Function | None = None
+
+    @property
+    def name(self) -> str:
+        """The value of `objective.name`."""
+        return self.config.name
+
+    def model_tokenizer(self, tokenizer: Any, settings: ObjectiveConfig) -> Any:
+        """The tokenizer of the model that is trained on shards of `tokenizer`."""
+        return tokenizer if self.tokenizer is None else self.tokenizer(tokenizer, settings)
+
+    @property
+    def backbones(self) -> tuple[str, ...]:
+        """The kinds of `backbone`, a tuple."""
+        return (self.backbone,) if isinstance(self.backbone, str) else self.backbone
+
+    @property
+    def model_class(self) -> type:
+        """`model`, imported."""
+        return resolve(self.model)
+
+    @property
+    def corruption_class(self) -> Any:
+        """The `Corruption` of its batches, imported; None for none."""
+        return None if self.corruption is None else CORRUPTIONS[self.corruption].corruption_class
+
+    def make_corruption(self, settings: ObjectiveConfig, tokenizer: Any, reader: Any) -> Any:
+        """The corruption of an experiment's batches, made from its settings, and tokenizer and `ShardReader` of the shards.
+
+        None if the objective has none, or if its settings change nothing (`ObjectiveConfig.corrupts`).
+        """
+        if self.corruption_class is None or not settings.corrupts:
+            return None
+        return self.corruption_class.of_shards(reader, tokenizer, getattr(settings, self.corruption_section))
+
+
+def _masked_lm():
+    from bert_tf.objectives.masked_lm import MaskedLM
+
+    return MaskedLM
+
+
+def _replaced_token_detection():
+    from bert_tf.objectives.replaced_token_detection import ReplacedTokenDetection
+
+    return ReplacedTokenDetection
+
+
+def _permutation_lm():
+    from bert_tf.objectives.permutation_lm import PermutationLM
+
+    return PermutationLM
+
+
+def _causal_lm():
+    from bert_tf.objectives.causal_lm import CausalLM
+
+    return CausalLM
+
+
+def _sequence_autoencoder():
+    from bert_tf.objectives.sequence_autoencoder import SequenceAutoencoder
+
+    return SequenceAutoencoder
+
+
+def _bidirectional_lm():
+    from bert_tf.objectives.bidirectional_lm import BidirectionalLM
+
+    return BidirectionalLM
+
+
+def _denoising():
+    from bert_tf.objectives.denoising import Denoising
+
+    return Denoising
+
+
+def _text_to_text():
+    from bert_tf.objectives.text_to_text import TextToText
+
+    return TextToText
+
+
+def _reading_characters(tokenizer, settings):
+    from bert_tf.objectives.bidirectional_lm import reading_characters
+
+    return reading_characters(tokenizer, settings)
+
 
 #: Name -> `Objective`. Where a checkpoint shows the heads of several, the first that fits is taken.
 OBJECTIVES = Registry(
     "objective",
     "objective.name",
     [
-        MASKED_LM,
-        REPLACED_TOKEN_DETECTION,
-        PERMUTATION_LM,
-        CAUSAL_LM,
-        SEQUENCE_AUTOENCODER,
-        BIDIRECTIONAL_LM,
-        DENOISING,
-        TEXT_TO_TEXT,
+        Objective(
+            config=MaskedLMConfig,
+            model=_masked_lm,
+            head="masked_lm_head",
+            corruption="masking",
+            corruption_section="masking",
+            unigram={"masked_lm_loss": "masked_lm_loss", "masked_lm_accuracy": "masked_lm_accuracy"},
+        ),
+        Objective(
+            config=ReplacedTokenDetectionConfig,
+            model=_replaced_token_detection,
+            head="discriminator_head",
+            corruption="replaced_tokens",
+            corruption_section="masking",
+            unigram={"masked_lm_loss": "masked_lm_loss", "masked_lm_accuracy": "masked_lm_accuracy"},
+        ),
+        Objective(
+            config=PermutationLMConfig,
+            model=_permutation_lm,
+            head="lm_head",
+            corruption="permutation",
+            corruption_section="permutation",
+            unigram={"permutation_lm_loss": "masked_lm_loss", "permutation_lm_accuracy": "masked_lm_accuracy"},
+        ),
+        Objective(
+            config=CausalLMConfig,
+            model=_causal_lm,
+            corruption="documents",
+            corruption_section="documents",
+            unigram={"causal_lm_loss": "masked_lm_loss", "causal_lm_accuracy": "masked_lm_accuracy"},
+            backbone="decoder",
+        ),
+        Objective(
+            config=SequenceAutoencoderConfig,
+            model=_sequence_autoencoder,
+            corruption="documents",
+            corruption_section="documents",
+            unigram={
+                "sequence_autoencoder_loss": "masked_lm_loss",
+                "sequence_autoencoder_accuracy": "masked_lm_accuracy",
+            },
+            backbone="decoder",
+        ),
+        Objective(
+            config=BidirectionalLMConfig,
+            model=_bidirectional_lm,
+            head="word_output",
+            corruption="word_characters",
+            corruption_section="words",
+            tokenizer=_reading_characters,
+        ),
+        Objective(
+            config=DenoisingObjectiveConfig,
+            model=_denoising,
+            corruption="denoising",
+            corruption_section="denoising",
+            unigram={"denoising_loss": "masked_lm_loss", "denoising_accuracy": "masked_lm_accuracy"},
+            backbone=("encoder_decoder", "decoder"),
+        ),
+        Objective(
+            config=TextToTextConfig,
+            model=_text_to_text,
+            unigram={"text_to_text_loss": "masked_lm_loss", "text_to_text_accuracy": "masked_lm_accuracy"},
+            backbone=("encoder_decoder", "decoder"),
+        ),
     ],
 )
 
@@ -38,3 +232,28 @@ def register_objective(objective: Objective) -> Objective:
         ConfigError: another objective has its name.
     """
     return OBJECTIVES.register(objective)
+
+
+def check_backbone_structure(name: str, structure: str, given: str) -> None:
+    """Refuses a backbone of another structure than the objective trains.
+
+    Args:
+        name: the name of the objective.
+        structure: "encoder", "decoder" or "encoder_decoder", of the backbone.
+        given: what the caller calls the backbone, for the message.
+
+    Raises:
+        ConfigError: says which objectives train such a backbone.
+    """
+    wanted = OBJECTIVES[name].backbones
+    if structure not in wanted:
+        others = [other for other, record in OBJECTIVES.items() if structure in record.backbones]
+        what = {
+            "encoder": "an encoder: it sees the tokens after each token, too",
+            "decoder": "a decoder: it sees only the tokens before each token",
+            "encoder_decoder": "an encoder-decoder: it reads one text and writes another",
+        }
+        raise ConfigError(
+            f"{name} trains {'s and '.join(wanted)}s, and {given} is {what[structure]}; "
+            f"set objective.name={' or '.join(others)}, or use another model"
+        )

@@ -13,8 +13,8 @@ from bert_tf.models.families import describe
 from bert_tf.objectives.losses import binary_cross_entropy_sum, cross_entropy_sums, feature
 from bert_tf.objectives.masked_lm import masked_logits
 from bert_tf.objectives.pretraining_model import PretrainingModel
-from bert_tf.objectives.replaced_token_detection_config import ReplacedTokenDetectionConfig
 from bert_tf.objectives.sampling import draw_from_logits
+from bert_tf.objectives.settings import ReplacedTokenDetectionConfig
 from bert_tf.types import Model, Options, Tensor, Tensors
 
 

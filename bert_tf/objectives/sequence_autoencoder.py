@@ -6,8 +6,8 @@ import keras
 from keras import ops
 
 from bert_tf.objectives.losses import feature
-from bert_tf.objectives.sequence_autoencoder_config import SequenceAutoencoderConfig
 from bert_tf.objectives.sequence_to_sequence import SequenceToSequence
+from bert_tf.objectives.settings import SequenceAutoencoderConfig
 from bert_tf.types import Model, Options, Tensors
 
 

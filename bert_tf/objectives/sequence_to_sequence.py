@@ -7,8 +7,8 @@ from keras import ops
 from bert_tf.objectives.block_loss import block_loss_sums
 from bert_tf.objectives.decoder_rows import source_then_target
 from bert_tf.objectives.losses import cross_entropy_sums, feature, smoothing_sum
-from bert_tf.objectives.objective import check_backbone_structure
 from bert_tf.objectives.pretraining_model import PretrainingModel
+from bert_tf.objectives.registry import check_backbone_structure
 from bert_tf.tokenizers.frame import Frame
 from bert_tf.types import Model, Options, Tensors
 

@@ -3,7 +3,7 @@
 import keras
 
 from bert_tf.objectives.sequence_to_sequence import SequenceToSequence
-from bert_tf.objectives.text_to_text_config import TextToTextConfig
+from bert_tf.objectives.settings import TextToTextConfig
 
 
 @keras.saving.register_keras_serializable("bert_tf")

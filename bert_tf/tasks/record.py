@@ -1,6 +1,7 @@
 """The record of a task, the one list of tasks, and the check of a task's settings. No TensorFlow is imported."""
 
 import dataclasses
+from collections.abc import Callable
 
 from bert_tf.config import build, check, nearest
 from bert_tf.encodings import is_unicode
@@ -28,12 +29,12 @@ from bert_tf.tasks.word_pairs.word_pair_config import WordPairConfig
 
 @dataclasses.dataclass(frozen=True)
 class TaskRecord:
-    """What the library must know about a task. Classes may be given as "module:attribute", imported on first use.
+    """What the library must know about a task.
 
     Attributes:
         name: the value of `task.kind`.
-        task: the subclass of `bert_tf.tasks.Task`: reads files, makes features and the model, computes metrics.
-        served: the subclass of `bert_tf.export.ServingModule` that `export` writes for the task; None for none.
+        task: the subclass of `bert_tf.tasks.Task`, or a function that imports and returns it: reads files, makes features
+            and the model, computes metrics.
         metrics: the names of the metrics that `Task.measure` always computes and `task.metric` may name; the first is
             the default. One whose lower value is the better one must be a `Metric` of the registry that says so.
         config: the dataclass of the settings, a subclass of `TaskConfig`: what it does not have is an unknown key.
@@ -44,13 +45,12 @@ class TaskRecord:
         class StarsTask(ClassificationTask):
             pass
 
-        register_task(TaskRecord("stars", task=StarsTask, served=ServedClassifier, metrics=("accuracy",), config=ClassificationConfig))
+        register_task(TaskRecord("stars", task=StarsTask, metrics=("accuracy",), config=ClassificationConfig))
         build_task({"kind": "stars"}, tokenizer)
     """
 
     name: str
-    task: type | str
-    served: type | str | None
+    task: type | Callable[[], type]
     metrics: tuple[str, ...]
     config: type = TextConfig
     aliases: tuple[str, ...] = ()
@@ -61,46 +61,101 @@ class TaskRecord:
         return (*self.metrics, *(name for name, metric in METRICS.items() if self.name in metric.kinds))
 
 
+def _classification():
+    from bert_tf.tasks.texts.classification import ClassificationTask
+
+    return ClassificationTask
+
+
+def _multi_label():
+    from bert_tf.tasks.multi_label.task import MultiLabelTask
+
+    return MultiLabelTask
+
+
+def _regression():
+    from bert_tf.tasks.texts.regression import RegressionTask
+
+    return RegressionTask
+
+
+def _tagging():
+    from bert_tf.tasks.tagging.task import TaggingTask
+
+    return TaggingTask
+
+
+def _multiple_choice():
+    from bert_tf.tasks.choices.task import MultipleChoiceTask
+
+    return MultipleChoiceTask
+
+
+def _multirc():
+    from bert_tf.tasks.texts.multirc import MultiRCTask
+
+    return MultiRCTask
+
+
+def _record():
+    from bert_tf.tasks.cloze.task import ReCoRDTask
+
+    return ReCoRDTask
+
+
+def _word_pair():
+    from bert_tf.tasks.word_pairs.task import WordPairTask
+
+    return WordPairTask
+
+
+def _text_to_text():
+    from bert_tf.tasks.text_to_text.task import TextToTextTask
+
+    return TextToTextTask
+
+
+def _question_answering():
+    from bert_tf.tasks.spans.task import QuestionAnsweringTask
+
+    return QuestionAnsweringTask
+
+
 TASKS = Registry(
     "task",
     "task.kind",
     [
         TaskRecord(
             "classification",
-            task="bert_tf.tasks.texts.classification:ClassificationTask",
-            served="bert_tf.export.classification:ServedClassifier",
+            task=_classification,
             metrics=("accuracy", "f1", "f1_macro", "matthews"),
             config=ClassificationConfig,
             aliases=("text-classification", "sequence-classification", "sentiment-analysis", "sentiment"),
         ),
         TaskRecord(
             "multi_label",
-            task="bert_tf.tasks.multi_label.task:MultiLabelTask",
-            served="bert_tf.export.classification:ServedMultiLabelClassifier",
+            task=_multi_label,
             metrics=("f1_micro", "f1_macro", "f1_samples", "exact_match", "hamming_loss"),
             config=MultiLabelConfig,
             aliases=("multi-label", "multi_label_classification"),
         ),
         TaskRecord(
             "regression",
-            task="bert_tf.tasks.texts.regression:RegressionTask",
-            served="bert_tf.export.classification:ServedRegressor",
+            task=_regression,
             metrics=("pearson", "spearman"),
             config=RegressionConfig,
             aliases=("sts", "similarity"),
         ),
         TaskRecord(
             "tagging",
-            task="bert_tf.tasks.tagging.task:TaggingTask",
-            served="bert_tf.export.tagging:ServedTagger",
+            task=_tagging,
             metrics=("f1", "accuracy", "precision", "recall"),
             config=TaggingConfig,
             aliases=("ner", "pos", "token-classification", "token_classification", "sequence-labeling"),
         ),
         TaskRecord(
             "multiple_choice",
-            task="bert_tf.tasks.choices.task:MultipleChoiceTask",
-            served="bert_tf.export.choices:ServedMultipleChoice",
+            task=_multiple_choice,
             metrics=("accuracy", "accuracy_middle", "accuracy_high"),
             config=MultipleChoiceConfig,
             example="""'{"question": "Which is a planet?", "options": ["Mars", "the Moon"]}'""",
@@ -108,24 +163,21 @@ TASKS = Registry(
         ),
         TaskRecord(
             "multirc",
-            task="bert_tf.tasks.texts.multirc:MultiRCTask",
-            served="bert_tf.export.classification:ServedClassifier",
+            task=_multirc,
             metrics=("f1a", "exact_match", "accuracy"),
             config=MultiRCConfig,
             example='--pair "A passage." "A question? An answer."',
         ),
         TaskRecord(
             "record",
-            task="bert_tf.tasks.cloze.task:ReCoRDTask",
-            served="bert_tf.export.choices:ServedReCoRD",
+            task=_record,
             metrics=("f1", "em"),
             config=DataSetConfig,
             example="""'{"passage": "Anna met Ida.", "query": "@placeholder met Ida.", "entities": ["Anna", "Ida"]}'""",
         ),
         TaskRecord(
             "word_pair",
-            task="bert_tf.tasks.word_pairs.task:WordPairTask",
-            served="bert_tf.export.word_pairs:ServedWordPair",
+            task=_word_pair,
             metrics=("accuracy", "f1", "f1_macro", "matthews"),
             config=WordPairConfig,
             example="""'{"text": "Anna met Ida. She left.", "target": {"span1_text": "Ida", "span1_index": 2, """
@@ -134,8 +186,7 @@ TASKS = Registry(
         ),
         TaskRecord(
             "text_to_text",
-            task="bert_tf.tasks.text_to_text.task:TextToTextTask",
-            served="bert_tf.export.generation:ServedGeneration",
+            task=_text_to_text,
             metrics=(
                 "token_accuracy",
                 "exact_match",
@@ -158,8 +209,7 @@ TASKS = Registry(
         ),
         TaskRecord(
             "question_answering",
-            task="bert_tf.tasks.spans.task:QuestionAnsweringTask",
-            served="bert_tf.export.spans:ServedQuestionAnswering",
+            task=_question_answering,
             metrics=("f1", "em", "best_f1", "best_em"),
             config=QuestionAnsweringConfig,
             example='--pair "Who came?" "Anna came."',

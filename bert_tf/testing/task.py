@@ -10,6 +10,7 @@ import bert_tf
 from bert_tf.backend import AdamW
 from bert_tf.backend.dtype_policy import dtype_policy
 from bert_tf.config import to_dict
+from bert_tf.export.served import SERVED
 from bert_tf.markup import render
 from bert_tf.registry import resolve
 from bert_tf.reporting.examples import findings_section
@@ -76,9 +77,8 @@ def check_task(record, file, encoder, tokenizer, folder, tolerance=1e-4, **setti
     assert again.task.config == task.config and again.task.metric == task.metric and again.task.state == learned
     _check_outputs(again.model, model, task.dataset(examples, 2))
     assert again.task.predict(model, again.task.read(file, labelled=False), batch_size=2) == answers
-    if record.served is None:
-        return
-    check_export(resolve(record.served).of_task(again.task, model, sequence_length=32), folder / "export")
+    if record.name in SERVED:
+        check_export(SERVED[record.name].of_task(again.task, model, sequence_length=32), folder / "export")
 
 
 def _check_batches(task, examples):

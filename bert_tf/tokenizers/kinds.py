@@ -1,17 +1,17 @@
 """The kinds of tokenizers: one record each, in one list that everything reads.
 
-Records refer to functions and classes as "module:attribute" (see `registry.resolve`), so that the command line can
-check its settings without TensorFlow.
+The functions of a record import what they call when they are called, so that the command line can check its settings
+without TensorFlow.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bert_tf.registry import Registry, resolve
+from bert_tf.registry import Registry
 from bert_tf.tokenizers.special_tokens import GPT2_ROLES, SpecialToken
 from bert_tf.types import StrPath
 
@@ -42,7 +42,7 @@ class VocabularyTrainer:
 
     name: str
     families: str
-    function: str
+    function: Callable[..., Tokenizer]
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
     cased: dict[str, Any] | None = None
     has_alphabet: bool = False
@@ -60,12 +60,12 @@ class VocabularyTrainer:
         """A tokenizer with a vocabulary learned from `texts`, an iterable of str; without `has_corpus` the one there is."""
         settings = self.settings | ((cased and self.cased) or {})
         if not self.has_corpus:
-            return resolve(self.function)(**settings)
+            return self.function(**settings)
         if self.has_alphabet:
             settings = settings | {"limit_alphabet": limit_alphabet}
         if special_tokens:
             settings = settings | {"special_tokens": special_tokens}
-        return resolve(self.function)(texts, vocabulary_size, **settings)
+        return self.function(texts, vocabulary_size, **settings)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +74,6 @@ class TokenizerKind:
 
     Attributes:
         name: the class has it as `kind`, and fingerprints cover it.
-        tokenizer: its class, a `Tokenizer`.
         load: `load(path)` returns the tokenizer of a folder or of one file.
         files: the file names by which a folder is recognised, a tuple of names or patterns for each form; the first
             form is what `save` writes beside tokenizer_config.json.
@@ -90,20 +89,21 @@ class TokenizerKind:
         from bert_tf.tokenizers import KINDS, TokenizerKind
 
         KINDS["wordpiece"].files  # (("vocab.txt",),)
-        # In a file that defines the class Letters and the function load_letters, registered by KINDS.register(kind):
-        kind = TokenizerKind("letters", "my_letters:Letters", "my_letters:load_letters", (("letters.txt",),))
+        def load_letters(folder):
+            return WordPieceTokenizer(["[PAD]", "[UNK]", *(folder / "letters.txt").read_text()])
+
+        KINDS.register(TokenizerKind("letters", load_letters, (("letters.txt",),)))
     """
 
     name: str
-    tokenizer: str
-    load: str
+    load: Callable[..., Tokenizer]
     files: tuple[tuple[str, ...], ...]
     classes: tuple[str, ...] = ()
     has_lowercase: bool = False
     suffixes: tuple[str, ...] = ()
-    recognize: str | None = None
+    recognize: Callable[[StrPath], bool] | None = None
     json_model: str | None = None
-    load_json: str | None = None
+    load_json: Callable[..., Tokenizer] | None = None
     trainers: tuple[VocabularyTrainer, ...] = ()
 
     def has_files(self, folder: StrPath) -> bool:
@@ -112,7 +112,7 @@ class TokenizerKind:
 
     def is_in(self, folder: StrPath) -> bool:
         """Whether a folder holds a tokenizer of this kind."""
-        return self.has_files(folder) and (self.recognize is None or resolve(self.recognize)(folder))
+        return self.has_files(folder) and (self.recognize is None or self.recognize(folder))
 
 
 def trainers() -> dict[str, VocabularyTrainer]:
@@ -120,7 +120,72 @@ def trainers() -> dict[str, VocabularyTrainer]:
     return {trainer.name: trainer for kind in KINDS.values() for trainer in kind.trainers}
 
 
-_HERE = "bert_tf.tokenizers"
+def _bpe_files():
+    from bert_tf.tokenizers.files import bpe
+
+    return bpe
+
+
+def _train_unigram(*texts, **settings):
+    from bert_tf.tokenizers.sentencepiece.training import train_unigram
+
+    return train_unigram(*texts, **settings)
+
+
+def _wordpiece_files():
+    from bert_tf.tokenizers.files import wordpiece
+
+    return wordpiece
+
+
+def _wordpiece_training():
+    from bert_tf.tokenizers.wordpiece import training
+
+    return training
+
+
+def _whole_words():
+    from bert_tf.tokenizers.wordpiece import whole_words
+
+    return whole_words
+
+
+def _sentencepiece_files():
+    from bert_tf.tokenizers.files import sentencepiece
+
+    return sentencepiece
+
+
+def _bpe_training():
+    from bert_tf.tokenizers.bpe import training
+
+    return training
+
+
+def _byte_files():
+    from bert_tf.tokenizers.files import byte
+
+    return byte
+
+
+def _byte():
+    from bert_tf.tokenizers.byte import byte
+
+    return byte
+
+
+def _character_files():
+    from bert_tf.tokenizers.files import characters
+
+    return characters
+
+
+def _characters():
+    from bert_tf.tokenizers.characters import characters
+
+    return characters
+
+
 _BPE_FILES = (
     ("vocab.json", "merges.txt"),
     ("encoder.json", "vocab.bpe"),
@@ -128,10 +193,9 @@ _BPE_FILES = (
 )
 _BPE_JSON: dict[str, Any] = {
     "json_model": "BPE",
-    "load_json": f"{_HERE}.files.bpe:load_bpe_json",
+    "load_json": lambda whole, **settings: _bpe_files().load_bpe_json(whole, **settings),
 }  # it decides which of the two
-_TRAIN_UNIGRAM = f"{_HERE}.sentencepiece.training:train_unigram"
-_UNIGRAM: dict[str, Any] = {"function": _TRAIN_UNIGRAM, "cased": {"lowercase": False, "keep_accents": True}}
+_UNIGRAM: dict[str, Any] = {"function": _train_unigram, "cased": {"lowercase": False, "keep_accents": True}}
 #: A folder is searched for their files in this order.
 KINDS = Registry(
     "tokenizer kind",
@@ -139,18 +203,17 @@ KINDS = Registry(
     [
         TokenizerKind(
             name="wordpiece",
-            tokenizer=f"{_HERE}.wordpiece.wordpiece:WordPieceTokenizer",
-            load=f"{_HERE}.files.wordpiece:load_wordpiece",
+            load=lambda path, **settings: _wordpiece_files().load_wordpiece(path, **settings),
             files=(("vocab.txt",),),
             classes=("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer"),
             has_lowercase=True,
             json_model="WordPiece",
-            load_json=f"{_HERE}.files.wordpiece:load_wordpiece_json",
+            load_json=lambda whole, **settings: _wordpiece_files().load_wordpiece_json(whole, **settings),
             trainers=(
                 VocabularyTrainer(
                     "wordpiece",
                     "BERT, ELECTRA, DistilBERT, SpanBERT",
-                    f"{_HERE}.wordpiece.training:train_wordpiece",
+                    lambda *texts, **settings: _wordpiece_training().train_wordpiece(*texts, **settings),
                     cased={"lowercase": False},
                     has_alphabet=True,
                     has_special_tokens=True,
@@ -158,7 +221,7 @@ KINDS = Registry(
                 VocabularyTrainer(
                     "words",
                     "whole words, the most frequent first, for LSTM language models and ELMo; others are [UNK]",
-                    f"{_HERE}.wordpiece.whole_words:train_words",
+                    lambda *texts, **settings: _whole_words().train_words(*texts, **settings),
                     cased={"lowercase": False},
                     has_special_tokens=True,
                 ),
@@ -166,41 +229,39 @@ KINDS = Registry(
         ),
         TokenizerKind(
             name="sentencepiece",
-            tokenizer=f"{_HERE}.sentencepiece.sentencepiece:SentencePieceTokenizer",
-            load=f"{_HERE}.files.sentencepiece:load_sentencepiece",
+            load=lambda path, **settings: _sentencepiece_files().load_sentencepiece(path, **settings),
             files=(("spiece.model",), ("*.model",), ("*.spm",)),
             classes=("AlbertTokenizer", "XLNetTokenizer", "T5Tokenizer"),
             has_lowercase=True,
             suffixes=(".model", ".spm"),
             json_model="Unigram",
-            load_json=f"{_HERE}.files.sentencepiece:load_unigram_json",
+            load_json=lambda whole, **settings: _sentencepiece_files().load_unigram_json(whole, **settings),
             trainers=(
                 VocabularyTrainer("unigram", "SentencePiece for ALBERT", settings={"family": "albert"}, **_UNIGRAM),
                 VocabularyTrainer("unigram_xlnet", "SentencePiece for XLNet", settings={"family": "xlnet"}, **_UNIGRAM),
                 VocabularyTrainer(
-                    "unigram_t5", "SentencePiece for T5, 100 sentinels; keeps case", _TRAIN_UNIGRAM, {"family": "t5"}
+                    "unigram_t5", "SentencePiece for T5, 100 sentinels; keeps case", _train_unigram, {"family": "t5"}
                 ),
             ),
         ),
         TokenizerKind(
             name="byte_level_bpe",
-            tokenizer=f"{_HERE}.bpe.byte_level_bpe:ByteLevelBPETokenizer",
-            load=f"{_HERE}.files.bpe:load_byte_level_bpe",
+            load=lambda path, **settings: _bpe_files().load_byte_level_bpe(path, **settings),
             files=_BPE_FILES,
             classes=("RobertaTokenizer", "GPT2Tokenizer"),
-            recognize=f"{_HERE}.files.bpe:spells_bytes",
+            recognize=lambda folder: _bpe_files().spells_bytes(folder),
             **_BPE_JSON,
             trainers=(
                 VocabularyTrainer(
                     "byte_level_bpe",
                     "RoBERTa, ModernBERT: every text in any script, no unknown tokens; keeps case",
-                    f"{_HERE}.bpe.training:train_byte_level_bpe",
+                    lambda *texts, **settings: _bpe_training().train_byte_level_bpe(*texts, **settings),
                     has_special_tokens=True,
                 ),
                 VocabularyTrainer(
                     "byte_level_bpe_gpt2",
                     "GPT-2: the same with <|endoftext|> as the only special token, between documents",
-                    f"{_HERE}.bpe.training:train_byte_level_bpe",
+                    lambda *texts, **settings: _bpe_training().train_byte_level_bpe(*texts, **settings),
                     settings={"role_tokens": GPT2_ROLES, "layout": "none", "normalization": None},
                     has_special_tokens=True,
                 ),
@@ -208,8 +269,7 @@ KINDS = Registry(
         ),
         TokenizerKind(
             name="bpe",
-            tokenizer=f"{_HERE}.bpe.bpe:BPETokenizer",
-            load=f"{_HERE}.files.bpe:load_bpe",
+            load=lambda path, **settings: _bpe_files().load_bpe(path, **settings),
             files=_BPE_FILES,
             classes=("OpenAIGPTTokenizer",),
             **_BPE_JSON,
@@ -217,7 +277,7 @@ KINDS = Registry(
                 VocabularyTrainer(
                     "bpe",
                     "GPT-1: lowercased words with an end mark",
-                    f"{_HERE}.bpe.training:train_bpe",
+                    lambda *texts, **settings: _bpe_training().train_bpe(*texts, **settings),
                     settings={"cleaning": "gpt1"},
                     has_alphabet=True,
                     has_special_tokens=True,
@@ -226,22 +286,21 @@ KINDS = Registry(
         ),
         TokenizerKind(
             name="byte",
-            tokenizer=f"{_HERE}.byte.byte:ByteTokenizer",
-            load=f"{_HERE}.files.byte:load_byte",
+            load=lambda path, **settings: _byte_files().load_byte(path, **settings),
             files=(("tokenizer_config.json",),),
             classes=("ByT5Tokenizer",),
-            recognize=f"{_HERE}.files.byte:is_byte",
+            recognize=lambda folder: _byte_files().is_byte(folder),
             trainers=(
                 VocabularyTrainer(
                     "byte",
                     "ByT5: the 256 bytes of every text in any script; needs no corpus",
-                    f"{_HERE}.byte.byte:ByteTokenizer",
+                    lambda **settings: _byte().ByteTokenizer(**settings),
                     has_corpus=False,
                 ),
                 VocabularyTrainer(
                     "byte_extra_ids",
                     "the same with 125 sentinels apart from the bytes, which ByT5's checkpoints do not know",
-                    f"{_HERE}.byte.byte:ByteTokenizer",
+                    lambda **settings: _byte().ByteTokenizer(**settings),
                     settings={"sentinels": "extra_ids"},
                     has_corpus=False,
                 ),
@@ -249,16 +308,15 @@ KINDS = Registry(
         ),
         TokenizerKind(
             name="characters",
-            tokenizer=f"{_HERE}.characters.characters:CharacterTokenizer",
-            load=f"{_HERE}.files.characters:load_characters",
+            load=lambda path, **settings: _character_files().load_characters(path, **settings),
             files=(("tokenizer_config.json",), ("*options.json", "*weights.hdf5")),
             classes=("CharacterTokenizer",),
-            recognize=f"{_HERE}.files.characters:is_characters",
+            recognize=lambda folder: _character_files().is_characters(folder),
             trainers=(
                 VocabularyTrainer(
                     "characters",
                     "ELMo: the characters of each word; needs no corpus",
-                    f"{_HERE}.characters.characters:CharacterTokenizer",
+                    lambda: _characters().CharacterTokenizer(),
                     has_corpus=False,
                 ),
             ),

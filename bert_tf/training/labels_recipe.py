@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 
-from bert_tf.checkpoints import open_source
+from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.hub import local_file
 from bert_tf.models.families import build_backbone
 from bert_tf.tasks import Task, build_task, check_task
@@ -71,7 +71,9 @@ class LabelsRecipe(Recipe):
                 copy_token_table(encoder, source, "encoder")
             return task.model(encoder)
         config = with_dropout(config, finetuning_dropout(source) if train.dropout is None else train.dropout)
-        model = task.model(source.make_encoder(config, pooler, train.pretrained))
+        source = dataclasses.replace(source, config=config)
+        fresh = ("pooler",) if pooler else ()
+        model = task.model(OpenedModel(source, pooler=pooler, fresh=fresh, trained=train.pretrained).backbone)
         if train.pretrained and not getattr(task.config, "reinitialize_layers", 0):
             fill_head(model, source)
         return model

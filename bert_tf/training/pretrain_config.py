@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar
 from bert_tf.config import Range, check
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import build_config, family_of
-from bert_tf.objectives.masked_lm_config import MaskedLMConfig
-from bert_tf.objectives.objective import ObjectiveConfig, check_backbone_structure
+from bert_tf.objectives.registry import check_backbone_structure
+from bert_tf.objectives.settings import MaskedLMConfig, ObjectiveConfig
 from bert_tf.training.optimizer_config import AdamConfig, OptimizerConfig
 from bert_tf.training.train_config import BatchConfig
 

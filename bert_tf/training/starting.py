@@ -5,6 +5,7 @@ import dataclasses
 from absl import logging
 
 from bert_tf import config as configuration
+from bert_tf.checkpoints import OpenedModel
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.families import build_backbone, config_for_token_table, encoder_alone
 from bert_tf.models.model_config import DROPOUT_RATES
@@ -55,7 +56,7 @@ def copy_token_table(encoder, source, section):
     Raises:
         ConfigError: the tables have different shapes.
     """
-    table = source.make_encoder().embedding_table
+    table = OpenedModel(source).backbone.embedding_table
     if tuple(table.shape) != tuple(encoder.embedding_table.shape):
         raise ConfigError(
             f"the token table of {source.path} is {tuple(table.shape)}, that of the new encoder "

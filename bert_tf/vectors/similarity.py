@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import spearmanr
 
-from bert_tf.checkpoints import open_source
+from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.config import nearest
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
@@ -48,7 +48,7 @@ class WordTable:
         tokenizer = source.tokenizer
         special = set(tokenizer.special_tokens)
         ids = [i for i, token in enumerate(tokenizer.vocabulary) if token not in special]
-        table = np.asarray(source.make_encoder().embedding_table)[ids]
+        table = np.asarray(OpenedModel(source).backbone.embedding_table)[ids]
         # Without accents a vocabulary holds Hangul as its letters: shown, and looked up, as it is typed.
         words = {i: unicodedata.normalize("NFC", tokenizer.vocabulary[i]) for i in ids}
 

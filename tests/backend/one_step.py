@@ -27,7 +27,7 @@ from bert_tf.models.roberta.model import RobertaEncoder
 from bert_tf.models.xlnet.config import XLNetConfig
 from bert_tf.models.xlnet.model import XLNetEncoder
 from bert_tf.objectives import BidirectionalLM, CausalLM, MaskedLM, PermutationLM, ReplacedTokenDetection
-from bert_tf.objectives.bidirectional_lm_config import WordsConfig
+from bert_tf.objectives.settings import WordsConfig
 
 VOCABULARY, BATCH, LENGTH, PREDICTIONS = 40, 4, 16, 4
 SIZES = dict(

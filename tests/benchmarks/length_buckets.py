@@ -8,6 +8,7 @@ from the same weights and the same number of updates.
 """
 
 import argparse
+import dataclasses
 import itertools
 from pathlib import Path
 
@@ -20,7 +21,7 @@ ROWS = 32
 def encoder_and_tokenizer(a):
     import keras
 
-    from bert_tf.checkpoints import open_source
+    from bert_tf.checkpoints import OpenedModel, open_source
     from bert_tf.models.bert.config import BertConfig
     from bert_tf.models.bert.model import BertEncoder
     from bert_tf.tokenizers import train_wordpiece
@@ -29,7 +30,9 @@ def encoder_and_tokenizer(a):
     keras.config.set_dtype_policy("mixed_bfloat16")
     if a.init_from:
         source = open_source(a.init_from)
-        return source.make_encoder(with_dropout(source.config, 0.1)), source.tokenizer
+        return OpenedModel(
+            dataclasses.replace(source, config=with_dropout(source.config, 0.1))
+        ).backbone, source.tokenizer
     lines = (SAMPLES / "reviews_train.tsv").read_text(encoding="utf-8").splitlines()
     return BertEncoder(BertConfig(8000, 256, 4, 4, 1024)), train_wordpiece(lines, 8000, lowercase=True)
 

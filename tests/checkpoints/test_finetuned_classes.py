@@ -13,7 +13,7 @@ from published_models import FIXTURES, PAIR, SINGLE, assert_same_tensors, golden
 from safetensors.numpy import load_file, save_file
 
 import bert_tf
-from bert_tf.checkpoints import open_source
+from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.checkpoints.hugging_face import write_finetuned
 from bert_tf.checkpoints.published_tasks import publish
 from bert_tf.cli.main import main
@@ -152,7 +152,8 @@ def test_a_gpt_skips_its_padding_id_at_the_end_of_a_text(family, name, tmp_path)
 def test_what_ends_the_texts_of_a_gpt_is_not_its_padding_there(layout, written, tmp_path):
     """Fine-tuned here: a text is read at its end, <|endoftext|>, which Hugging Face's class would skip as padding."""
     source = open_source(published("gpt2", "GPT2ForSequenceClassification", tmp_path / "theirs"))
-    encoder, tokenizer = source.make_encoder(trained_config(source, whole=False), pooler=True), source.tokenizer
+    source = dataclasses.replace(source, config=trained_config(source, whole=False))
+    encoder, tokenizer = OpenedModel(source, pooler=True).backbone, source.tokenizer
     assert encoder.config.skipped_id is None
     task = build_task(
         {"kind": "classification", "sequence_length": 16, "decoder": {"layout": layout}, "labels": ["a", "b"]},

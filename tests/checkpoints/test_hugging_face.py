@@ -61,6 +61,14 @@ def test_the_encoder(name):
     assert loaded.tokenizer.encode(SENTENCE) == golden["sentence_ids"].tolist()
 
 
+def test_the_report_is_of_all_that_was_made():
+    loaded = bert_tf.load(FIXTURES / "bert")
+    _ = loaded.backbone
+    assert {name.split(".")[0] for name in loaded.report.unused} == {"cls"}
+    _ = loaded.objective
+    assert loaded.report.unused == ()
+
+
 @pytest.mark.parametrize("name", WITH_HEADS)
 def test_the_pretraining_model_there_and_back(name, tmp_path):
     golden = expected(name)
@@ -114,8 +122,7 @@ def test_fresh_parts_are_asked_for_and_named():
     assert np.std(head) > 0.01
     with pytest.raises(DataError, match="nothing fills 'pooler/dense/kernel' .'bert.pooler.dense.weight' there"):
         _ = bert_tf.load(FIXTURES / "bert_sharded", pooler=True).backbone
-    assert bert_tf.load(FIXTURES / "bert_sharded", pooler=True, fresh=("pooler",)).encoder.pooler
-    encoder = open_source(FIXTURES / "bert_sharded").make_encoder(pooler=True)
+    encoder = bert_tf.load(FIXTURES / "bert_sharded", pooler=True, fresh=("pooler",)).encoder
     assert np.std(encoder.get_layer("pooler").dense.kernel) > 0.01
     with pytest.raises(ConfigError, match="fresh names 'poler'; did you mean 'pooler'"):
         _ = bert_tf.load(FIXTURES / "bert_bare", fresh=("poler",)).backbone

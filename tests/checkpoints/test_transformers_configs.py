@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bert_tf
-from bert_tf.checkpoints import finetuned
+from bert_tf.checkpoints import published_tasks
 from bert_tf.checkpoints.hugging_face import recognize_family
 from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError
@@ -54,8 +54,8 @@ def read(config):
     settings = maps.config.read(config, "config.json")
     settings |= maps.config_of_arrays({}) if maps.config_of_arrays else {}  # with one table, as transformers makes it
     ours = build(record.config, settings, "config.json")
-    head = finetuned.published_head(config, maps.heads)
-    return record.name, ours, finetuned.read_task(config, *head, "config.json") if head else None
+    head = published_tasks.published_head(config, maps.heads)
+    return record.name, ours, published_tasks.read_task(config, *head, "config.json") if head else None
 
 
 def changed(first, difference):

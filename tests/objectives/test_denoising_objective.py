@@ -8,7 +8,7 @@ from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import T5, BertConfig, BertEncoder, T5Config
 from bert_tf.objectives import Denoising
-from bert_tf.objectives.objective import ObjectiveConfig
+from bert_tf.objectives.settings import ObjectiveConfig
 
 CONFIG = T5Config(37, 16, num_layers=2, num_heads=2, head_size=8, intermediate_size=24, dropout=0.0)
 

@@ -16,7 +16,7 @@ from bert_tf.models.lstm.config import LstmLMConfig
 from bert_tf.models.lstm.model import LstmLM
 from bert_tf.objectives import BidirectionalLM, SequenceAutoencoder
 from bert_tf.objectives.bidirectional_lm import reading_characters
-from bert_tf.objectives.bidirectional_lm_config import BidirectionalLMConfig
+from bert_tf.objectives.settings import BidirectionalLMConfig
 from bert_tf.tokenizers import CharacterTokenizer, train_words
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from tfrecords import ShardsConfig, WordCharacters, WordsConfig, write_shards

@@ -9,7 +9,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.models import T5, T5Config, Transformer, TransformerConfig
 from bert_tf.objectives import TextToText, TextToTextConfig
 from bert_tf.objectives.losses import cross_entropy_sums, smoothing_sum
-from bert_tf.objectives.objective import ObjectiveConfig
+from bert_tf.objectives.settings import ObjectiveConfig
 
 SIZES = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 24, "dropout": 0.0}
 CONFIG = T5Config(37, head_size=8, **SIZES)

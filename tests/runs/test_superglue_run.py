@@ -1,7 +1,6 @@
 """SuperGLUE in its own layout: one task on a tiny model with its diagnostics, table, submission; settings of all."""
 
 import contextlib
-import dataclasses
 import io
 import json
 import re
@@ -16,11 +15,11 @@ import bert_tf
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import run as export
+from bert_tf.export.served import SERVED
 from bert_tf.runs.benchmark import collect, write_submission
 from bert_tf.runs.benchmark_config import BenchmarkConfig, plan_benchmark
 from bert_tf.runs.benchmarks.superglue import SUPERGLUE, measure_broad_coverage, measure_gender_parity, submission_lines
 from bert_tf.tasks import build_task
-from bert_tf.tasks.record import TASKS
 
 SETTINGS = {"task": {"sequence_length": 16}, "train": {"epochs": 1, "batch_size": 4}}
 ENTAILMENT = ("entailment", "not_entailment")
@@ -185,7 +184,7 @@ def test_what_is_not_served_says_so(monkeypatch):
     model = types.SimpleNamespace(backbone=tiny.encoder(hidden=16))
     task = build_task({"kind": "record", "sequence_length": 16}, tiny.tokenizer())
     opened = types.SimpleNamespace(source=types.SimpleNamespace(task=task), task=task, model=model, path="out")
-    monkeypatch.setattr(export, "TASKS", {"record": dataclasses.replace(TASKS["record"], served=None)})
+    monkeypatch.delitem(SERVED, "record")
     message = "out: the task record is not served; its encoder alone is exported with kind=emb"
     with pytest.raises(ConfigError, match=message):
         export.served_module(opened, None, None, {"static": False})

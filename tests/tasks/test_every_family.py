@@ -14,8 +14,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError
+from bert_tf.export.served import SERVED
 from bert_tf.models import FAMILIES, build_backbone, build_config
-from bert_tf.registry import resolve
 from bert_tf.tasks import TASKS, build_task
 from bert_tf.tokenizers.kinds import trainers
 
@@ -253,7 +253,7 @@ def test_answers_are_the_same_however_they_are_asked_for(family, kind, tmp_path)
         for name, value in case.right.items():
             assert measured[name] == pytest.approx(value, abs=1e-4), name
 
-    module = resolve(TASKS[kind].served).of_task(task, model, sequence_length=task.config.sequence_length)
+    module = SERVED[kind].of_task(task, model, sequence_length=task.config.sequence_length)
     ask = module.answer_question if kind == "question_answering" else module.answer_text
     served = {name: value.numpy() for name, value in ask(*case.texts(inputs)).items()}
     for name, value in case.served.items():

@@ -21,7 +21,7 @@ class LabelSetsTask(ClassificationTask):
     pass
 
 
-RECORD = TaskRecord("label_sets", LabelSetsTask, None, metrics=("exact",), config=LabelSetsConfig)
+RECORD = TaskRecord("label_sets", LabelSetsTask, metrics=("exact",), config=LabelSetsConfig)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -76,6 +76,6 @@ def test_a_model_that_forgets_an_argument_in_its_settings_fails(tmp_path, monkey
 
 
 def test_every_task_of_the_library_is_checked():
-    own = {name for name, record in TASKS.items() if isinstance(record.task, str)}
+    own = {name for name, record in TASKS.items() if not isinstance(record.task, type)}
     # Two in tests/tasks; multirc is classification with files and scores of its own, which test_multirc.py tests.
     assert own == FILES.keys() | {"text_to_text", "question_answering", "multirc"}

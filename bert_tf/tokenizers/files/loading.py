@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 from pathlib import Path
+from typing import Any
 
 from absl import logging
 
@@ -10,7 +11,6 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import explain_reading
 from bert_tf.hub import local_tokenizer
 from bert_tf.parsing import read_json_object
-from bert_tf.registry import resolve
 from bert_tf.tokenizers.files.tokenizer_config import CHECKSUM, CONFIG, WHOLE, check_type
 from bert_tf.tokenizers.files.tokenizer_json import TokenizerJson
 from bert_tf.tokenizers.kinds import KINDS
@@ -54,13 +54,13 @@ def load_tokenizer(path: StrPath, lowercase: bool | None = None) -> Tokenizer:
     kind = _kind_of_folder(path) if path.is_dir() else _kind_of_file(path)
     settings = {} if lowercase is None else {"lowercase": lowercase}
     if kind is None:
-        source: TokenizerJson | Path = (whole := TokenizerJson(path))
-        kind, load = whole.kind, whole.kind.load_json
+        source: Any = TokenizerJson(path)
+        kind, load = source.kind, source.kind.load_json
     else:
         source, load = path, kind.load
     if settings and not kind.has_lowercase:
         raise ConfigError(f"lowercase={lowercase}: the tokenizer at {path} has no such setting")
-    tokenizer = resolve(load)(source, **settings)
+    tokenizer = load(source, **settings)
     tokenizer.layout = _layout_of_folder(tokenizer, path, isinstance(source, TokenizerJson))
     return tokenizer
 

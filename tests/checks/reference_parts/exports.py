@@ -7,8 +7,8 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.export import ServedEmbedding, ServedGeneration, ServedMaskedLM, write_saved_model
+from bert_tf.export.served import SERVED
 from bert_tf.objectives import OBJECTIVES
-from bert_tf.registry import resolve
 from bert_tf.tasks import TASKS
 from reference_parts import library, tasks
 from reference_parts.model_cases import load
@@ -37,10 +37,10 @@ LENGTH = 24
 
 def missing():
     served = {tasks.CASES[name][2].get("kind") for name in OF_TASKS}
-    yield from (f"export of {name}" for name, record in TASKS.items() if record.served and name not in served)
+    yield from (f"export of {name}" for name in TASKS if name in SERVED and name not in served)
     classes = {cls for cls, *_ in OF_MODELS.values()}
-    for name, record in OBJECTIVES.items():
-        if record.served and resolve(record.served) not in classes:
+    for name in OBJECTIVES:
+        if name in SERVED and SERVED[name] not in classes:
             yield f"export of the objective {name}"
 
 
@@ -57,7 +57,7 @@ def of_task(room, name, tied=False):
     task, model, *_ = tasks.made(room, name)
     if tied:
         tasks.tie(model)
-    served = resolve(TASKS[task.kind].served)
+    served = SERVED[task.kind]
     return answers(
         room, f"tied_{name}" if tied else name, served.of_task(task, model, sequence_length=LENGTH, **OF_TASKS[name])
     )
