@@ -8,11 +8,12 @@ import json
 import math
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import yaml
 
+from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import open_file
 from bert_tf.types import StrPath
@@ -133,6 +134,12 @@ def read_yaml(path: StrPath) -> dict[str, Any]:
     if value is not None and not isinstance(value, dict):
         raise ConfigError(f"{path} holds {_type_name(value)}; it must hold a mapping, lines of 'key: value'")
     return value or {}
+
+
+def json_line(value: Any, default: Callable[[Any], Any] | None = None) -> str:
+    """A value as one line of JSON, in its own letters; with lone surrogates, which UTF-8 cannot hold, as escapes."""
+    line = json.dumps(value, ensure_ascii=False, default=default)
+    return line if is_unicode(line) else json.dumps(value, default=default)
 
 
 def parse_yaml(text: str, where: StrPath) -> Any:

@@ -7,7 +7,6 @@ What is chosen are the recipes that the searches of RESULTS.md found: `laptop/be
 import dataclasses
 import hashlib
 import itertools
-import json
 import shlex
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.files import atomic_write, is_there, write_json, writes_to
 from bert_tf.models.families import describe
-from bert_tf.parsing import brief
+from bert_tf.parsing import brief, json_line
 from bert_tf.tokenizers.kinds import trainers
 from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.training.pretrain_config import PretrainConfig
@@ -193,7 +192,7 @@ def _prepare(wanted, pieces, folder, started):
         )
     for name, documents in texts.items():
         with atomic_write(folder / f"{name}.jsonl") as file:
-            file.writelines(json.dumps({"text": text}) + "\n" for text in documents)
+            file.writelines(json_line({"text": text}) + "\n" for text in documents)
     choice = _continued(open_source(wanted.init_from)) if wanted.init_from else _new(texts["train"])
     data, counts = {}, {}
     for name, setting in (("train", "shards"), ("held_out", "eval_shards")):

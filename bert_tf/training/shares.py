@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.hub import local_file
-from bert_tf.parsing import brief
+from bert_tf.parsing import brief, json_line
 from bert_tf.tasks.rows.columns_config import LABEL_NAMES, TableColumns
 from bert_tf.tasks.rows.files import file_format, read_text
 from bert_tf.tasks.rows.opening import open_table
@@ -117,8 +116,7 @@ def _line(row, split, number):
     """A row as a line of JSON."""
     row = {str(key): value for key, value in row.items()}
     try:
-        line = json.dumps(row, ensure_ascii=False, default=_plain)
-        return line if is_unicode(line) else json.dumps(row, default=_plain)  # a lone surrogate
+        return json_line(row, default=_plain)
     except TypeError as error:
         raise DataError(f"{split}, example {number}: {error}; give texts, numbers and lists of them") from None
 
