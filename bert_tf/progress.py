@@ -5,11 +5,15 @@ import sys
 import time
 from typing import Any, TextIO
 
+#: Characters of the bar in a notebook.
+_WIDTH = 30
+
 
 class Progress:
     """Shows `label 120/1,000 MB (12 %)  3.4 MB/s  ETA 0:42  loss 2.31`.
 
-    On a terminal this is a line with a bar that changes in place; in a log file a line is added every half minute.
+    On a terminal and in a cell of a notebook this is a line with a bar that changes in place; in a log file a line is added
+    every half minute.
 
     Args:
         label: the name of the work.
@@ -27,12 +31,14 @@ class Progress:
         self.start, self.first = time.monotonic(), done
         self.done, self.last = done, 0.0
         self.bar = _bar(label, total, self.stream) if self.stream.isatty() else None
+        self.in_notebook = type(self.stream).__module__.startswith("ipykernel.")
+        self.shown = ""  # in a notebook
 
     def update(self, done: float, note: str = "") -> None:
         """Sets how much is done; `note` is shown at the end of the line."""
         self.done = done
         now = time.monotonic()
-        if now - self.last >= (30.0 if self.bar is None else 1.0):
+        if now - self.last >= (1.0 if self.bar is not None or self.in_notebook else 30.0):
             self.last = now
             self._show(note)
 
@@ -52,10 +58,18 @@ class Progress:
     def _show(self, note, last=False):
         text = "  ".join(self._numbers(last) + ([note] if note else []))
         if self.bar is None:
-            self.stream.write(f"{self.label}  {text}\n")
+            self.stream.write(self._in_place(text, last) if self.in_notebook else f"{self.label}  {text}\n")
             self.stream.flush()
         else:
             self.bar.update(self.bar.task_ids[0], completed=self.done, text=text, refresh=True)
+
+    def _in_place(self, text, last):
+        """The line with its bar, over the one before it."""
+        filled = round(_WIDTH * min(self.done / self.total, 1)) if self.total else 0
+        bar = f"{'━' * filled}{'╌' * (_WIDTH - filled)}  " if self.total else ""
+        line, before = f"{self.label}  {bar}{text}", len(self.shown)
+        self.shown = line
+        return f"\r{line.ljust(before)}" + ("\n" if last else "")
 
     def _numbers(self, last):
         if not self.unit:
