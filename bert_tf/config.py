@@ -129,7 +129,9 @@ def build(cls: type[T], mapping: Any, where: str = "", base: T | None = None, wh
     if mapping is None:
         mapping = {}
     if not isinstance(mapping, dict):
-        raise ConfigError(f"{where or 'the configuration'} must be a mapping, got {brief(mapping)}")
+        name = getattr(cls, "CHOSEN_BY", None)
+        hint = f"; write {{{name}: {mapping}}}" if name and isinstance(mapping, str) and len(mapping) < 40 else ""
+        raise ConfigError(f"{where or 'the configuration'} must be a mapping, got {brief(mapping)}{hint}")
     whole = whole or _Whole(cls, mapping, where)
     cls, base = _choose(cls, mapping, where, base)
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}

@@ -8,6 +8,7 @@ from bert_tf import config
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks.rows.columns_config import TextColumns
 from bert_tf.tasks.sections import LabelLossConfig
+from bert_tf.training.finetune_config import FinetuneConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -240,3 +241,8 @@ def test_keys_of_other_choices_are_explained(mapping, message):
     with pytest.raises(ConfigError) as caught:
         config.build(Drawing, mapping)
     assert str(caught.value) == message
+
+
+def test_a_name_in_place_of_a_section():
+    with pytest.raises(ConfigError, match=r"optimizer must be a mapping, got 'lamb'; write \{name: lamb\}"):
+        config.build(FinetuneConfig, {"optimizer": "lamb"})

@@ -121,7 +121,7 @@ class SeedRun:
         """Trains epoch by epoch, and returns the line of metrics of the epoch that is kept."""
         first = self._resume()
         progress = make_progress(
-            f"fine-tuning, seed {self.train.seed},", self.train.epochs * self.steps, first * self.steps, self.writes
+            f"fine-tuning, seed {self.train.seed}", self.train.epochs * self.steps, first * self.steps, self.writes
         )
         try:
             for epoch in range(first, self.train.epochs):
