@@ -145,6 +145,9 @@ def _settings(init_from, task, columns, config, settings):
     mapping["task"] = own if "preset" in own else (mapping.get("task") or {}) | own
     mapping["data"] = {"columns": dict(columns or {})}
     for name, value in settings.items():
+        meant = configuration.SYNONYMS.get(name, name)
+        if meant != name and meant in FinetuneTrainConfig.__dataclass_fields__:
+            raise ConfigError(f"unknown setting '{name}'; did you mean '{meant}'?")
         if name in FinetuneTrainConfig.__dataclass_fields__:
             mapping["train"] = (mapping.get("train") or {}) | {name: value}
         else:

@@ -28,7 +28,8 @@ in Python:
 """
 
 from bert_tf.checkpoints.formats import written
-from bert_tf.cli.settings import at_least
+from bert_tf.cli.pretrain import FINETUNE
+from bert_tf.cli.settings import add_number, predict_command, print_next
 from bert_tf.errors import ConfigError
 
 
@@ -38,17 +39,10 @@ def add_arguments(parser):
     add("output", help="a folder that does not exist yet, or is empty; for word vectors a file")
     add("--to", choices=["run", *written()], default="run", help="what to write (default %(default)s)")
     add("--family", help="the family, if the files do not name it or name another (SpanBERT is published as bert)")
-    add(
-        "--encoder-only",
-        action="store_true",
-        help="write the encoder without pretraining heads and without the head of a fine-tuned run",
-    )
-    add(
-        "--average",
-        type=at_least(2),
-        metavar="N",
-        help="write the mean of the newest N checkpoints of a pretraining run",
-    )
+    alone = "write the encoder without pretraining heads and without the head of a fine-tuned run"
+    add("--encoder-only", action="store_true", help=alone)
+    average = "write the mean of the newest N checkpoints of a pretraining run"
+    add_number(parser, "--average", average, least=2)
 
 
 def run(arguments):
@@ -68,10 +62,10 @@ def run(arguments):
     if task is not None:
         print(f"  task: {task.kind}" + (f" with the labels {', '.join(task.labels)}" if task.labels else ""))
     if arguments.to == "run" and task is not None:
-        example = TASKS[task.kind].example
-        print(f"next: bert-tf predict {arguments.output} {example}\n      bert-tf export {arguments.output}")
+        predict = predict_command(arguments.output, TASKS[task.kind].example)
+        print_next(predict, f"bert-tf export {arguments.output}")
     elif arguments.to == "run":
-        print(f"next: bert-tf finetune --init-from {arguments.output} --train train.tsv --dev dev.tsv --output tuned")
+        print_next(FINETUNE.format(arguments.output))
 
 
 def _average(arguments):

@@ -57,7 +57,7 @@ class MaskedLMConfig(ObjectiveConfig):
         if self.pair_task not in ("auto", "none", packed):
             raise ConfigError(
                 f"objective.pair_task={self.pair_task}, but the shards were packed with pair_task: {packed}; "
-                f"write them with --pair-task {self.pair_task}, or leave pair_task at auto"
+                f"write them with pair_task={self.pair_task}, or leave pair_task at auto"
             )
         return dataclasses.replace(self, pair_task=packed if self.pair_task == "auto" else self.pair_task)
 

@@ -62,7 +62,7 @@ class ObjectiveConfig:
             formats = f"{', '.join(SINGLE_FORMATS[:-1])} or {SINGLE_FORMATS[-1]}"
             raise ConfigError(
                 f"objective.name={self.name} reads running text, but the shards have the format {packing['format']}; "
-                f"write them with --format {formats}"
+                f"write them with format={formats}"
             )
         return self
 

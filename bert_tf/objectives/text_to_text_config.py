@@ -40,7 +40,7 @@ class TextToTextConfig(ObjectiveConfig):
         if packing["format"] != "text_pairs":
             raise ConfigError(
                 f"objective.name=text_to_text reads pairs of texts, but the shards have the format {packing['format']}; "
-                "write them with --format text_pairs"
+                "write them with format=text_pairs"
             )
         return self
 

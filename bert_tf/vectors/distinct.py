@@ -18,8 +18,8 @@ class Distinct:
 
     def __call__(self, array):
         """(the distinct numbers, int32: the place of each element among them)."""
-        own = np.arange(len(array), dtype=np.int32)
-        self._last[array] = own  # of equal elements the last one stays
+        places = np.arange(len(array), dtype=np.int32)
+        self._last[array] = places  # of equal elements the last one stays
         last = self._last[array]
-        chosen = last == own
+        chosen = last == places
         return array[chosen], (np.cumsum(chosen, dtype=np.int32) - 1)[last]

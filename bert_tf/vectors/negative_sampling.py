@@ -101,8 +101,8 @@ class NegativeSampling:
         """The words that are kept, the positions of their contexts and which of them count, and the negatives."""
         random = np.random.default_rng([self.seed, epoch, block])
         words, rows = self.corpus.block(block)
-        kept = random.random(len(words)) < self._keep[words]
-        words, rows = words[kept], rows[kept]
+        stays = random.random(len(words)) < self._keep[words]
+        words, rows = words[stays], rows[stays]
         contexts, inside = draw_contexts(random, rows, self.config.window)
         negatives = draw_negatives(random, self._negatives, (len(words), self.config.negatives))
         return words, contexts, inside, negatives

@@ -96,8 +96,8 @@ def _forget(run, folder):
 
 def _identity(corpus):
     """The checksums of the files of a corpus."""
-    found = [data_identity.of_file(file.path) | {"name": file.name} for file in find_files(corpus)]
-    return {"files": found}
+    checksums = [data_identity.of_file(file.path) | {"name": file.name} for file in find_files(corpus)]
+    return {"files": checksums}
 
 
 def _prepare(config, read, folder):

@@ -47,10 +47,7 @@ class SharedTables:
 
 def _map(file, size, layout):
     memory = mmap.mmap(file, size)
-    return {
-        name: np.frombuffer(memory, dtype, int(np.prod(shape)), begin).reshape(shape)
-        for name, (shape, dtype, begin) in layout.items()
-    }
+    return {name: np.ndarray(shape, dtype, memory, begin) for name, (shape, dtype, begin) in layout.items()}
 
 
 def open_tables(address):
