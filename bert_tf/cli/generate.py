@@ -38,7 +38,10 @@ def add_arguments(parser):
 
 def run(arguments):
     given = mapping(arguments, {})
-    run_settings(arguments.run).replace(given)  # refuses wrong settings before TensorFlow is imported
+    file = Path(arguments.run) / "config.yaml"
+    task = read_yaml(file).get("task") if is_there(file) else None
+    known = getattr(check_task(task), "generation", None) if task else None
+    (known or GenerationConfig()).replace(given)  # refuses wrong settings before TensorFlow is imported
 
     from bert_tf.generation.samplers import SAMPLERS
 
@@ -55,10 +58,3 @@ def run(arguments):
     for begin, answers in zip(begins, generate(arguments.prompt, config)):
         for answer in answers:
             print(f"{answer.score:9.3f}  {begin}{answer.text}")
-
-
-def run_settings(run):
-    """The `GenerationConfig` that a run was fine-tuned with; the default for other models. TensorFlow is not imported."""
-    file = Path(run) / "config.yaml"
-    task = read_yaml(file).get("task") if is_there(file) else None
-    return getattr(check_task(task), "generation", GenerationConfig()) if task else GenerationConfig()

@@ -23,15 +23,13 @@ def write_probe_page(tables, path, title, about=""):
     Example:
         write_probe_page([ProbeTable("minimal pairs", ["accuracy"], [("all", [0.75])])], "probe.html", "run")
     """
-    parts = [section(one.title, one.table().html(), *_figures(one), note=one.note or None) for one in tables]
+    parts = []
+    for one in tables:
+        figures = [*one.figures, *(_chart(one, name) for name in one.curves)]
+        grid = h("div", figures, class_="grid") if figures else None
+        parts.append(section(one.title, one.table().html(), grid, one.texts, note=one.note or None))
     with atomic_write(path) as file:
         file.write(document(f"{title} · probes", [header(title, about), *parts]))
-
-
-def _figures(one):
-    """The figures and charts beside each other where the page is wide enough, and the texts below them."""
-    figures = [*one.figures, *(_chart(one, name) for name in one.curves)]
-    return [h("div", figures, class_="grid") if figures else None, one.texts]
 
 
 def _chart(one, name):

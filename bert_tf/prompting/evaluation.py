@@ -108,15 +108,12 @@ class _Choosing:
     def _number_to_compare(self, pair, score):
         """What of an option is compared; see `PromptingConfig.scoring`."""
         if self.config.scoring == "unconditional":
-            return score.log_likelihood - self._without_example(pair[1])
+            if pair[1] not in self.unconditional:
+                (alone,) = self.scorer.continuations([(self.config.unconditional, pair[1])])
+                self.unconditional[pair[1]] = alone.log_likelihood
+            return score.log_likelihood - self.unconditional[pair[1]]
         divisor = {"sum": 1, "mean": score.tokens, "bytes": score.bytes}[self.config.scoring]
         return score.log_likelihood / divisor
-
-    def _without_example(self, option):
-        if option not in self.unconditional:
-            (score,) = self.scorer.continuations([(self.config.unconditional, option)])
-            self.unconditional[option] = score.log_likelihood
-        return self.unconditional[option]
 
 
 class _Writing:

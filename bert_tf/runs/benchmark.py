@@ -121,7 +121,8 @@ def collect(benchmark, output):
         return None
     diagnostics, columns = _diagnostics(output), []
     for name, summary in summaries.items():
-        task, guess = benchmark.tasks[name], _guess(summary)
+        task, known = benchmark.tasks[name], summary.dev.get("baselines") or {}
+        guess = max(known.values(), key=lambda metrics: metrics[summary.metric], default=None)
         (_, spread), *_ = measured = _metrics_of(task, summary)
         scores = _percent(mean for mean, _ in measured) + ("" if spread is None else f" ± {100 * spread:.1f}")
         columns.append((name, task.title, task.metrics, scores, _percent(guess[m] for m in task.metrics if guess)))
@@ -161,12 +162,6 @@ _SHORT = {
 def _metrics_of(task, summary):
     """(mean, spread) of each metric of a task; its `test` is the second dev set, MNLI's mismatched pairs."""
     return [numbers(split, metric) for split in (summary.dev, summary.test) if split for metric in task.metrics]
-
-
-def _guess(summary):
-    """The dev metrics of the best baseline without a model; None where there is none."""
-    known = summary.dev.get("baselines")
-    return max(known.values(), key=lambda metrics: metrics[summary.metric]) if known else None
 
 
 def _percent(values):

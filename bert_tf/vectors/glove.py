@@ -9,7 +9,7 @@ from bert_tf.errors import DataError
 from bert_tf.files import atomic_write, is_there
 from bert_tf.progress import Progress
 from bert_tf.vectors.corpus import EncodedCorpus
-from bert_tf.vectors.distinct import Distinct
+from bert_tf.vectors.sampling import Distinct
 
 PAIRS = "pairs.npy"
 _PAIR = np.dtype([("word", np.int32), ("context", np.int32), ("count", np.float32)])

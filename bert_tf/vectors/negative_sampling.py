@@ -8,8 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from bert_tf.vectors.corpus import EncodedCorpus
-from bert_tf.vectors.distinct import Distinct
-from bert_tf.vectors.sampling import draw_contexts, draw_negatives, keep_probabilities, negatives_table
+from bert_tf.vectors.sampling import Distinct, draw_contexts, draw_negatives, keep_probabilities, negatives_table
 
 #: The loss is computed for one of so many updates.
 LOSS_EVERY = 8

@@ -1,4 +1,4 @@
-"""What skip-gram and CBOW draw at random: the words that are kept, their windows, their negatives."""
+"""What skip-gram and CBOW draw at random: the words that stay, their windows, their negatives; and distinct words."""
 
 import numpy as np
 
@@ -70,3 +70,25 @@ def draw_contexts(random, rows, window):
     inside = (np.abs(offsets) <= sizes[:, None]) & (positions >= 0) & (positions < len(rows))
     positions = np.clip(positions, 0, max(len(rows) - 1, 0))
     return positions, inside & (rows[positions] == rows[:, None])
+
+
+class Distinct:
+    """Finds distinct whole numbers below a bound.
+
+    Args:
+        bound: all numbers are below it.
+
+    Example:
+        numbers, places = Distinct(10)(np.array([7, 3, 7]))  # [3, 7] in some order; numbers[places] is the array
+    """
+
+    def __init__(self, bound):
+        self._last = np.zeros(bound, np.int32)
+
+    def __call__(self, array):
+        """(the distinct numbers, int32: the place of each element among them)."""
+        places = np.arange(len(array), dtype=np.int32)
+        self._last[array] = places  # of equal elements the last one stays
+        last = self._last[array]
+        chosen = last == places
+        return array[chosen], (np.cumsum(chosen, dtype=np.int32) - 1)[last]

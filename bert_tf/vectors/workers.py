@@ -50,16 +50,12 @@ def _map(file, size, layout):
     return {name: np.ndarray(shape, dtype, memory, begin) for name, (shape, dtype, begin) in layout.items()}
 
 
-def open_tables(address):
-    """The arrays of `SharedTables` in another process, which must be a child of the one that made them."""
+def make_worker(config, folder, address):
+    """Function(task) that trains a block in a worker process, a child of the one that made the `SharedTables`."""
     process, file, size, layout = address
     with open(f"/proc/{process}/fd/{file}", "r+b") as opened:
-        return _map(opened.fileno(), size, layout)
-
-
-def make_worker(config, folder, address):
-    """Function(task) that trains a block in a worker process: `train` of the algorithm."""
-    algorithm = ALGORITHMS[config.algorithm.name](config, folder, open_tables(address))
+        tables = _map(opened.fileno(), size, layout)
+    algorithm = ALGORITHMS[config.algorithm.name](config, folder, tables)
     return lambda task: algorithm.train(*task)
 
 

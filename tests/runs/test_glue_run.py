@@ -174,7 +174,7 @@ def test_what_is_found(folder, tmp_path):
     with pytest.raises(DataError, match="there is no such folder"):
         GLUE.find(tmp_path / "none")
     write(tmp_path / "MRPC/msr_paraphrase_train.txt", ("Quality",))
-    with pytest.raises(DataError, match="MRPC has no train.tsv and no dev.tsv; the files of Microsoft are there"):
+    with pytest.raises(DataError, match="MRPC has no train.tsv and no dev.tsv; of Microsoft's"):
         GLUE.find(tmp_path)
 
 

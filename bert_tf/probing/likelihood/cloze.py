@@ -95,7 +95,9 @@ class Cloze(LikelihoodProbe):
 
     def answer(self, question, scores):
         count, options = len(question.texts), question.facts["options"]
-        chosen = [_prefers_first(of_words[:options]) for of_words in (scores[:count], scores[count:])]
+        chosen = []
+        for of_options in ([value for value, _ in some[:options]] for some in (scores[:count], scores[count:])):
+            chosen.append(of_options[0] > max(of_options[1:]) if of_options else float("nan"))
         answer = {"right": chosen[0], "no context": chosen[1], "chance": 1 / options if options else float("nan")}
         of_answers = [scores[i][1].ranks for i in question.facts["answers"]]
         ranks = [int(of_tokens[0]) + 1 for of_tokens in of_answers if len(of_tokens) == 1]
@@ -158,12 +160,6 @@ class Lama(Cloze):
         if not questions:
             raise DataError(f"{path} holds no questions; give a .jsonl file of LAMA, or a folder of them")
         return list(questions.values())
-
-
-def _prefers_first(scores):
-    """Whether the first of some options is more probable than each of the others; nan without any."""
-    values = [value for value, _ in scores]
-    return values[0] > max(values[1:]) if values else float("nan")
 
 
 def _question(row):
