@@ -84,22 +84,6 @@ def test_uses_of_a_word(tmp_path, capsys):
     assert "<title>1 (a): the law of &lt;/b&gt; war</title>" in page and page.count('class="dot c1"') >= 2
 
 
-def test_word_in_context(tmp_path, capsys):
-    mark = {"start1": 4, "end1": 7, "start2": 0, "end2": 3}
-    rows = [
-        {"sentence1": "the law of war", "sentence2": f"law and {word}", "label": word == "war"} | mark
-        for word in ("war", "people")
-    ]
-    (tmp_path / "val.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 3))
-    file, out = tmp_path / "val.jsonl", tmp_path / "wic.html"
-    run(f"probe wic {BERT} {file} {file} --most 4 --output {out}")
-    printed = capsys.readouterr().out
-    assert "accuracy: random weights" in printed and "4 pairs. Layer " in printed
-    found = json.loads((tmp_path / "wic.json").read_text())["model"]["rows"]["accuracy"]
-    assert found["0"] == 0.5 and max(found.values()) == 1.0  # without context both pairs are alike
-    assert "<svg" in out.read_text()
-
-
 def test_trees(tmp_path, capsys):
     words = [("the", "DET", 2, "det"), ("law", "NOUN", 0, "root"), ("of", "ADP", 4, "case"), ("war", "NOUN", 2, "nmod")]
     lines = [f"{i}\t{word}\t_\t{tag}\t_\t_\t{head}\t{kind}\t_\t_" for i, (word, tag, head, kind) in enumerate(words, 1)]
