@@ -104,7 +104,31 @@ SYNONYMS = {
     "max_position_embeddings": "max_positions",
     "hidden_dropout_prob": "dropout",
     "attention_probs_dropout_prob": "attention_dropout",
+    "adam_beta1": "beta_1",
+    "adam_beta2": "beta_2",
+    "adam_epsilon": "epsilon",
+    "max_grad_norm": "clip_norm",
+    "clipnorm": "clip_norm",
+    "global_clipnorm": "clip_norm",
+    "logging_steps": "log_every",
+    "save_steps": "checkpoint_every",
+    "save_total_limit": "keep_checkpoints",
+    "eval_steps": "eval_every",
+    "gradient_checkpointing": "remat",
+    "lr_scheduler_type": "decay",
+    "metric_for_best_model": "metric",
+    "early_stopping_patience": "early_stopping",
+    "data_seed": "seed",
+    "validation_split": "dev",
+    "train_file": "train",
+    "validation_file": "dev",
+    "model_name_or_path": "init_from",
+    "output_dir": "output",
+    "num_labels": "labels",
 }
+
+#: Settings of tasks with such a name, whose section is read later.
+_OF_TASKS = ("sequence_length", "labels", "metric")
 
 
 def build(cls: type[T], mapping: Any, where: str = "", base: T | None = None, whole: _Whole | None = None) -> T:
@@ -185,6 +209,8 @@ def _unknown_key(cls, mapping, key, where, whole):
     places = list(_places(whole.cls, whole.mapping, whole.where, meant))
     if len(places) == 1 or (places and meant != key):
         return f"unknown key '{path}'; did you mean {' or '.join(repr(place) for place in places)}?"
+    if meant in _OF_TASKS and "task" in _hints(whole.cls):
+        return f"unknown key '{path}'; did you mean 'task.{meant}'?"
     return f"unknown key '{path}'{nearest(str(key), [f.name for f in dataclasses.fields(cls) if f.init])}"
 
 

@@ -1,12 +1,8 @@
 """Text in columns on a terminal, where some characters are two columns wide."""
 
-import unicodedata
 from collections.abc import Iterable, Iterator
 
-
-def display_width(text: str) -> int:
-    """The columns that `text` takes on a terminal: two for a wide character such as a Hangul syllable."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+from rich.cells import cell_len, chop_cells
 
 
 def wrap(items: Iterable[str], width: int) -> Iterator[str]:
@@ -18,7 +14,7 @@ def wrap(items: Iterable[str], width: int) -> Iterator[str]:
     """
     line = ""
     for item in items:
-        if line and display_width(line) + 1 + display_width(item) > width:
+        if line and cell_len(line) + 1 + cell_len(item) > width:
             yield line
             line = item
         else:
@@ -28,11 +24,4 @@ def wrap(items: Iterable[str], width: int) -> Iterator[str]:
 
 def split_words(text: str, width: int) -> Iterator[str]:
     """Yields the words of `text`; one that is wider than `width` columns is cut into pieces that fit."""
-    for word in text.split():
-        piece = ""
-        for character in word:
-            if piece and display_width(piece + character) > width:
-                yield piece
-                piece = ""
-            piece += character
-        yield piece
+    return (piece for word in text.split() for piece in chop_cells(word, width))

@@ -6,11 +6,44 @@ The command line prints the message alone, without a traceback. A bug in the lib
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Self
+
+
+class Advice(NamedTuple):
+    """A setting or an argument that the user can change, as a part of an error's message: `key=value`, or the key alone.
+
+    Example:
+        raise ConfigError("there is no dev file; set ", Advice("data.dev", "FILE"))
+    """
+
+    key: str
+    value: object = None
+
+    def __str__(self) -> str:
+        return self.key if self.value is None else f"{self.key}={self.value}"
 
 
 class UserError(Exception):
-    """A problem of input, configuration or environment that the user can fix."""
+    """A problem of input, configuration or environment that the user can fix.
+
+    Args:
+        parts: str and `Advice`, which together are the message. The command line words an advice for its own flags.
+    """
+
+    def __str__(self) -> str:
+        return self.worded(str)
+
+    def worded(self, word: Callable[[Advice], str]) -> str:
+        """The message, in which `word` says how an advice is followed."""
+        return "".join(word(part) if isinstance(part, Advice) else str(part) for part in self.args)
+
+    def within(self, section: str) -> Self:
+        """The same error of settings that stand in a section of others."""
+        nested = [
+            Advice(f"{section}.{part.key}", part.value) if isinstance(part, Advice) else part for part in self.args
+        ]
+        return type(self)(f"{section}: ", *nested)
 
 
 class ConfigError(UserError):

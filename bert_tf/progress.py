@@ -3,6 +3,7 @@
 import atexit
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, TextIO
 
 #: Characters of the bar in a notebook.
@@ -84,6 +85,22 @@ class Progress:
             elif self.total:
                 parts.append(f"ETA {_clock((self.total - self.done) / rate)}")
         return parts
+
+
+def reporter(label: str, unit: str) -> Callable[[float, float], None]:
+    """Function(done, total) that shows a `Progress` line; none where the first call says that all is done."""
+    line: Progress | None = None
+
+    def show(done: float, total: float) -> None:
+        nonlocal line
+        if line is None and done < total:
+            line = Progress(label, total, unit, done)
+        if line is not None:
+            line.update(done)
+            if done >= total:
+                line.finish()
+
+    return show
 
 
 def _bar(label, total, stream):

@@ -5,7 +5,8 @@ import math
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from bert_tf.console import display_width
+from rich.cells import cell_len
+
 from bert_tf.markup import breakable, h
 
 
@@ -61,9 +62,9 @@ class Table:
     def text(self) -> str:
         """The lines for a terminal, indented by two columns."""
         lines = [self.columns, *self._texts(lambda cell, best: f"{cell} {'*' if best else ' '}")]
-        widths = [max(map(display_width, column)) for column in zip(*lines)]
+        widths = [max(map(cell_len, column)) for column in zip(*lines)]
         for i, line in enumerate(lines):
-            padding = [" " * (width - display_width(cell)) for cell, width in zip(line, widths)]
+            padding = [" " * (width - cell_len(cell)) for cell, width in zip(line, widths)]
             cells = [c + pad if j in self.left else pad + c for j, (c, pad) in enumerate(zip(line, padding))]
             lines[i] = ["  " + "  ".join(cells).rstrip()]
         return "\n".join(line for (line,) in lines)

@@ -213,6 +213,10 @@ def _settings(config, columns, settings):
     """The settings of the run without its files: nested dicts, as a YAML file holds them."""
     from bert_tf.training.finetune_config import FinetuneTrainConfig
 
+    for name in settings:
+        meant = configuration.SYNONYMS.get(name, name)
+        if meant != name and meant in FinetuneTrainConfig.__dataclass_fields__:
+            raise ConfigError(f"unknown setting '{name}'; did you mean '{meant}'?")
     mapping = configuration.read_yaml(configuration.find(config)) if config else {}
     train = {name: value for name, value in settings.items() if name in FinetuneTrainConfig.__dataclass_fields__}
     others = {name: value for name, value in settings.items() if name not in train}

@@ -34,7 +34,7 @@ _FLOORS = """
     vectors: backend layers tokenizers models tfrecords checkpoints training
     export: backend layers tokenizers models tfrecords objectives generation checkpoints tasks training
     compression: backend layers tokenizers models tfrecords objectives checkpoints tasks training export
-    distillation: backend layers tokenizers models tfrecords objectives checkpoints tasks training
+    distillation: backend layers tokenizers models tfrecords objectives checkpoints tasks training vectors
     testing: backend layers tokenizers models tfrecords objectives tasks training export reporting
 """
 MAY_IMPORT = {
@@ -101,7 +101,8 @@ def test_the_backend_of_keras_is_asked_for_once():
 
 SETTINGS = """
     bert_tf.models.families bert_tf.training.pretrain_config bert_tf.training.finetune_config
-    bert_tf.runs.study_config bert_tf.distillation.distill_config bert_tf.prompting.prompting_config bert_tf.vectors.vectors_config
+    bert_tf.runs.study_config bert_tf.distillation.distill_config bert_tf.distillation.augment_config
+    bert_tf.prompting.prompting_config bert_tf.vectors.vectors_config
     bert_tf.reporting.report bert_tf.tasks.record bert_tf.objectives.registry tfrecords.config
     tfrecords.corruption.masking_config tfrecords.corruption.permutation_config
 """.split()
@@ -168,3 +169,23 @@ def test_no_two_test_files_share_a_name():
     """Pytest imports a test file by its name alone, and leaves out the second one."""
     names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
     assert sorted(names) == sorted(set(names))
+
+
+def test_no_message_outside_of_the_command_line_names_a_flag():
+    """Errors carry an `Advice`, which the command line words; only what says whole commands to run names their flags."""
+    whole_commands = ROOT / "bert_tf" / "training" / "budget.py"
+    named = []
+    for path in FILES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+        docs = {
+            id(node.body[0].value)
+            for node in ast.walk(tree)
+            if isinstance(node, documented) and ast.get_docstring(node)
+        }
+        texts = [
+            n for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in docs
+        ]
+        if path != whole_commands and "cli" not in path.parts:
+            named += [f"{path}: {text.value}" for text in texts if re.search(r"(?<![\w-])--[a-z]{2}", text.value)]
+    assert not named

@@ -59,7 +59,9 @@ def test_the_same_call_returns_what_is_there_and_another_one_is_refused(trained)
 @pytest.mark.parametrize(("changes", "error", "message"), [
     ({"lr": 1e-3}, ConfigError, "unknown key 'lr'; did you mean 'optimizer.learning_rate'"),
     ({"epoch": 2}, ConfigError, "unknown key 'epoch'"),
-    ({"num_train_epochs": 2}, ConfigError, "did you mean 'train.epochs'"),
+    ({"num_train_epochs": 2}, ConfigError, "unknown setting 'num_train_epochs'; did you mean 'epochs'"),
+    ({"per_device_train_batch_size": 2}, ConfigError, "did you mean 'batch_size'"),
+    ({"max_length": 2}, ConfigError, "unknown key 'max_length'; did you mean 'task.sequence_length'"),
     ({"task": "ner"}, ConfigError, "'task.kind' is 'ner'; did you mean 'tagging'"),
     ({"task": {"max_length": 2}}, ConfigError, "did you mean 'task.sequence_length'"),
     ({"columns": {"txt": "a"}}, ConfigError, "unknown key 'data.columns.txt'"),

@@ -1,9 +1,9 @@
 """Tables: one content for a terminal, Markdown and a page, and one rule for the best number."""
 
 import pytest
+from rich.cells import cell_len
 
 from bert_tf.cli.evaluate import print_report
-from bert_tf.console import display_width
 from bert_tf.markup import render
 from bert_tf.table import Table
 
@@ -41,7 +41,7 @@ def test_one_row_is_not_the_best_of_any(table):
 def test_tables_are_aligned_by_columns_of_the_terminal():
     lines = Table(["name", "f1", "why"], [["영화", "0.25", "x"], ["b", "10", "y"]], left=(0, 2)).text().splitlines()
     assert lines == ["  name    f1  why", "  영화  0.25  x", "  b       10  y"]
-    assert {display_width(line[: line.rindex(" ")]) for line in lines} == {13}
+    assert {cell_len(line[: line.rindex(" ")]) for line in lines} == {13}
 
 
 def test_a_page_draws_fractions_as_bars():

@@ -25,7 +25,7 @@ in Python:
 """
 
 from bert_tf.cli import settings
-from bert_tf.runs.benchmark_config import BenchmarkConfig
+from bert_tf.runs.benchmark_config import BenchmarkConfig, plan_benchmark
 from bert_tf.runs.benchmarks import BENCHMARKS
 
 
@@ -34,19 +34,18 @@ def add_arguments(parser):
     add("benchmark", choices=BENCHMARKS, help="which one")
     add("folder", help="holds a folder for each task")
     settings.add_config(parser, None, BenchmarkConfig, "benchmarks/BENCHMARK")
-    add("--init-from", help="a pretrained run, a published checkpoint, or hf://owner/name; sets finetune.init_from")
+    start = "a pretrained run, a published checkpoint, or hf://owner/name"
+    add("--init-from", action=settings.Setting, key="finetune.init_from", help=start)
     add("--output", required=True, help="folder for the runs, results.json and the submission")
     add("--tasks", nargs="+", metavar="TASK", help="only these tasks, such as rte")
 
 
 def run(arguments):
-    from bert_tf.runs.benchmark_config import plan_benchmark
-
     benchmark = BENCHMARKS[arguments.benchmark]
     arguments.config = arguments.config or f"benchmarks/{arguments.benchmark}"
-    config = settings.load(BenchmarkConfig, arguments, finetune__init_from=arguments.init_from)
-    found, _ = benchmark.find(arguments.folder, arguments.tasks)
-    plan_benchmark(benchmark, config, found, arguments.output)  # before TensorFlow is imported, which takes seconds
+    config = settings.load(BenchmarkConfig, arguments)
+    folders, _ = benchmark.find(arguments.folder, arguments.tasks)
+    plan_benchmark(benchmark, config, folders, arguments.output)  # before TensorFlow is imported, which takes seconds
     from bert_tf.runs.benchmark import run_benchmark, write_submission
 
     results = run_benchmark(benchmark, config, arguments.folder, arguments.output, arguments.tasks)

@@ -8,7 +8,7 @@ import sys
 import time
 
 from bert_tf.errors import UserError
-from bert_tf.progress import Progress
+from bert_tf.progress import Progress, reporter
 
 _TICK_SECONDS = 0.5
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
@@ -56,7 +56,7 @@ def run_in_child(work, then):
 
 
 def _serve(work, writing):
-    """Does the work in the child process; sends what it reports, or the text of a `UserError`."""
+    """Does the work in the child process; sends what it reports, or a `UserError`."""
     os.setpgid(0, 0)  # Ctrl-C is for the parent, which ends this process
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -74,7 +74,7 @@ def _serve(work, writing):
     try:
         work(report)
     except UserError as error:
-        writing.send(str(error))
+        writing.send(error)
     except Exception:
         sys.excepthook(*sys.exc_info())
         sys.exit(_BUG)
@@ -91,8 +91,8 @@ def _follow(reading, lines):
         except EOFError:
             lines.finish()
             return
-        if isinstance(message, str):
-            raise UserError(message)
+        if isinstance(message, UserError):
+            raise message
         lines.report(*message)
 
 
@@ -100,18 +100,13 @@ class _Lines:
     """One progress line for reading, and one for the work after it."""
 
     def __init__(self, then):
-        self._then, self._reading, self._after = then, None, None
+        self._then, self._reading, self._after = then, reporter("reading", "MB"), None
 
     def report(self, done, total):
-        if self._reading is None:
-            self._reading = Progress("reading", total / 1e6, "MB")
-        if done < total:
-            self._reading.update(done / 1e6)
-        elif self._after is None:
-            self._reading.done = done / 1e6
-            self._reading.finish()
+        self._reading(done / 1e6, total / 1e6)
+        if done == total and self._after is None:
             self._after = Progress(self._then)
-            self._after.update(0)
+        self.tick()
 
     def tick(self):
         if self._after is not None:

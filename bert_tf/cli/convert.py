@@ -27,7 +27,8 @@ in Python:
 """
 
 from bert_tf.checkpoints.formats import written
-from bert_tf.cli.settings import at_least
+from bert_tf.cli.pretrain import FINETUNE
+from bert_tf.cli.settings import add_number, predict_command, print_next
 from bert_tf.errors import ConfigError
 
 
@@ -40,20 +41,13 @@ def add_arguments(parser):
     )
     add("--to", choices=["run", *written(), "hub"], default="run", help="what to write (default %(default)s)")
     add("--family", help="the family, if the files do not name it or name another (SpanBERT is published as bert)")
-    add(
-        "--encoder-only",
-        action="store_true",
-        help="write the encoder without pretraining heads and without the head of a fine-tuned run",
-    )
+    alone = "write the encoder without pretraining heads and without the head of a fine-tuned run"
+    add("--encoder-only", action="store_true", help=alone)
     add("--add-tokens", nargs="+", metavar="TOKEN", help="add these tokens to the vocabulary and the tables")
     add("--license", metavar="ID", help="for the model card of hf and hub, such as apache-2.0")
     add("--public", action="store_true", help="whether everybody sees what --to hub makes")
-    add(
-        "--average",
-        type=at_least(2),
-        metavar="N",
-        help="write the mean of the newest N checkpoints of a pretraining run",
-    )
+    average = "write the mean of the newest N checkpoints of a pretraining run"
+    add_number(parser, "--average", average, least=2)
 
 
 def run(arguments):
@@ -80,10 +74,10 @@ def run(arguments):
     if task is not None:
         print(f"  task: {task.kind}" + (f" with the labels {', '.join(task.labels)}" if task.labels else ""))
     if arguments.to == "run" and task is not None:
-        example = TASKS[task.kind].example
-        print(f"next: bert-tf predict {arguments.output} {example}\n      bert-tf export {arguments.output}")
+        predict = predict_command(arguments.output, TASKS[task.kind].example)
+        print_next(predict, f"bert-tf export {arguments.output}")
     elif arguments.to == "run":
-        print(f"next: bert-tf finetune --init-from {arguments.output} --train train.tsv --dev dev.tsv --output tuned")
+        print_next(FINETUNE.format(arguments.output))
 
 
 def _average(arguments):

@@ -1,4 +1,4 @@
-"""Train a small model, the student, to imitate a large one, the teacher.
+"""Train a small model, the student, to imitate a large one, the teacher; or write other versions of its texts first.
 
 With a fine-tuned teacher and labelled or unlabelled texts the student learns the teacher's task; the run is one of
 fine-tuning, which evaluate, predict and export take. With --shards it is pretrained by masked LM beside a
@@ -7,11 +7,13 @@ pretrained teacher; the run is one of pretraining. Run the same command again to
 The student is a published size (--student bert_mini), a pretrained model (--student RUN), or layers of the
 teacher (--set student.layers=[0,2,4]). It reads the teacher's tokens. `terms` in the configuration is the loss.
 
+With --augment the file --output holds the texts of --train, or of --unlabelled, each with versions in which some words
+are replaced by what that model finds probable there, as TinyBERT does; --set copies=30 or vectors=glove.6B.50d.txt.
+
 example:
   bert-tf distill --teacher sentiment --student bert_mini --train train.tsv --dev dev.tsv --output small
-  bert-tf distill --config distill/well_read --teacher sentiment --student run --unlabelled texts.txt \\
-      --dev dev.tsv --output small
   bert-tf distill --config distill/distilbert --teacher bert --shards shards --output distilbert
+  bert-tf distill --augment run --train train.tsv --output augmented.jsonl
 
 in Python:
   import bert_tf
@@ -20,62 +22,77 @@ in Python:
 """
 
 from bert_tf.cli import settings
-from bert_tf.distillation.distill_config import DistillConfig
+from bert_tf.cli.finetune import print_summary
+from bert_tf.cli.pretrain import advice, print_metrics
+from bert_tf.cli.settings import Setting
+from bert_tf.config import apply_overrides, build
+from bert_tf.distillation import distill_config
+from bert_tf.distillation.augment_config import AugmentConfig
+from bert_tf.distillation.distill_config import DistillConfig, DistillPretrainConfig
+from bert_tf.errors import ConfigError
+from bert_tf.models.families import PRESETS
+
+_FILES = ("train", "unlabelled", "dev", "test")
 
 
 def add_arguments(parser):
     add = parser.add_argument
     settings.add_config(parser, None, DistillConfig, "distill/soft_labels, with --shards distill/distilbert")
-    help = "a fine-tuned run, or with --shards a pretrained one; or a published model; sets teacher.path"
-    add("--teacher", help=help)
+    teacher = "a fine-tuned run, or with --shards a pretrained one; or a published model"
+    add("--teacher", action=Setting, key="teacher.path", help=teacher)
     add("--student", help="a published size such as bert_mini, or a pretrained model to start from")
-    add("--train", help="labelled training file; sets data.train")
-    add("--unlabelled", help="texts without labels, for the teacher to label; sets data.unlabelled")
-    add("--dev", help="labelled file that chooses the best epoch; sets data.dev")
-    add("--test", help="labelled file to evaluate the best epoch on; sets data.test")
-    add("--shards", help="folder of 'bert-tf shards', to distil in pretraining; sets data.shards")
-    add("--output", required=True, help="run directory: a new one, or one to resume")
+    add("--train", action=Setting, key="data.train", help="labelled training file")
+    add("--unlabelled", action=Setting, key="data.unlabelled", help="texts without labels, for the teacher to label")
+    add("--dev", action=Setting, key="data.dev", help="labelled file that chooses the best epoch")
+    add("--test", action=Setting, key="data.test", help="labelled file to evaluate the best epoch on")
+    add("--shards", action=Setting, key="data.shards", help="folder of 'bert-tf shards', to distil in pretraining")
+    add("--augment", metavar="MODEL", help="write other versions of texts by this model with masked LM; trains nothing")
+    add("--output", required=True, help="run directory: a new one, or one to resume; with --augment a .jsonl file")
 
 
 def run(arguments):
-    from bert_tf import config as configuration
-    from bert_tf.distillation.distill_config import (
-        DistillConfig,
-        DistillPretrainConfig,
-        check_distillation,
-        check_distilled_pretraining,
-    )
-    from bert_tf.errors import ConfigError
-    from bert_tf.models.families import PRESETS
-
+    if arguments.augment:
+        return _augment(arguments)
     if arguments.config is None:
         arguments.config = "distill/soft_labels" if arguments.shards is None else "distill/distilbert"
-    size = arguments.student if arguments.student in PRESETS else None
-    run_of_student = arguments.student if size is None else None
-    given = {"teacher__path": arguments.teacher}
-    splits = {split: getattr(arguments, split) for split in ("train", "unlabelled", "dev", "test")}
-    data = settings.section(settings.mapping(arguments, data__shards=arguments.shards), "data")
-    # Its sizes stand in place of the recipe's, below those of --set.
-    sizes = [] if size is None else ["model={preset: " + size + "}"]
-    if data.get("shards"):
-        for split, path in splits.items():
-            if path is not None:
-                raise ConfigError(f"--{split} is for a teacher of a task, and --shards for pretraining; remove one")
-        arguments.set = sizes + arguments.set
-        mapping = settings.mapping(arguments, **given, data__shards=arguments.shards, train__init_from=run_of_student)
-        config = configuration.build(DistillPretrainConfig, mapping)
-        check_distilled_pretraining(config)  # before TensorFlow is imported, which takes seconds
+    data = settings.mapping(arguments).get("data")
+    pretrains = isinstance(data, dict) and bool(data.get("shards"))
+    for name in _FILES if pretrains else ():
+        if getattr(arguments, name) is not None:
+            raise ConfigError(f"--{name} is for a teacher of a task, and --shards for pretraining; remove one")
+    if arguments.student in PRESETS:
+        # Its sizes stand in place of the recipe's, below those of --set.
+        model = "model" if pretrains else "student.model"
+        arguments.set = [f"{model}={{preset: {arguments.student}}}", *arguments.set]
+    elif arguments.student is not None:
+        arguments.settings |= {"train.init_from" if pretrains else "init_from": arguments.student}
+    if pretrains:
+        config = settings.load(DistillPretrainConfig, arguments)
+        distill_config.check_distilled_pretraining(config)  # before TensorFlow is imported, which takes seconds
         return _pretrain(config, arguments.output)
-    arguments.set = [f"student.{setting}" for setting in sizes] + arguments.set
-    files = {f"data__{split}": path for split, path in splits.items()}
-    mapping = settings.mapping(arguments, **given, **files, init_from=run_of_student)
-    config = configuration.build(DistillConfig, mapping)
-    check_distillation(config)
+    config = settings.load(DistillConfig, arguments)
+    distill_config.check_distillation(config)
     return _distill(config, arguments.output)
 
 
+def _augment(arguments):
+    others = ("config", "teacher", "student", "dev", "test", "shards")
+    for name in (name for name in others if getattr(arguments, name) is not None):
+        raise ConfigError(f"--augment trains nothing; remove --{name}")
+    if (arguments.train is None) == (arguments.unlabelled is None):
+        raise ConfigError("--augment reads one file; give --train or --unlabelled")
+    labelled = {"labelled": arguments.train is not None}
+    config = build(AugmentConfig, apply_overrides(labelled, arguments.set))
+    from bert_tf.distillation import augment
+
+    file = arguments.train or arguments.unlabelled
+    count, before = augment(arguments.augment, file, arguments.output, config)
+    print(f"{count:,} examples in {arguments.output}, of {before:,}")
+    recipe = "bert-tf distill --config distill/tinybert --teacher TEACHER --student RUN"
+    settings.print_next(f"{recipe} --train {arguments.output} --dev DEV --output small")
+
+
 def _distill(config, output):
-    from bert_tf.cli.finetune import print_summary
     from bert_tf.distillation import distill
     from bert_tf.distillation.comparison import table_of
 
@@ -83,13 +100,12 @@ def _distill(config, output):
     print_summary(summary)
     print("\n".join(["", table_of(summary["comparison"], summary["metric"]).text(), ""]))
     print(f"report: {output}/report.html")
-    print("next: " + "\n      ".join([f'bert-tf predict {output} "Some text."', f"bert-tf export {output}"]))
+    settings.print_next(f'bert-tf predict {output} "Some text."', f"bert-tf export {output}")
 
 
 def _pretrain(config, output):
-    from bert_tf.cli.pretrain import advice, print_metrics
     from bert_tf.distillation import distill_pretraining
 
     directory, metrics = distill_pretraining(config, output)
     print_metrics(directory, metrics)
-    print("next: " + "\n      ".join([f"tensorboard --logdir {output}/tensorboard", *advice(config, output)]))
+    settings.print_next(f"tensorboard --logdir {output}/tensorboard", *advice(config, output))

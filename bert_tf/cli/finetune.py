@@ -25,31 +25,24 @@ in Python:
 
 from bert_tf.cli import settings
 from bert_tf.reporting.tables import metrics_table
+from bert_tf.runs.grid_config import read_grid
+from bert_tf.tasks import TASKS, check_task
 from bert_tf.training.finetune_config import FinetuneConfig
 
 
 def add_arguments(parser):
     add = parser.add_argument
     settings.add_config(parser, "finetune/classification", FinetuneConfig)
-    add("--init-from", help="the pretrained run directory, a published checkpoint, or hf://owner/name; sets init_from")
-    add("--train", help="labelled training file; sets data.train")
-    add("--dev", help="labelled file that chooses the best epoch; sets data.dev")
-    add("--test", help="labelled file to evaluate the best epoch on; sets data.test")
+    start = "the pretrained run directory, a published checkpoint, or hf://owner/name"
+    add("--init-from", action=settings.Setting, help=start)
+    add("--train", action=settings.Setting, key="data.train", help="labelled training file")
+    add("--dev", action=settings.Setting, key="data.dev", help="labelled file that chooses the best epoch")
+    add("--test", action=settings.Setting, key="data.test", help="labelled file to evaluate the best epoch on")
     add("--output", required=True, help="run directory: a new one, or one to resume")
 
 
 def run(arguments):
-    from bert_tf.runs.grid_config import read_grid
-    from bert_tf.tasks import TASKS, check_task
-
-    mapping = settings.mapping(
-        arguments,
-        init_from=arguments.init_from,
-        data__train=arguments.train,
-        data__dev=arguments.dev,
-        data__test=arguments.test,
-    )
-    grid = read_grid(mapping)  # before TensorFlow is imported, which takes seconds
+    grid = read_grid(settings.mapping(arguments))  # before TensorFlow is imported, which takes seconds
     from bert_tf.export.served import SERVED
     from bert_tf.runs.grid import finetune_grid
 
@@ -61,10 +54,10 @@ def run(arguments):
     print_summary(summary)
     print(f"report: {measured}/report.html")
     record = TASKS[check_task(grid.configs[0].task).kind]
-    commands = [f"tensorboard --logdir {arguments.output}", f"bert-tf predict {arguments.output} {record.example}"]
+    commands = [f"tensorboard --logdir {arguments.output}", settings.predict_command(arguments.output, record.example)]
     if record.name in SERVED:
         commands.append(f"bert-tf export {arguments.output}")
-    print("next: " + "\n      ".join(commands))
+    settings.print_next(*commands)
 
 
 def print_summary(summary):

@@ -18,27 +18,32 @@ in Python:
   bert_tf.load("run").generate("The state of the Union is", max_new_tokens=40)
 """
 
+from pathlib import Path
+
 import bert_tf
-from bert_tf.cli.settings import add_set, at_least, overrides
+from bert_tf.cli.settings import Setting, add_number, add_set, mapping
+from bert_tf.config import read_yaml
+from bert_tf.files import is_there
+from bert_tf.generation.generation_config import GenerationConfig
+from bert_tf.tasks.record import check_task
 
 
 def add_arguments(parser):
     parser.add_argument("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
     parser.add_argument("prompt", nargs="+", help="texts to continue or to answer")
-    parser.add_argument(
-        "--max-new-tokens",
-        type=at_least(1),
-        help="the most tokens (default 64, or that of a fine-tuned run; see above)",
-    )
+    longest = "the most tokens (default 64, or that of a fine-tuned run; see above)"
+    add_number(parser, "--max-new-tokens", longest, action=Setting)
     add_set(parser, "a setting of GenerationConfig: method, temperature, top_k, top_p, seed, beams, n_best, ...")
 
 
 def run(arguments):
-    from bert_tf.config import apply_overrides
-    from bert_tf.generation.samplers import SAMPLERS
+    given = mapping(arguments, {})
+    file = Path(arguments.run) / "config.yaml"
+    task = read_yaml(file).get("task") if is_there(file) else None
+    known = getattr(check_task(task), "generation", None) if task else None
+    (known or GenerationConfig()).replace(given)  # refuses wrong settings before TensorFlow is imported
 
-    given = apply_overrides({}, overrides(arguments, max_new_tokens=arguments.max_new_tokens))
-    run_settings(arguments.run).replace(given)  # refuses wrong settings before TensorFlow is imported
+    from bert_tf.generation.samplers import SAMPLERS
 
     model = bert_tf.load(arguments.run)
     generate, config = model.generator, model.generation_config(arguments.prompt, given)
@@ -53,17 +58,3 @@ def run(arguments):
     for begin, answers in zip(begins, generate(arguments.prompt, config)):
         for answer in answers:
             print(f"{answer.score:9.3f}  {begin}{answer.text}")
-
-
-def run_settings(run):
-    """The `GenerationConfig` that a run was fine-tuned with; the default for other models. TensorFlow is not imported."""
-    from pathlib import Path
-
-    from bert_tf.config import read_yaml
-    from bert_tf.files import is_there
-    from bert_tf.generation.generation_config import GenerationConfig
-    from bert_tf.tasks.record import check_task
-
-    file = Path(run) / "config.yaml"
-    task = read_yaml(file).get("task") if is_there(file) else None
-    return getattr(check_task(task), "generation", GenerationConfig()) if task else GenerationConfig()

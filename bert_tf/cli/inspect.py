@@ -12,7 +12,7 @@ in Python:
   print("\\n".join(inspect_shards("shards", examples=2)))
 """
 
-from bert_tf.cli.settings import add_set
+from bert_tf.cli.settings import add_set, mapping
 
 
 def add_arguments(parser):
@@ -22,33 +22,26 @@ def add_arguments(parser):
     add("--example-index", type=int, help="print only this example")
     add("--epoch", type=int, default=0, help="masks differ from epoch to epoch (default %(default)s)")
     add("--seed", type=int, default=0, help="the seed of the masks: train.seed of a run (default %(default)s)")
-    add(
-        "--objective",
-        default="masked_lm",
-        help="or replaced_token_detection, permutation_lm, causal_lm, denoising, text_to_text (default %(default)s)",
-    )
+    others = "or replaced_token_detection, permutation_lm, causal_lm, denoising, text_to_text (default %(default)s)"
+    add("--objective", default="masked_lm", help=others)
     add("--verify", action="store_true", help="read every shard first, and compare it with its checksum")
     add_set(parser, "a setting of the masks, e.g. strategy=whole_word; of denoising, e.g. method=drop")
 
 
 def run(arguments):
-    from bert_tf.config import apply_overrides, build
+    from bert_tf.config import build
     from bert_tf.objectives import OBJECTIVES
 
     objective = OBJECTIVES[arguments.objective]
-    section, given = objective.corruption_section, apply_overrides({}, arguments.set)
+    section, given = objective.corruption_section, mapping(arguments, {})
     settings = build(objective.config, {"name": objective.name, **({section: given} if section else given)})
     from tfrecords import inspect_shards
 
     lines = inspect_shards(
         arguments.shards,
         getattr(settings, section) if section else None,
-        seed=arguments.seed,
-        epoch=arguments.epoch,
-        examples=arguments.examples,
-        example_index=arguments.example_index,
         corruption=objective.corruption_class,
-        verify=arguments.verify,
+        **{name: getattr(arguments, name) for name in ("seed", "epoch", "examples", "example_index", "verify")},
     )
     for line in lines:
         print(line)

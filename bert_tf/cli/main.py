@@ -5,12 +5,11 @@
 import argparse
 import functools
 import os
-import re
 import sys
 from typing import NamedTuple
 
 import bert_tf
-from bert_tf.config import nearest
+from bert_tf.cli.settings import flag_hint, spell
 from bert_tf.errors import ConfigError, UserError
 from bert_tf.files import is_address
 from bert_tf.interrupts import Interrupted, raise_on_signals, report_unhandled_signals
@@ -43,21 +42,13 @@ COMMANDS = {
     "pretrain": Command("pretrain a model on shards", **_TRAINING),
     "finetune": Command("fine-tune a pretrained model on labelled data", **_TRAINING),
     "distill": Command("train a small model to imitate a large one, of a task or in pretraining", **_TRAINING),
-    "augment": Command("write other versions of texts, in which some words are replaced, to distil with", resumes=True),
-    "benchmark": Command(
-        "fine-tune on GLUE or SuperGLUE, compare with published numbers, write the submission", **_TRAINING
-    ),
+    "benchmark": Command("fine-tune on GLUE or SuperGLUE, compare with published numbers, submit", **_TRAINING),
     "study": Command("pretrain and fine-tune several configurations and compare them in one table", **_TRAINING),
-    "evaluate": Command(
-        "metrics of a fine-tuned model on a labelled file; perplexity of a corpus, probability of texts"
-    ),
+    "evaluate": Command("metrics of a fine-tuned model; perplexity of a corpus, probability of texts"),
     "predict": Command("answers of a fine-tuned model to sentences or a file; fill [MASK] with a pretrained one"),
     "generate": Command("continue prompts with a decoder, or answer them with an encoder-decoder"),
     "prompt": Command("zero-, one- and few-shot tasks, written as text for a pretrained model"),
-    "probe": Command(
-        "what a model has learned: cloze questions, minimal pairs, layers, trees, attention, nearest words",
-        computes=True,
-    ),
+    "probe": Command("what a model has learned: minimal pairs, layers, trees, attention, nearest words", computes=True),
     "convert": Command("convert published checkpoints to runs, runs to other formats; average checkpoints"),
     "export": Command("write a SavedModel for TensorFlow Serving, tokenizer included", writes_addresses=True),
     "report": Command("write report.html of a run or a study, or of several runs together"),
@@ -89,21 +80,21 @@ def main(arguments=None):
         setattr(options, many, unknown)
         unknown = []
     if unknown:
-        known = sorted(set(re.findall(r"--[a-z][a-z-]*", options.parser.format_usage())))
-        hint = nearest(unknown[0].partition("=")[0], known) if unknown[0].startswith("--") else ""
+        hint = flag_hint(options.parser, unknown[0]) if unknown[0].startswith("--") else ""
         options.parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     _set_log_level(options.log_level)
     command = COMMANDS[options.command]
     if command.computes and "tensorflow" not in sys.modules:  # once it is imported, it is too late
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
-    kept = "run the same command again to resume" if command.resumes else "no partial result was kept"
+    partial = "run the same command again to resume" if command.resumes else "no partial result was kept"
     try:
-        with report_unhandled_signals(), raise_on_signals(f"interrupted; {kept}"):
+        with report_unhandled_signals(), raise_on_signals(f"interrupted; {partial}"):
             if not command.writes_addresses and is_address(getattr(options, "output", None)):
                 raise ConfigError(f"--output is {options.output}; write to a path of this machine, and copy that")
             return _module(options.command).run(options) or 0
     except UserError as error:
-        print(f"bert-tf {options.command}: {error}", file=sys.stderr)
+        message = error.worded(functools.partial(spell, options.parser))
+        print(f"bert-tf {options.command}: {message}", file=sys.stderr)
         return 1
     except Interrupted as interrupted:
         print(f"\nbert-tf {options.command}: {interrupted.message}", file=sys.stderr)
@@ -120,33 +111,23 @@ def make_parser(only=None):
         only: the command whose options are added; None for all commands. One command starts faster,
             because only its module is imported.
     """
-    parser = argparse.ArgumentParser(
-        prog="bert-tf",
-        description="Pretrained language models, from raw text to a served model.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="'bert-tf COMMAND --help' explains each command.\n"
-        'Completion in bash and zsh: eval "$(register-python-argcomplete bert-tf)"',
-    )
+    form = functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=30)
+    about = "Pretrained language models, from raw text to a served model."
+    completion = 'Completion in bash and zsh: eval "$(register-python-argcomplete bert-tf)"'
+    epilog = f"'bert-tf COMMAND --help' explains each command.\n{completion}"
+    parser = argparse.ArgumentParser(prog="bert-tf", description=about, formatter_class=form, epilog=epilog)
     parser.add_argument("--version", action="version", version=f"bert-tf {bert_tf.__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for command, known in COMMANDS.items():
         module = _module(command) if only in (None, command) else None
-        options = commands.add_parser(
-            command,
-            help=known.summary,
-            description=module.__doc__ if module else None,
-            formatter_class=functools.partial(argparse.RawDescriptionHelpFormatter, max_help_position=30),
-        )
+        about = module.__doc__ if module else None
+        options = commands.add_parser(command, help=known.summary, description=about, formatter_class=form)
         if module:
             module.add_arguments(options)
         options.set_defaults(parser=options)
-        options.add_argument(
-            "--log-level",
-            choices=LOG_LEVELS,
-            default="warning",
-            metavar="LEVEL",
-            help=f"what is logged on stderr: {', '.join(LOG_LEVELS)} (default %(default)s)",
-        )
+        levels = {"choices": LOG_LEVELS, "default": "warning", "metavar": "LEVEL"}
+        logged = f"what is logged on stderr: {', '.join(LOG_LEVELS)} (default %(default)s)"
+        options.add_argument("--log-level", **levels, help=logged)
     return parser
 
 

@@ -4,16 +4,13 @@ A fine-tuned model answers for its task. A model that was pretrained with masked
 them as its tokenizer does, RoBERTa's is <mask>.
 
 Of a fine-tuned model every line of a file is answered, in order, with its number, its text and, if the file has a column
-id, idx, index, guid or uid, its id. A line without a text is answered by
-{"line": 7, "error": "the line is empty"}. A CSV record, an item of a JSON array and a CoNLL sentence
-each count as one line. The number of unknown tokens is printed on stderr.
+id, idx, index, guid or uid, its id; a line without a text by {"line": 7, "error": "the line is empty"}. A CSV record, an
+item of a JSON array and a CoNLL sentence count as one line. The number of unknown tokens is printed on stderr.
 
 example:
   bert-tf predict sentiment "A quiet triumph." "Two hours I will not get back."
   bert-tf predict paraphrase --pair "He left." "He went away."
-  bert-tf predict arc '{"question": "Which is a planet?", "options": ["Mars", "the Moon"]}'
   bert-tf predict sentiment --file reviews.txt --output answers.jsonl
-  bert-tf predict sentiment --file reviews.csv --columns text=document
   bert-tf predict ner --file eng.testb --output eng.testb.conll
   bert-tf predict run "The [MASK] of the United States." --top-k 10
   bert-tf predict squad --pair "Where was Anna born?" "Anna was born in Paris."
@@ -23,14 +20,16 @@ in Python:
   import bert_tf
   sentiment = bert_tf.load("sentiment")
   sentiment.predict(["A quiet triumph.", "Two hours I will not get back."])
-  task = sentiment.task
-  task.predict(sentiment.model, task.read("reviews.txt", labelled=False))
   bert_tf.load("run").fill_mask("The [MASK] of the United States.")
 """
 
+import json
+import sys
+
 import bert_tf
-from bert_tf.cli import labelled
-from bert_tf.cli.settings import at_least
+from bert_tf.cli.settings import add_labelled, add_number, columns_of
+from bert_tf.errors import ConfigError
+from bert_tf.files import atomic_write, check_output
 
 
 def add_arguments(parser):
@@ -39,31 +38,18 @@ def add_arguments(parser):
     add("text", nargs="*", help="sentences")
     add("--pair", nargs=2, action="append", default=[], metavar=("FIRST", "SECOND"), help="a pair; may be repeated")
     add("--file", help="TSV, CSV, JSON, CoNLL, or .txt with one text a line; labels are not needed")
-    add(
-        "--output",
-        help="write the answers here instead of printing them; of tagging as CoNLL where it ends with .conll, .conllu, .iob or .bio",
-    )
-    add(
-        "--official",
-        metavar="JSON",
-        help="also write the answers as the official scorer of the data set reads them: of question answering an object "
-        "from id to answer",
-    )
-    add("--top-k", type=at_least(1), metavar="K", help="of a pretrained model, the guesses for each mask (default 5)")
-    labelled.add_arguments(parser)
+    add("--output", help="write the answers here; of tagging as CoNLL where it ends with .conll, .conllu, .iob or .bio")
+    official = "also write the answers as the official scorer of the data set reads them"
+    add("--official", metavar="JSON", help=official)
+    add_number(parser, "--top-k", "of a pretrained model, the guesses for each mask (default 5)")
+    add_labelled(parser)
 
 
 def run(arguments):
-    import json
-    import sys
-
-    from bert_tf.errors import ConfigError
-    from bert_tf.files import atomic_write, check_output
-
     inputs = arguments.text + [tuple(pair) for pair in arguments.pair]
     if bool(inputs) == bool(arguments.file):
         raise ConfigError("give sentences, --pair, or --file, and not --file together with the others")
-    columns = labelled.columns(arguments)
+    columns = columns_of(arguments)
     if columns and not arguments.file:
         raise ConfigError("--columns describes --file; remove it, or give --file")
 
@@ -95,32 +81,21 @@ def run(arguments):
         tokens, unknown = task.unknown_tokens(examples)
         print(f"unknown tokens: {unknown:,} of {tokens:,} ({100 * unknown / max(tokens, 1):.2f} %)", file=sys.stderr)
     if examples.unusable_rows:
-        print(
-            f'lines without a text: {len(examples.unusable_rows)} of {len(lines)}, answered with "error"',
-            file=sys.stderr,
-        )
+        unusable = f"{len(examples.unusable_rows)} of {len(lines)}"
+        print(f'lines without a text: {unusable}, answered with "error"', file=sys.stderr)
 
 
 def _fill_masks(opened, arguments):
     """One line of JSON for each text: "masks" has a dict from token to probability for each mask."""
-    from bert_tf.errors import ConfigError
     from bert_tf.export.fill_mask import fill_mask
 
     if arguments.file or arguments.pair or arguments.output or arguments.official:
-        raise ConfigError(
-            f"{arguments.run} is not fine-tuned, and fills masks in sentences alone; remove --file, --pair, --output and --official"
-        )
+        raise ConfigError(f"{arguments.run} is not fine-tuned; remove --file, --pair, --output and --official")
     tokenizer = opened.tokenizer
-    for text, masks in zip(
-        arguments.text, fill_mask(opened.objective, tokenizer, arguments.text, arguments.top_k or 5)
-    ):
-        shown = [
-            {
-                tokenizer.readable(tokenizer.token_to_id(token)): round(float(probability), 4)
-                for token, probability in guesses
-            }
-            for guesses in masks
-        ]
+    spell = lambda token: tokenizer.readable(tokenizer.token_to_id(token))  # noqa: E731
+    filled = fill_mask(opened.objective, tokenizer, arguments.text, arguments.top_k or 5)
+    for text, masks in zip(arguments.text, filled):
+        shown = [{spell(token): round(float(probability), 4) for token, probability in of_mask} for of_mask in masks]
         print(_line({"text": text, "masks": shown}), end="")
 
 
@@ -129,8 +104,6 @@ def _given(text):
 
 
 def _line(answer):
-    import json
-
     line = json.dumps(answer, ensure_ascii=False)
     try:
         line.encode("utf-8")

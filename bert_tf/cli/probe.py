@@ -9,15 +9,11 @@ after those before it. `layers`, `word`, `wic`, `heads`, `positions`, `trees` an
 
 example:
   bert-tf probe cloze run
-  bert-tf probe lama run LAMA/ConceptNet/test.jsonl
   bert-tf probe pairs run BLiMP.zip --most 100
   bert-tf probe crows_pairs run crows_pairs_anonymized.csv --hide token
-  bert-tf probe winobias run pro_stereotyped_type1.txt.dev anti_stereotyped_type1.txt.dev
   bert-tf probe ettinger run CPRAG-102.tsv ROLE-88.tsv NEG-136-SIMP.tsv NEG-136-NAT.tsv
   bert-tf probe layers run train.conllu dev.conllu
-  bert-tf probe wic run WiC/train.jsonl WiC/val.jsonl
   bert-tf probe head_importance task dev.tsv --most 256
-  bert-tf probe trees run train.conllu dev.conllu --most 2000
   bert-tf probe edges run train.jsonl dev.jsonl --set epochs=5
   bert-tf probe attention run "The keys to the cabinet are on the table."
   bert-tf probe neighbours vectors king queen
@@ -29,42 +25,32 @@ in Python:
   probe.run(text_scorer(model.objective, model.tokenizer), probe.read("english"))["facts"]["right"]
 """
 
-from bert_tf.cli.settings import add_set, at_least
+import dataclasses
+import json
+from pathlib import Path
+
+import bert_tf
+from bert_tf.cli.settings import add_batch_size, add_number, add_set, mapping
+from bert_tf.config import build
+from bert_tf.files import atomic_write, check_output
+from bert_tf.progress import reporter
 
 
 def add_arguments(parser):
-    add = parser.add_argument
+    add, hide = parser.add_argument, {"choices": ("word", "token"), "default": "word"}
     add("probe", help="its name")
-    add(
-        "run", help="a pretraining run, or a published checkpoint with its pretraining head; for head_importance a task"
-    )
-    add(
-        "files",
-        nargs="*",
-        metavar="FILE",
-        help="what the probe reads; attention reads texts, neighbours and word words",
-    )
-    add("--most", type=at_least(1), metavar="N", help="the first N rows of each file (default: all)")
-    add(
-        "--hide",
-        choices=("word", "token"),
-        default="word",
-        help="hide the later tokens of a word, too, or each token alone, as Salazar et al. 2020 (default %(default)s)",
-    )
+    add("run", help="a pretraining run, or a published checkpoint with its head; for head_importance a fine-tuned run")
+    add("files", nargs="*", metavar="FILE", help="what it reads; attention reads texts, neighbours and word words")
+    add_number(parser, "--most", "the first N rows of each file (default: all)")
+    add("--hide", **hide, help="hide the later tokens of a word, too (default), or each token alone")
     add("--no-control", action="store_true", help="leave out the same model with random weights")
-    add("--batch-size", type=at_least(1), metavar="N", default=32, help="sequences of a batch (default %(default)s)")
-    add(
-        "--output",
-        default="probe.html",
-        metavar="FILE",
-        help="the page; its numbers go beside it, as .json (default %(default)s)",
-    )
+    add_batch_size(parser, 32, "sequences")
+    page = "the page; its numbers go beside it, as .json (default %(default)s)"
+    add("--output", default="probe.html", metavar="FILE", help=page)
     add_set(parser, "change a setting of the probe, e.g. --set layer=4; may be repeated")
 
 
 def run(arguments):
-    from bert_tf.files import check_output
-
     name = arguments.output.removesuffix(".html").removesuffix(".json")
     page, numbers = f"{name}.html", f"{name}.json"
     for path in (arguments.output, page, numbers):
@@ -72,11 +58,9 @@ def run(arguments):
 
     import keras
 
-    from bert_tf.config import apply_overrides, build
     from bert_tf.probing import PROBES
-    from bert_tf.progress import Progress
 
-    probe = build(PROBES[arguments.probe], apply_overrides({}, arguments.set))
+    probe = build(PROBES[arguments.probe], mapping(arguments, {}))
     rows = probe.read_files(arguments.files, arguments.most)
     tables = {}
     for name, trained in (("model", True), ("random weights", False)):
@@ -87,23 +71,14 @@ def run(arguments):
         if trained:
             probe.warn(model, rows)
             measure = f": by {model.measure}" if probe.asks == "scorer" else ""
-        progress = Progress(name, unit=probe.unit)
-
-        def show(done, total, progress=progress):
-            progress.total = total
-            progress.update(done)
-
-        tables[name] = probe.run(model, rows, show)
-        if progress.total:
-            progress.finish()
+        tables[name] = probe.run(model, rows, reporter(name, probe.unit))
     table = tables["model"].beside(tables.get("random weights"))
-    print(f"{arguments.run}{measure}\n\n" + "\n".join(table.lines()))
+    print(f"{arguments.run}{measure}\n", table.title, table.table().text(), f"  {table.note}", sep="\n")
     _write(probe, tables, table, page, numbers, arguments, measure)
 
 
 def _model(asks, arguments, trained):
     """What a probe asks, with its weights or with random ones."""
-    import bert_tf
     from bert_tf.probing import LayerReader, text_scorer
     from bert_tf.vectors import WordTable
 
@@ -118,15 +93,9 @@ def _model(asks, arguments, trained):
 
 
 def _write(probe, tables, table, page, numbers, arguments, measure):
-    import dataclasses
-    import json
-    from pathlib import Path
-
-    from bert_tf.files import atomic_write
-
-    found = {"run": arguments.run, "probe": arguments.probe} | {name: one.numbers() for name, one in tables.items()}
+    content = {"run": arguments.run, "probe": arguments.probe} | {name: one.numbers() for name, one in tables.items()}
     with atomic_write(numbers) as file:
-        json.dump(found, file, indent=2, ensure_ascii=False, default=dataclasses.asdict)
+        json.dump(content, file, indent=2, ensure_ascii=False, default=dataclasses.asdict)
         file.write("\n")
     beside = ", beside the same model with random weights" if table.control else ""
     probe.write_page(table, page, Path(arguments.run).name, f"What it has learned{measure}{beside}")

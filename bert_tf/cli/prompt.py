@@ -18,8 +18,15 @@ in Python:
   run_prompts(model.backbone, model.tokenizer, settings, frame=model.frame).accuracy
 """
 
+import dataclasses
+import json
+import math
+
 import bert_tf
 from bert_tf.cli import settings
+from bert_tf.errors import ConfigError
+from bert_tf.files import atomic_write, check_output
+from bert_tf.progress import reporter
 from bert_tf.prompting.prompting_config import PromptingConfig
 
 
@@ -27,22 +34,13 @@ def add_arguments(parser):
     add = parser.add_argument
     add("run", help="the run of a decoder or encoder-decoder, or a published checkpoint")
     settings.add_config(parser, "prompts/translation", PromptingConfig)
-    add(
-        "--show", type=settings.at_least(0), default=0, metavar="N", help="print the first N prompts with their answers"
-    )
+    settings.add_number(parser, "--show", "print the first N prompts with their answers", least=0, default=0)
     add("--output", help="write a line of JSON for each prompt here")
     add("--json", action="store_true", help="print the result as one line of JSON")
-    add(
-        "--batch-size", type=settings.at_least(1), metavar="N", default=8, help="texts of a batch (default %(default)s)"
-    )
+    settings.add_batch_size(parser, 8, "texts")
 
 
 def run(arguments):
-    import json
-
-    from bert_tf.errors import ConfigError
-    from bert_tf.files import atomic_write, check_output
-
     config = settings.load(PromptingConfig, arguments)
     if arguments.show and arguments.json:
         raise ConfigError("--json prints one line; remove --show")
@@ -53,11 +51,9 @@ def run(arguments):
 
     model = bert_tf.load(arguments.run)
     # A published model is held to its positions only; T5 has no last one.
-    longest, writer = model.source.sequence_length, model.generator
+    longest, writer, progress = model.source.sequence_length, model.generator, reporter("prompts", "prompts")
     frame = writer.prompts.frame
-    result = run_prompts(
-        writer.model, writer.tokenizer, config, arguments.batch_size, _shown_progress(), frame, longest
-    )
+    result = run_prompts(writer.model, writer.tokenizer, config, arguments.batch_size, progress, frame, longest)
     for answer in result.answers[: arguments.show]:
         print(f"{answer['prompt']}\n  [answer {answer['answer']!r}, expected {answer['expected']!r}]\n")
     if arguments.output:
@@ -66,29 +62,7 @@ def run(arguments):
     print_result(result, arguments.json)
 
 
-def _shown_progress():
-    """What `run_prompts` calls: a line of progress from the second batch on."""
-    from bert_tf.progress import Progress
-
-    line = None
-
-    def show(done, total):
-        nonlocal line
-        if done < total:
-            line = line or Progress("prompts", total, "prompts", done)
-            line.update(done)
-        elif line is not None:
-            line.update(done)
-            line.finish()
-
-    return show
-
-
 def print_result(result, as_json):
-    import dataclasses
-    import json
-    import math
-
     if as_json:
         values = {k: v for k, v in dataclasses.asdict(result).items() if k != "answers"}
         print(json.dumps({k: None if isinstance(v, float) and math.isnan(v) else v for k, v in values.items()}))

@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from bert_tf.cli.settings import at_least
+from bert_tf.cli.settings import add_number
 
 SENTENCES = (
     "The [MASK] of the United States.",
@@ -39,16 +39,20 @@ for text, label, p in zip(sys.argv[2:], answer["label"].numpy(), answer["probabi
 
 
 def add_arguments(parser):
-    add = parser.add_argument
-    add("--output", default="quickstart", help="folder for all results (default ./%(default)s)")
-    add("--pretrain-steps", type=at_least(1), default=1000, help="updates of pretraining (default %(default)s)")
-    add("--epochs", type=at_least(1), default=3, help="epochs of fine-tuning (default %(default)s)")
-    add("--vocabulary-size", type=at_least(1), default=4000, help="entries of the vocabulary (default %(default)s)")
+    parser.add_argument("--output", default="quickstart", help="folder for all results (default ./%(default)s)")
+    add_number(parser, "--pretrain-steps", "updates of pretraining (default %(default)s)", default=1000)
+    add_number(parser, "--epochs", "epochs of fine-tuning (default %(default)s)", default=3)
+    add_number(parser, "--vocabulary-size", "entries of the vocabulary (default %(default)s)", default=4000)
 
 
 def run(arguments):
     started = time.monotonic()
-    from bert_tf import samples
+    import bert_tf
+    from bert_tf import config, samples
+    from bert_tf.tokenizers import train_wordpiece
+    from bert_tf.training.pretraining import PretrainConfig, pretrain
+    from tfrecords import ShardsConfig, read_texts, write_shards
+    from tfrecords.shards.statistics import report
 
     folder = Path(arguments.output)
     corpus = [samples.STATE_OF_THE_UNION, folder / "reviews.txt"]
@@ -56,90 +60,40 @@ def run(arguments):
 
     _title("1  vocabulary: WordPiece, trained on 33 State of the Union addresses and 8,252 review sentences")
     samples.write_review_text(corpus[1])
-    _make_vocabulary(corpus, vocabulary, arguments.vocabulary_size)
+    tokenizer = train_wordpiece(read_texts(corpus), arguments.vocabulary_size, lowercase=True)
+    tokenizer.save(vocabulary)
+    text = "Congress of the United States"
+    tokens = [tokenizer.id_to_token(i) for i in tokenizer.encode(text)]
+    print(f"  {tokenizer.vocabulary_size:,} tokens; {text!r} -> {tokens}")
+
     _title("2  shards: rows of 64 tokens, filled with whole sentences")
-    _write_shards(corpus, vocabulary, shards)
+    packing = ShardsConfig(sequence_length=64, format="full_sentences")
+    manifest = write_shards(corpus, shards, tokenizer, packing)
+    print("\n".join(f"  {line}" for line in report(manifest.counts, manifest.sequence_length)))
+
     _title(f"3  pretraining: a ModernBERT of 4 layers, {arguments.pretrain_steps:,} steps of masked LM")
-    metrics = _pretrain(shards, pretrained, arguments.pretrain_steps)
+    settings = {"data": {"shards": shards}, "train": {"steps": arguments.pretrain_steps}}
+    _, metrics = pretrain(config.load(PretrainConfig, "laptop/best", settings), pretrained)
+
     _title("4  filling masks")
-    _fill_masks(pretrained)
+    for sentence, (guesses,) in zip(SENTENCES, bert_tf.load(pretrained).fill_mask(SENTENCES)):
+        print(f"  {sentence}  ->  " + ", ".join(f"{token} {p:.2f}" for token, p in guesses))
+
     _title("5  fine-tuning: sentiment of movie-review sentences, with and without the pretraining")
-    with_it, without_it = _finetune(samples.REVIEWS, pretrained, folder, arguments.epochs)
+    settings = {"epochs": arguments.epochs, "optimizer": {"learning_rate": 1e-3}} | samples.REVIEWS
+    model = bert_tf.finetune(pretrained, output=folder / "sentiment", **settings)
+    without = folder / "sentiment_without_pretraining"
+    without = bert_tf.finetune(pretrained, output=without, pretrained=False, **settings).results
+
     _title("6  export, queried in a new process that imports only tensorflow and tensorflow_text")
-    exported = _export_and_ask(folder / "sentiment")
-    _report(folder, metrics, with_it, without_it, exported, time.monotonic() - started)
+    exported = model.export()
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    subprocess.run([sys.executable, "-c", ASK, str(exported), *REVIEWS], check=True, env=environment)
+    _report(folder, metrics, model.results, without, exported, time.monotonic() - started)
 
 
 def _title(text):
     print(f"\n== {text}", flush=True)
-
-
-def _make_vocabulary(corpus, output, size):
-    from bert_tf.tokenizers import train_wordpiece
-    from tfrecords.corpus.documents import read_texts
-
-    tokenizer = train_wordpiece(read_texts(corpus), size, lowercase=True)
-    tokenizer.save(output)
-    text = "Congress of the United States"
-    print(
-        f"  {tokenizer.vocabulary_size:,} tokens; {text!r} -> {[tokenizer.id_to_token(i) for i in tokenizer.encode(text)]}"
-    )
-
-
-def _write_shards(corpus, vocabulary, output):
-    from bert_tf.tokenizers import load_tokenizer
-    from tfrecords.shards.statistics import report
-    from tfrecords.shards.writer import ShardsConfig, write_shards
-
-    manifest = write_shards(
-        corpus, output, load_tokenizer(vocabulary), ShardsConfig(sequence_length=64, format="full_sentences")
-    )
-    print("\n".join(f"  {line}" for line in report(manifest.counts, manifest.sequence_length)))
-
-
-def _pretrain(shards, output, steps):
-    from bert_tf import config
-    from bert_tf.training.pretraining import PretrainConfig, pretrain
-
-    settings = {"data": {"shards": shards}, "train": {"steps": steps}}
-    _, metrics = pretrain(config.load(PretrainConfig, "laptop/best", settings), output)
-    return metrics
-
-
-def _fill_masks(pretrained):
-    import bert_tf
-    from bert_tf.export.fill_mask import fill_mask
-
-    model = bert_tf.load(pretrained)
-    for sentence, answers in zip(SENTENCES, fill_mask(model.objective, model.tokenizer, SENTENCES)):
-        for guesses in answers:
-            print(f"  {sentence}  ->  " + ", ".join(f"{token} {p:.2f}" for token, p in guesses))
-
-
-def _finetune(labelled, pretrained, folder, epochs):
-    from bert_tf import config
-    from bert_tf.training.finetuning import FinetuneConfig, finetune
-
-    summaries = []
-    for name, use in (("sentiment", True), ("sentiment_without_pretraining", False)):
-        settings = {
-            "init_from": pretrained,
-            "data": labelled,
-            "optimizer": {"learning_rate": 1e-3},
-            "train": {"epochs": epochs, "pretrained": use},
-        }
-        experiment = config.load(FinetuneConfig, "finetune/classification", settings)
-        summaries.append(finetune(experiment, folder / name))
-    return summaries
-
-
-def _export_and_ask(run_directory):
-    from bert_tf.export import export_run
-
-    exported = export_run(run_directory)
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    subprocess.run([sys.executable, "-c", ASK, str(exported), *REVIEWS], check=True, env=environment)
-    return exported
 
 
 def _report(folder, metrics, with_it, without_it, exported, seconds):

@@ -1,18 +1,14 @@
 """Write shards of training examples from a corpus. Examples are masked later, when they are read.
 
-The corpus is .txt (an empty line between documents), .jsonl (a "text" field), .tsv or .csv (a column), each also gzipped,
-or .parquet; or folders and globs of them. With --format text_pairs it is .tsv (source<TAB>target) or .jsonl (fields source
-and target). Run the same command again to resume. The shards do not depend on the number of workers.
+The corpus is .txt (an empty line between documents), .jsonl, .tsv, .csv, each also gzipped, or .parquet; or folders and
+globs of them; for text_pairs .tsv (source<TAB>target) or .jsonl (source, target). The same command again resumes.
 
-With --runner the work runs on Apache Beam (pip install -e '.[beam]' in the clone of this library), with the same shards, byte
-for byte. Everything after --beam-options is passed to Beam, so put it last. Every Beam worker needs bert_tf installed;
-corpus and output are addresses, or paths that all see. On a single machine, --workers is faster.
+With --runner the work runs on Apache Beam (pip install -e '.[beam]'), with the same shards, byte for byte. Every Beam
+worker needs bert_tf installed; corpus and output are addresses, or paths that all see.
 
 example:
   bert-tf shards corpus/ --tokenizer tokenizer --output shards
-  bert-tf shards reviews.csv --text-field comment --tokenizer tokenizer --output shards
   bert-tf shards 'src/**/*.py' --keep-text --tokenizer tokenizer --output code --format token_blocks
-  bert-tf shards train.en-de.tsv --format text_pairs --tokenizer tokenizer --output pairs --target-length 128
   bert-tf shards s3://b/corpus --tokenizer tokenizer --output s3://b/shards --runner FlinkRunner \\
       --beam-options --flink_master=host:8081 --environment_type=EXTERNAL --environment_config=localhost:50000
 
@@ -23,47 +19,28 @@ in Python:
 
 import argparse
 
-from bert_tf.cli.settings import add_set, at_least, overrides
+from bert_tf.cli.settings import Setting, add_number, add_set, add_text_field, mapping, print_next
+from bert_tf.config import build
 from bert_tf.errors import ConfigError
+from tfrecords.config import SINGLE_FORMATS, ShardsConfig
 
 
 def add_arguments(parser):
-    add = parser.add_argument
+    add, setting, switch = parser.add_argument, {"action": Setting}, {"action": Setting, "nargs": 0, "const": True}
     add("corpus", nargs="+", help="files, folders or globs of text")
     add("--tokenizer", required=True, help="tokenizer folder or vocab.txt")
     add("--output", required=True, help="folder for the shards")
-    add(
-        "--sequence-length",
-        type=at_least(1),
-        metavar="N",
-        help="tokens of an example, special tokens included (default 128)",
+    add_number(parser, "--sequence-length", "tokens of an example, special tokens included (default 128)", **setting)
+    formats = (
+        "segment_pair (default), sentence_pair, electra, xlnet, full_sentences, doc_sentences, token_blocks, text_pairs"
     )
-    add(
-        "--format",
-        help="segment_pair (default), sentence_pair, electra, xlnet, full_sentences, doc_sentences, token_blocks or "
-        "text_pairs",
-    )
-    add(
-        "--target-length",
-        type=at_least(1),
-        metavar="N",
-        help="text_pairs: tokens of a target (default: --sequence-length)",
-    )
-    add("--pair-task", help="the task that pairs get labels for: nsp (default), sop or none")
-    add(
-        "--text-field",
-        metavar="NAME",
-        help="the field or column that holds the text (default text, or the one of a usual name); a number from 0 for a "
-        ".tsv or .csv without a header",
-    )
-    add("--one-document-a-line", action="store_true", help="in .txt files every line is a document")
-    add("--keep-text", action="store_true", help="for causal LM: keep all white space; a .txt is one document")
-    add(
-        "--workers",
-        type=at_least(1),
-        metavar="N",
-        help="how many shards to write at a time (default: one for each core)",
-    )
+    add("--format", **setting, help=formats)
+    add_number(parser, "--target-length", "text_pairs: tokens of a target (default: --sequence-length)", **setting)
+    add("--pair-task", **setting, help="the task that pairs get labels for: nsp (default), sop or none")
+    add_text_field(parser, **setting)
+    add("--one-document-a-line", **switch, help="in .txt files every line is a document")
+    add("--keep-text", **switch, help="for causal LM: keep all white space; a .txt is one document")
+    add_number(parser, "--workers", "how many shards to write at a time (default: one for each core)")
     add("--overwrite", action="store_true", help="replace existing shards")
     add_set(parser, "any other setting, e.g. duplicates=5")
     add("--runner", help="DirectRunner, DataflowRunner, FlinkRunner, SparkRunner, ...: of Apache Beam")
@@ -71,15 +48,9 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    from bert_tf.config import apply_overrides, build
-    from tfrecords.config import ShardsConfig
-
     if arguments.beam_options and not arguments.runner:
         raise ConfigError("--beam-options needs --runner; name the Beam runner with --runner")
-    names = ("sequence_length", "format", "pair_task", "target_length", "text_field")
-    flags = {name: getattr(arguments, name) for name in names}
-    flags |= {name: getattr(arguments, name) or None for name in ("one_document_a_line", "keep_text")}
-    config = build(ShardsConfig, apply_overrides({}, overrides(arguments, **flags)))
+    config = build(ShardsConfig, mapping(arguments, {}))
     from tfrecords.shards.statistics import report
     from tfrecords.shards.writer import write_shards
 
@@ -93,12 +64,11 @@ def run(arguments):
         beam=[f"--runner={arguments.runner}", *arguments.beam_options] if arguments.runner else None,
     )
     print("\n".join(report(manifest.counts, manifest.sequence_length, manifest.target_length)))
-    print("next: " + "\n      ".join(advice(manifest, arguments.output)))
+    print_next(*advice(manifest, arguments.output))
 
 
 def advice(manifest, output):
     """The commands to run next. Without a mask token, running text is for denoising (with sentinels) or a causal LM."""
-    from tfrecords.config import SINGLE_FORMATS
     from tfrecords.reading.reader import shards_tokenizer
 
     tokenizer, packing = shards_tokenizer(output), manifest.packing["format"]

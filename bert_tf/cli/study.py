@@ -24,7 +24,9 @@ in Python:
 from pathlib import Path
 
 from bert_tf.cli import settings
+from bert_tf.errors import ConfigError
 from bert_tf.runs.study_config import StudyConfig
+from bert_tf.runs.study_plan import plan
 
 
 def add_arguments(parser):
@@ -33,25 +35,20 @@ def add_arguments(parser):
     add("--corpus", nargs="+", help="files, folders or globs of text to pretrain on")
     add("--held-out", nargs="+", help="held-out text to evaluate the pretraining on")
     add("--tokenizer", help="tokenizer folder or vocab.txt, of the text to pretrain on")
-    add("--init-from", help="the model that a study without shards fine-tunes; sets init_from")
+    add("--init-from", action=settings.Setting, help="the model that a study without shards fine-tunes")
     add("--output", required=True, help="folder for shards, runs and results.json")
     add("--rows", nargs="+", metavar="ROW", help="run only these rows")
 
 
 def run(arguments):
-    from bert_tf.errors import ConfigError
-    from bert_tf.runs.study_plan import plan
-
-    config = settings.load(StudyConfig, arguments, init_from=arguments.init_from)
-    if arguments.held_out and not config.pretrains:
-        raise ConfigError("--held-out does not apply: the study has no shards, and pretrains nothing; remove it")
+    config = settings.load(StudyConfig, arguments)
     for name in ("corpus", "tokenizer"):
-        if config.pretrains != bool(getattr(arguments, name)):
-            raise ConfigError(
-                f"--{name} must be given: the study pretrains its rows"
-                if config.pretrains
-                else f"--{name} does not apply: the study has no shards, and pretrains nothing; remove it"
-            )
+        if config.pretrains and not getattr(arguments, name):
+            raise ConfigError(f"--{name} must be given: the study pretrains its rows")
+    for name in ("corpus", "tokenizer", "held_out"):
+        if not config.pretrains and getattr(arguments, name):
+            flag = name.replace("_", "-")
+            raise ConfigError(f"--{flag} does not apply: the study has no shards, and pretrains nothing; remove it")
     plan(config, Path(arguments.output))  # before TensorFlow is imported, which takes seconds
     from bert_tf.runs.halving import run_halving
     from bert_tf.runs.study import run_study

@@ -20,6 +20,7 @@ in Python:
 """
 
 from bert_tf.cli import settings
+from bert_tf.cli.pretrain import FINETUNE
 from bert_tf.files import display_path
 from bert_tf.vectors.vectors_config import VectorsConfig
 
@@ -29,35 +30,33 @@ def add_arguments(parser):
     add("corpus", nargs="+", help="files, folders or globs of text")
     settings.add_config(parser, "vectors/skip_gram", VectorsConfig)
     add("--output", required=True, help="run directory: a new one, or one to resume")
-    add("--text-field", default="text", metavar="NAME", help="the field or column that holds the text (default text)")
-    add("--replace-invalid", action="store_true", help="replace bytes that are not UTF-8 by U+FFFD")
-    add("--workers", type=int, help="processes that train (default: one on each core); sets train.workers")
-    add(
-        "--similarity", action="append", default=[], metavar="FILE",
-        help="print how well the vectors agree with judged word pairs (word, word, number); may be repeated",
-    )  # fmt: skip
+    settings.add_text_field(parser, default="text")
+    invalid = "replace bytes that are not UTF-8 by U+FFFD"
+    add("--replace-invalid", dest="errors", action="store_const", const="replace", default="strict", help=invalid)
+    workers = "processes that train (default: one on each core)"
+    add("--workers", action=settings.Setting, key="train.workers", type=int, help=workers)
+    judged = "print how well the vectors agree with judged word pairs (word, word, number); may be repeated"
+    add("--similarity", action="append", default=[], metavar="FILE", help=judged)
 
 
 def run(arguments):
-    config = settings.load(VectorsConfig, arguments, train__workers=arguments.workers)
+    config = settings.load(VectorsConfig, arguments)
     from bert_tf.vectors.similarity import WordTable, read_pairs, similarity
     from bert_tf.vectors.training import train_vectors
 
-    errors = "replace" if arguments.replace_invalid else "strict"
     for path in arguments.similarity:  # what is wrong with a file is wrong after hours of training, too
         read_pairs(path)
 
-    directory, metrics = train_vectors(config, arguments.corpus, arguments.output, arguments.text_field, errors)
-    size = directory.section("model")
-    print(
-        f"{display_path(directory.path)}: {size['vocabulary_size']:,} vectors of {size['hidden_size']} numbers, loss {metrics['loss']:.4f}"
+    directory, metrics = train_vectors(
+        config, arguments.corpus, arguments.output, arguments.text_field, arguments.errors
     )
+    size = directory.section("model")
+    name, sizes = display_path(directory.path), f"{size['vocabulary_size']:,} vectors of {size['hidden_size']} numbers"
+    print(f"{name}: {sizes}, loss {metrics['loss']:.4f}")
     if arguments.similarity:
         table = WordTable.load(directory.path)
         for path in arguments.similarity:
-            found = similarity(table, path)
-            print(
-                f"  {path}: Spearman {found['spearman']:.3f} of {found['pairs']} pairs; {found['unknown']} have a word without a vector"
-            )
-    print(f"next: bert-tf probe neighbours {arguments.output} WORD")
-    print(f"      bert-tf finetune --init-from {arguments.output} --train train.tsv --dev dev.tsv --output task")
+            scores = similarity(table, path)
+            agreement = f"Spearman {scores['spearman']:.3f} of {scores['pairs']} pairs"
+            print(f"  {path}: {agreement}; {scores['unknown']} have a word without a vector")
+    settings.print_next(f"bert-tf probe neighbours {arguments.output} WORD", FINETUNE.format(arguments.output))

@@ -1,12 +1,10 @@
 """Train a subword vocabulary on a corpus, or write the tokenizer of ByT5 or ELMo, which need none.
 
 The corpus is .txt (an empty line between documents), .jsonl (a "text" field), .tsv or .csv (a column), each also gzipped,
-or .parquet; or folders and globs of them. The tokenizer's folder appears only when it is complete.
+or .parquet; or folders and globs of them.
 
 example:
   bert-tf vocab corpus/ --output tokenizer --size 30522
-  bert-tf vocab korean/*.jsonl --output tokenizer --size 32000 --cased
-  bert-tf vocab corpus/ --output tokenizer --size 50265 --kind byte_level_bpe
   bert-tf vocab --output tokenizer --kind byte
 
 in Python:
@@ -17,7 +15,10 @@ in Python:
 
 from pathlib import Path
 
-from bert_tf.cli.settings import at_least
+from bert_tf.cli.child import run_in_child
+from bert_tf.cli.settings import add_number, add_text_field
+from bert_tf.errors import ConfigError, RunDirectoryError
+from bert_tf.files import LOCK, atomic_folder, list_folder, lock_directory
 from bert_tf.tokenizers.kinds import KINDS, trainers
 from bert_tf.tokenizers.sentencepiece.families import MAX_EXTRA_IDS, sentinels
 
@@ -26,79 +27,48 @@ SIZE = 30522  # BERT's
 
 
 def add_arguments(parser):
-    add = parser.add_argument
+    add, families = parser.add_argument, "; ".join(f"{name}: {one.families}" for name, one in trainers().items())
     add("corpus", nargs="*", help=f"files, folders or globs of text; none with --kind {_without_corpus()}")
     add("--output", required=True, help="folder for the tokenizer")
-    add("--size", type=at_least(1), help=f"entries of the vocabulary (default {SIZE})")
-    families = "; ".join(f"{name}: {trainer.families}" for name, trainer in trainers().items())
-    add(
-        "--kind",
-        choices=tuple(trainers()),
-        metavar="KIND",
-        default="wordpiece",
-        help=f"default %(default)s. {families}",
-    )
-    add(
-        "--cased",
-        action="store_true",
-        help=f"{_names('cased')}: keep case and accents; Hangul then stays in whole syllables, decomposed "
-        "text (as macOS writes it) is composed",
-    )
-    add(
-        "--alphabet",
-        type=at_least(1),
-        metavar="N",
-        help=f"{_names('has_alphabet')}: keep only the N most frequent characters; the others become [UNK] "
-        "(default 1000, or as many as cover 99.995%% of the text, up to a third of --size)",
-    )
-    add(
-        "--sentinels",
-        type=at_least(1),
-        metavar="N",
-        help=f"{_names('has_special_tokens')}: N of the --size are T5's sentinels <extra_id_0>, ..., which its objective "
-        "needs (default 0)",
-    )
-    add(
-        "--text-field",
-        default="text",
-        metavar="NAME",
-        help="the field or column that holds the text (default text, or the one of a usual name); a number from 0 for a "
-        ".tsv or .csv without a header",
-    )
+    add_number(parser, "--size", f"entries of the vocabulary (default {SIZE})", dest="vocabulary_size")
+    kinds = {"choices": tuple(trainers()), "default": "wordpiece", "metavar": "KIND"}
+    add("--kind", **kinds, help=f"default %(default)s. {families}")
+    cased = "keep case and accents; Hangul then stays in whole syllables, decomposed text is composed"
+    add("--cased", action="store_true", help=f"{_names('cased')}: {cased}")
+    alphabet = "keep only the N most frequent characters (default 1000, or as many as cover 99.995%% of the text)"
+    add_number(parser, "--alphabet", f"{_names('has_alphabet')}: {alphabet}", dest="limit_alphabet")
+    sentinels = "N of the --size are T5's sentinels <extra_id_0>, ..., which its objective needs (default 0)"
+    add_number(parser, "--sentinels", f"{_names('has_special_tokens')}: {sentinels}")
+    add_text_field(parser, default="text")
     add("--overwrite", action="store_true", help="replace an existing tokenizer")
-    add("--replace-invalid", action="store_true", help="replace bytes that are not UTF-8 by U+FFFD")
+    invalid = "replace bytes that are not UTF-8 by U+FFFD"
+    add("--replace-invalid", dest="errors", action="store_const", const="replace", default="strict", help=invalid)
 
 
 def run(arguments):
-    from bert_tf.cli.child import run_in_child
-    from bert_tf.errors import ConfigError
-
     kind, trainer = arguments.kind, trainers()[arguments.kind]
-    if arguments.cased and trainer.cased is None:
-        raise ConfigError(f"--cased is for {_names('cased')}, not for {kind} ({trainer.families})")
-    if arguments.alphabet is not None and not trainer.has_alphabet:
-        raise ConfigError(f"--alphabet is for {_names('has_alphabet')}, not for {kind}")
-    if arguments.sentinels is not None and not trainer.has_special_tokens:
-        raise ConfigError(f"--sentinels is for {_names('has_special_tokens')}, not for {kind} ({trainer.families})")
+    given = {"cased": arguments.cased or None, "alphabet": arguments.limit_alphabet, "sentinels": arguments.sentinels}
+    attributes = {"cased": "cased", "alphabet": "has_alphabet", "sentinels": "has_special_tokens"}
+    for flag, value in given.items():
+        if value is not None and not getattr(trainer, attributes[flag]):
+            raise ConfigError(f"--{flag} is for {_names(attributes[flag])}, not for {kind} ({trainer.families})")
     if (arguments.sentinels or 0) > MAX_EXTRA_IDS:
         raise ConfigError(f"--sentinels is {arguments.sentinels}; it must be at most {MAX_EXTRA_IDS:,} (T5 has 100)")
     if not trainer.has_corpus:
-        given = [f"the corpus {path}" for path in arguments.corpus[:1]] + [
-            option
-            for option, is_given in (
-                ("--size", arguments.size is not None),
-                ("--text-field", arguments.text_field != "text"),
-                ("--replace-invalid", arguments.replace_invalid),
-            )
-            if is_given
-        ]
+        flags = {
+            "--size": arguments.vocabulary_size is not None,
+            "--text-field": arguments.text_field != "text",
+            "--replace-invalid": arguments.errors != "strict",
+        }
+        flags |= {f"the corpus {path}": True for path in arguments.corpus}
+        given = [flag for flag, is_given in flags.items() if is_given]
         if given:
             raise ConfigError(f"--kind {kind} learns no vocabulary from text; remove {given[0]}")
         _check_output(arguments)
         return _write(arguments, trainer.train((), 0))
     if not arguments.corpus:
         raise ConfigError(
-            f"--kind {kind} needs a corpus: name files, folders or globs of text; only --kind {_without_corpus()} needs none"
+            f"--kind {kind} learns from text; name files, folders or globs (--kind {_without_corpus()} needs none)"
         )
     _check_output(arguments)
     # The trainers are long calls of C++ and Rust, during which Python can neither answer a signal nor show progress.
@@ -117,9 +87,6 @@ def _without_corpus():
 
 def _check_output(arguments):
     """Refuses a folder that is not empty, except a tokenizer with --overwrite."""
-    from bert_tf.errors import RunDirectoryError
-    from bert_tf.files import LOCK, list_folder
-
     output = Path(arguments.output)
     if output.is_file():
         raise RunDirectoryError(f"{output} is a file; choose another folder")
@@ -142,29 +109,25 @@ def _train(arguments, report):
     from tfrecords.corpus.documents import CorpusReader
     from tfrecords.corpus.files import find_files
 
-    cased, size = arguments.cased, SIZE if arguments.size is None else arguments.size
+    cased, size = arguments.cased, SIZE if arguments.vocabulary_size is None else arguments.vocabulary_size
     files = find_files(arguments.corpus)
-    reader = CorpusReader(files, arguments.text_field, "replace" if arguments.replace_invalid else "strict")
-    texts = _reported(reader, sum(file.bytes for file in files), report)
+    reader = CorpusReader(files, arguments.text_field, arguments.errors)
+    texts = _read_texts(reader, sum(file.bytes for file in files), report)
     special = sentinels(arguments.sentinels or 0)
-    tokenizer = trainers()[arguments.kind].train(texts, size, cased, arguments.alphabet, special)
+    tokenizer = trainers()[arguments.kind].train(texts, size, cased, arguments.limit_alphabet, special)
     _write(arguments, tokenizer)
     if tokenizer.vocabulary_size < size:
-        print(
-            f"note: there are fewer than the {size:,} asked for, because the text has no more to learn; more text gives more"
-            + (". Pieces such as '2004,' are left out, too" if getattr(tokenizer, "split_digit_commas", False) else "")
-        )
+        digits = ". Pieces such as '2004,' are left out, too" if getattr(tokenizer, "split_digit_commas", False) else ""
+        print(f"note: these are fewer than {size:,}: the text has no more to learn; more text gives more{digits}")
     jamo = sum(any("\u1100" <= c <= "\u11ff" for c in token) for token in tokenizer.vocabulary)
     if not cased and jamo * 20 > tokenizer.vocabulary_size:
         print(
-            f"note: {jamo:,} of them are Hangul letters (jamo): a lowercasing vocabulary splits syllables into letters, and "
-            "texts get two to three times as many tokens; --cased keeps whole syllables"
+            f"note: {jamo:,} of them are Hangul letters (jamo), with which texts get two to three times as many tokens; "
+            "--cased keeps whole syllables"
         )
 
 
 def _write(arguments, tokenizer):
-    from bert_tf.files import atomic_folder, lock_directory
-
     with lock_directory(arguments.output):
         _check_output(arguments)  # which may have been written meanwhile
         with atomic_folder(arguments.output, replace=arguments.overwrite) as temporary:
@@ -172,7 +135,7 @@ def _write(arguments, tokenizer):
     print(f"{tokenizer.vocabulary_size:,} tokens in {arguments.output}")
 
 
-def _reported(reader, total, report):
+def _read_texts(reader, total, report):
     for document in reader:
         report(min(reader.position, total - 1), total)
         yield document.text.decode("utf-8")

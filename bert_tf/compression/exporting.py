@@ -15,7 +15,7 @@ from bert_tf.compression.measuring import latencies, size_of, size_of_weights
 from bert_tf.compression.onnx_file import ONNX
 from bert_tf.compression.stored_weights import STORES, store_weights
 from bert_tf.config import nearest
-from bert_tf.errors import ConfigError
+from bert_tf.errors import Advice, ConfigError
 from bert_tf.export.run import served_module
 from bert_tf.export.saved_model import check_version, write_saved_model
 from bert_tf.export.storage import check_finite, reading
@@ -24,11 +24,11 @@ from bert_tf.table import Table
 from bert_tf.tasks.inference import batches
 
 FILES = {"litert": LITERT, "onnx": ONNX}
-#: The values of `--format`.
+#: The values of `format`.
 FORMATS = ("saved_model", *FILES)
-#: The default of `--tolerance`: a hundredth of the answers, or of the metric.
+#: The default of `tolerance`: a hundredth of the answers, or of the metric.
 TOLERANCE = 0.01
-GIVE = "give one with --dev, or texts with --texts"
+GIVE = "give one: ", Advice("dev", "FILE"), ", or texts: ", Advice("texts", "FILE")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,10 +112,10 @@ def export_compressed(
         raise ConfigError(f"there is no format '{format}'{nearest(str(format), FORMATS)}")
     file = FILES.get(format)  # None for a SavedModel
     if file is None and quantize is None:
-        raise ConfigError("--format saved_model needs --quantize float16 or dynamic_int8; without, use export_run")
+        raise ConfigError("a SavedModel is quantized; choose ", Advice("quantize", "float16"), " or dynamic_int8")
     known = file.quantize if file else tuple(STORES)
     if quantize not in (None, *known):
-        raise ConfigError(f"--format {format} has no --quantize {quantize}; it has {', '.join(known)}")
+        raise ConfigError(f"the format {format} cannot be quantized by '{quantize}'; choose one of {', '.join(known)}")
     if file:
         _check_file(format, version, options)
     check_tolerance(tolerance)
@@ -123,7 +123,8 @@ def export_compressed(
     source, task = opened.source, opened.task
     if output is None and (source.format != "run" or is_address(run_directory)):
         raise ConfigError(
-            f"{run_directory} is no run directory of this machine; say where the export is written: output (--output)"
+            f"{run_directory} is no run directory of this machine; say where the export is written: ",
+            Advice("output", "FOLDER"),
         )
     if sequence_length is not None:
         task = task.with_config(sequence_length=sequence_length)
@@ -150,9 +151,7 @@ def open_finetuned(run_directory):
     if opened.source.task is None:
         raise ConfigError(f"{run_directory} is not fine-tuned, and only answers of a task are compared; fine-tune it")
     if opened.task.frame is not None:
-        raise ConfigError(
-            f"{run_directory} writes texts (task.kind={opened.task.kind}); compression is for the other tasks"
-        )
+        raise ConfigError(f"{run_directory} writes texts ({opened.task.kind}); compression is for other tasks")
     check_finite(opened.model)
     return opened
 
@@ -170,15 +169,15 @@ def reference_examples(task, source, dev=None, texts=None):
         DataError: a file that cannot be used.
     """
     if dev is not None and texts is not None:
-        raise ConfigError("give --dev or --texts, not both")
+        raise ConfigError("one file is compared on; give ", Advice("dev"), " or ", Advice("texts"), ", not both")
     if texts is not None:
         return task.read(texts, labelled=False)
     if dev is None:
         dev = (source.settings.get("data") or {}).get("dev")
         if not dev:
-            raise ConfigError(f"{source.path} names no dev file to compare on; {GIVE}")
+            raise ConfigError(f"{source.path} names no dev file to compare on; ", *GIVE)
         if "://" not in str(dev) and not is_there(Path(dev)):
-            raise ConfigError(f"the dev file of {source.path}, {dev}, is gone; {GIVE}")
+            raise ConfigError(f"the dev file of {source.path}, {dev}, is gone; ", *GIVE)
     return task.read(dev)
 
 
@@ -200,7 +199,7 @@ class Trial:
             function = tf.function(lambda features: self.model(features, training=False), autograph=False)
             return function.get_concrete_function(spec)
 
-    def passed(self, after, advice):
+    def measure(self, after, advice):
         """(the comparison with the function `after`, the latency of both); raises ConfigError where it is refused."""
 
         def turn(function):
@@ -218,10 +217,10 @@ class Trial:
 
 def _write_saved_model(trial, module, folder, version):
     stored = store_weights(trial.model, module.quantized)
-    passed = trial.passed(trial.graph(stored), "quantize with float16, which keeps more digits")
+    measured = trial.measure(trial.graph(stored), "quantize with float16, which keeps more digits")
     module.storage = lambda model: stored
     path = write_saved_model(module, folder, version)
-    return trial.result(path, size_of(path / "variables"), *passed)
+    return trial.result(path, size_of(path / "variables"), *measured)
 
 
 def _write_file(trial, module, format, folder):
@@ -230,20 +229,20 @@ def _write_file(trial, module, format, folder):
         specs = specs_of(trial.task, trial.examples, format.rows)
         format.write(trial.model, specs, path, module.quantized)
         answer = fixed_length(format.open(path), specs)
-        passed = trial.passed(answer, "choose another --quantize, or leave it out")
+        measured = trial.measure(answer, "quantize in another way, or not")
         module.write_files(temporary)
-    return trial.result(folder, size_of(folder / format.file), *passed)
+    return trial.result(folder, size_of(folder / format.file), *measured)
 
 
 def _check_file(format, version, options):
     given = [name for name, value in ({"version": version} | options).items() if value]
     if given:
-        raise ConfigError(f"--format {format} has no {', '.join(given)}: it writes one file, of ids and of one length")
+        raise ConfigError(f"the format {format} has no {', '.join(given)}: it is one file, of ids and of one length")
     for module, package in FILES[format].packages.items():
         try:
             importlib.import_module(module)
         except ImportError:
             raise ConfigError(
-                f"--format {format} needs the package {package}, and it is not installed; install it with "
+                f"the format {format} needs the package {package}, and it is not installed; install it with "
                 "pip install 'bert_tf[compress]'"
             ) from None

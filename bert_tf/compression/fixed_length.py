@@ -13,7 +13,7 @@ class FileFormat:
 
     Attributes:
         file: the name of the file in the exported folder.
-        quantize: the values of `--quantize` beside none.
+        quantize: the values of `quantize` beside None.
         packages: the modules that it needs -> the names of their packages.
         write: function from (model, specs of `specs_of`, path of the file, quantize).
         open: function from the path to a function from features (dict of arrays) to outputs (dict of arrays).
@@ -54,7 +54,7 @@ def fixed_length(call, specs):
     rows = next(iter(specs.values())).shape[0]
 
     def answer(features):
-        arrays = {name: _padded(np.asarray(features[name]), spec.shape) for name, spec in specs.items()}
+        arrays = {name: _pad(np.asarray(features[name]), spec.shape) for name, spec in specs.items()}
         count = len(next(iter(arrays.values())))
         step = rows or count
         parts = [call({name: x[i : i + step] for name, x in arrays.items()}) for i in range(0, count, step)]
@@ -63,5 +63,5 @@ def fixed_length(call, specs):
     return answer
 
 
-def _padded(x, shape):
+def _pad(x, shape):
     return np.pad(x, [(0, 0), *((0, size - given) for size, given in zip(shape[1:], x.shape[1:]))])

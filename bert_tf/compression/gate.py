@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.errors import ConfigError
+from bert_tf.errors import Advice, ConfigError
 from bert_tf.progress import Progress
 from bert_tf.tasks.inference import infer
 
@@ -62,7 +62,8 @@ class Comparison:
         if problems:
             raise ConfigError(
                 f"the compressed model differs from the float model by more than the tolerance {tolerance}: "
-                f"{' and '.join(problems)}. Nothing was written; {advice}, or allow more with --tolerance"
+                f"{' and '.join(problems)}. Nothing was written; {advice}, or allow more with ",
+                Advice("tolerance"),
             )
 
     def lines(self):
@@ -107,18 +108,18 @@ def compare(task, examples, before, after):
         model = task.model(encoder)
         compare(task, examples, model.infer, model.infer).agreement  # 1.0
     """
-    sides = [
-        task.decide(examples, outputs_of(task, examples, model, name))
-        for model, name in ((before, "float model"), (after, "compressed model"))
-    ]
+    models = {"float model": before, "compressed model": after}
+    sides = [task.decide(examples, outputs_of(task, examples, model, name)) for name, model in models.items()]
     first, second = ([task.deciding(answer) for answer in task.answers(examples, side)] for side in sides)
     pairs = [_differences(*pair) for pair in zip(first, second, strict=True)]
     if examples.labels is None and not any(map(_says_more_than_numbers, first)):
         raise ConfigError(
-            f"{task.kind} answers with numbers, of which no fraction is right; give a labelled file with --dev instead "
-            "of --texts"
+            f"{task.kind} predicts numbers, so there is no share of right answers; give a labelled file, ",
+            Advice("dev", "FILE"),
+            ", in place of ",
+            Advice("texts"),
         )
-    numbers = np.array([number for _, found in pairs for number in found] or [0.0])
+    numbers = np.array([number for _, differences in pairs for number in differences] or [0.0])
     metric = {}
     if examples.labels is not None:
         values = [task.measure(examples, side)[task.metric] for side in sides]

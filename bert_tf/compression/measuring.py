@@ -41,12 +41,12 @@ def latencies(*turns, calls=CALLS):
         for call in range(calls + calls // 10):
             if time.monotonic() > end and len(times[0]) >= 10:
                 break
-            for turn, found in zip(turns, times):
+            for turn, of_turn in zip(turns, times):
                 start = time.perf_counter()
                 turn()
                 if call >= calls // 10:
-                    found.append(1e3 * (time.perf_counter() - start))
-    return [tuple(float(value) for value in np.percentile(found, [50, 95])) for found in times]
+                    of_turn.append(1e3 * (time.perf_counter() - start))
+    return [tuple(float(value) for value in np.percentile(of_turn, [50, 95])) for of_turn in times]
 
 
 @contextlib.contextmanager

@@ -44,14 +44,11 @@ def store_weights(model, quantize):
     Example:
         module.storage = functools.partial(store_weights, quantize="float16")
     """
-    return [
-        _stored(v, STORES[quantize])
-        for v in model.variables
-        if v.dtype == "float32" and len(v.shape) >= 2 and tf.size(v.value) >= SMALLEST
-    ]
+    matrices = [v for v in model.variables if v.dtype == "float32" and len(v.shape) >= 2]
+    return [_store(v, STORES[quantize]) for v in matrices if tf.size(v.value) >= SMALLEST]
 
 
-def _stored(v, store):
+def _store(v, store):
     kernel = v.path.endswith("kernel")
     parts, expand = store(tf.convert_to_tensor(v.value), tuple(range(len(v.shape) - 1)) if kernel else -1)
     expanded = ExpandedWeight([tf.Variable(part, trainable=False) for part in parts], expand)

@@ -9,8 +9,9 @@ __getattr__, __dir__, __all__ = lazy_names(__name__, {
     "distill_config": [
         "DistillConfig", "DistillPretrainConfig", "StudentConfig", "TaskStudentConfig", "TaskTeacherConfig", "TeacherConfig",
     ],
+    "augment_config": ["AugmentConfig"],
     "augmentation": ["Augmenter"],
-    "augmented_file": ["augment_file"],
+    "augmented_file": ["augment", "augment_file"],
     "distilling": ["distill", "distill_pretraining"],
     "distiller": ["Distiller"],
     "term_loss": ["TermLoss"],

@@ -13,8 +13,11 @@ from keras import ops
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from bert_tf.backend import as_graph
+from bert_tf.config import check
+from bert_tf.distillation.augment_config import AugmentConfig
 from bert_tf.errors import ConfigError
 from bert_tf.tasks.heads import INPUTS
+from bert_tf.tasks.rows.files import read_text
 from bert_tf.tasks.sequences import tokenize_words
 
 
@@ -38,48 +41,28 @@ class Augmenter:
     Args:
         objective: a pretrained model with `masked_token_logits`, such as `MaskedLM`.
         tokenizer: of its pretraining.
-        words: `WordTable`; None: words of several tokens stay.
-        copies: versions that are drawn of each text.
-        rate: the probability with which a word is replaced.
-        candidates: of how many tokens or words one is drawn. Tokens that continue a word, and special tokens, are left
-            out.
-        stop_words: set of str in lower case, which stay.
-        seed: int. The versions of a text are a function of it and of the text's key.
-        batch_size: sequences computed together; a text becomes one for each word.
+        config: `AugmentConfig`.
+        words: the `WordTable` of `config.vectors`; None: words of several tokens stay.
 
     Raises:
         ConfigError: a value outside its range, or a tokenizer without a mask token.
+        DataError: stop words that cannot be read.
 
     Example:
-        augmenter = Augmenter(MaskedLM(encoder), tokenizer, copies=3, candidates=2)
+        augmenter = Augmenter(MaskedLM(encoder), tokenizer, AugmentConfig(copies=3, candidates=2))
         augmenter.versions(["a good film"], [(0,)])[0]  # at most three, such as "a fine film"
     """
 
-    def __init__(
-        self,
-        objective,
-        tokenizer,
-        words=None,
-        copies=20,
-        rate=0.4,
-        candidates=15,
-        stop_words=ENGLISH_STOP_WORDS,
-        seed=0,
-        batch_size=32,
-    ):
-        if copies < 1 or candidates < 1 or batch_size < 1:
-            raise ConfigError(
-                f"copies={copies}, candidates={candidates} and batch_size={batch_size} must be at least 1"
-            )
-        if candidates > tokenizer.vocabulary_size:
-            raise ConfigError(f"candidates={candidates} are more than the {tokenizer.vocabulary_size} tokens there are")
-        if not 0 < rate <= 1:
-            raise ConfigError(f"rate={rate} must be above 0 and at most 1")
+    def __init__(self, objective, tokenizer, config=AugmentConfig(), words=None):
+        check(config)
+        if config.candidates > tokenizer.vocabulary_size:
+            raise ConfigError(f"candidates={config.candidates} is more than the {tokenizer.vocabulary_size} tokens")
         if tokenizer.mask_id is None:
             raise ConfigError("the model's tokenizer has no mask token; give a model pretrained with masked_lm")
-        self.objective, self.tokenizer, self.words = objective, tokenizer, words
-        self.copies, self.rate, self.candidates, self.seed = copies, rate, candidates, seed
-        self.stop_words, self.batch_size = frozenset(stop_words), batch_size
+        self.objective, self.tokenizer, self.config, self.words = objective, tokenizer, config, words
+        self.stop_words = {"english": ENGLISH_STOP_WORDS, "none": frozenset()}.get(config.stop_words)
+        if self.stop_words is None:
+            self.stop_words = frozenset(word.lower() for word in read_text(config.stop_words).split())
         self.longest = getattr(objective.backbone.config, "max_positions", None) or 512
         self._not_special = np.isin(np.arange(tokenizer.vocabulary_size), tokenizer.special_ids, invert=True)
         self._begins_word, self._neighbours = self._not_special & ~tokenizer.is_continuation, {}
@@ -116,23 +99,18 @@ class Augmenter:
     def _fitting(self, texts, ids, words):
         """For each word of each text the list of its replacements, str."""
         room, fitting = self._room("special_tokens_per_sequence"), {}
-        single = [
-            (i, word)
-            for i, of_text in enumerate(words)
-            for word in of_text
-            if word.last - word.first == 1 and word.first < room
-        ]
+        every = [(i, word) for i, of_text in enumerate(words) for word in of_text]
+        single = [(i, word) for i, word in every if word.last - word.first == 1 and word.first < room]
         single.sort(key=lambda pair: len(ids[pair[0]]))  # batches of like length
-        for start in range(0, len(single), self.batch_size):
-            batch = single[start : start + self.batch_size]
+        for start in range(0, len(single), self.config.batch_size):
+            batch = single[start : start + self.config.batch_size]
             likely = self._predict([ids[i] for i, _ in batch], [word.first for _, word in batch])
             for (i, word), tokens in zip(batch, likely):
                 unmarked = word.first == 0 and self.tokenizer.is_continuation[ids[i][0]]
                 fitting[i, word] = self._words_among(tokens, unmarked)
-        for i, (text, of_text) in enumerate(zip(texts, words)):
-            for word in of_text:
-                if (i, word) not in fitting:
-                    fitting[i, word] = self._near(text[word.start : word.end], word)
+        for i, word in every:
+            if (i, word) not in fitting:
+                fitting[i, word] = self._near(texts[i][word.start : word.end], word)
         return [[fitting[i, word] for word in of_text] for i, of_text in enumerate(words)]
 
     def _words_among(self, tokens, unmarked):
@@ -151,7 +129,7 @@ class Augmenter:
             return []
         row = self.words.find(text)
         if row not in self._neighbours:
-            self._neighbours[row] = [near for near, _ in self.words.neighbours(text, self.candidates)]
+            self._neighbours[row] = [near for near, _ in self.words.neighbours(text, self.config.candidates)]
         neighbours = self._neighbours[row]
         return [near.title() for near in neighbours] if text.istitle() else neighbours
 
@@ -173,13 +151,13 @@ class Augmenter:
         inputs = dict(zip(INPUTS, inputs))
         logits = self.objective.masked_token_logits(inputs, hidden, positions, self.tokenizer.mask_id)
         # A model may have more rows than the vocabulary, to a round number.
-        return ops.top_k(logits[:, 0, : self.tokenizer.vocabulary_size], self.candidates)[1]
+        return ops.top_k(logits[:, 0, : self.tokenizer.vocabulary_size], self.config.candidates)[1]
 
     def _draw(self, text, words, fitting, key):
-        draws, versions = np.random.default_rng([self.seed, *key]), []
+        draws, versions = np.random.default_rng([self.config.seed, *key]), []
         choices = [(word, others) for word, others in zip(words, fitting) if others]
-        for _ in range(self.copies):
-            replaced = draws.random(len(choices)) < self.rate
+        for _ in range(self.config.copies):
+            replaced = draws.random(len(choices)) < self.config.rate
             which = draws.integers([len(others) for _, others in choices]) if choices else ()
             version = text
             for (word, others), replace, index in reversed(list(zip(choices, replaced, which))):

@@ -3,15 +3,61 @@
 While the file is made, FILE.partial holds what is done, a line for each example; a killed process continues it.
 """
 
+import dataclasses
 import json
 from pathlib import Path
 
-from bert_tf.errors import RunDirectoryError
+from bert_tf.checkpoints import OpenedModel, open_source
+from bert_tf.distillation.augmentation import Augmenter
+from bert_tf.errors import ConfigError, RunDirectoryError
 from bert_tf.files import atomic_write, explain_disk_errors, is_there, lock_file, sha256
 from bert_tf.progress import Progress
+from bert_tf.tasks.rows.columns_config import TextColumns, changed_columns
+from bert_tf.tasks.rows.opening import open_table
+from bert_tf.tasks.texts.text_task import label_reader, read_texts
+from bert_tf.vectors import WordTable
 
 #: Examples that are computed together and then kept.
 CHUNK = 64
+
+
+def augment(model, file, output, config):
+    """Writes the texts or pairs of a file, each with other versions of it; the same call resumes.
+
+    Args:
+        model: a run pretrained with masked LM, or a published checkpoint with that head.
+        file: a labelled file of texts or pairs, or a text a line.
+        output: the file to write, .jsonl.
+        config: `AugmentConfig`.
+
+    Returns:
+        (the number of examples written, those of the file).
+
+    Raises:
+        ConfigError: a wrong setting, another ending than .jsonl, or a model without masked LM.
+        DataError, RunDirectoryError: a file that cannot be read; as `augment_file`.
+
+    Example:
+        augment("run", "train.tsv", "augmented.jsonl", AugmentConfig(copies=2, candidates=2))
+    """
+    if not str(output).endswith(".jsonl"):
+        raise ConfigError(f"the output is {output}; it must end with .jsonl: the file has JSON lines")
+    columns = changed_columns(TextColumns(), config.columns)
+    table = open_table(file, columns)
+    has_labels = config.labelled and table.format != "lines"
+    examples = read_texts(table, columns, label_reader if has_labels else None)
+    opened = OpenedModel(open_source(model))
+    words = WordTable.load(config.vectors) if config.vectors else None
+    augmenter = Augmenter(opened.objective, opened.tokenizer, config, words)
+    key = {name: getattr(config, name) for name in ("copies", "rate", "candidates", "seed")} | {
+        "model": opened.source.identity(),
+        "tokenizer": opened.tokenizer.fingerprint,
+        "vectors": open_source(config.vectors).identity() if config.vectors else None,
+        "stop_words": sorted(augmenter.stop_words),
+        "labels": has_labels,
+        "columns": dataclasses.asdict(columns) | {"format": table.format},
+    }
+    return augment_file(augmenter, examples, output, key), len(examples)
 
 
 def augment_file(augmenter, examples, output, key):
@@ -33,7 +79,7 @@ def augment_file(augmenter, examples, output, key):
         RunDirectoryError: `output` is there, or its folder cannot be written.
 
     Example:
-        augmenter = Augmenter(MaskedLM(encoder), tokenizer, copies=3, candidates=2)
+        augmenter = Augmenter(MaskedLM(encoder), tokenizer, AugmentConfig(copies=3, candidates=2))
         task = build_task({"kind": "classification", "sequence_length": 16}, tokenizer)
         augment_file(augmenter, task.read("train.tsv"), "augmented.jsonl", {"copies": 3})
     """

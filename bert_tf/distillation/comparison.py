@@ -47,12 +47,8 @@ def table_of(rows, metric):
 
 def _speed(task, model, examples):
     """Texts per second, of at most `TIMED` texts."""
-    fewer = {
-        field.name: value[:TIMED]
-        for field in dataclasses.fields(examples)
-        if isinstance(value := getattr(examples, field.name), list)
-    }
-    some = dataclasses.replace(examples, **fewer)
+    lists = {f.name: x for f in dataclasses.fields(examples) if isinstance(x := getattr(examples, f.name), list)}
+    some = dataclasses.replace(examples, **{name: value[:TIMED] for name, value in lists.items()})
     times = []
     for _ in range(3):  # the first traces and tokenizes
         start = time.perf_counter()

@@ -215,10 +215,7 @@ def check_distilled_pretraining(config):
     if not config.data.shards:
         raise ConfigError("data.shards must name the folder that 'bert-tf shards' wrote")
     if config.objective.name != "masked_lm" or config.objective.span_boundary:
-        raise ConfigError(
-            f"objective.name={config.objective.name}: pretraining is distilled by masked LM alone, without span "
-            "boundaries"
-        )
+        raise ConfigError("pretraining is distilled by objective.name=masked_lm, without span_boundary")
     if config.train.init_from and config.student.layers:
         raise ConfigError("student.layers takes weights of the teacher, train.init_from those of another; remove one")
     _check_student(config.student, "model", config.model, "train.init_from", config.train.init_from)
@@ -235,9 +232,7 @@ def _check_terms(config):
         )
     early = isinstance(config, DistillConfig) and config.train.early_stopping
     if early and not trains_head(terms):
-        raise ConfigError(
-            "train.early_stopping watches the dev metric, which terms that compare layers alone do not improve; remove it"
-        )
+        raise ConfigError("terms that compare layers alone do not improve the dev metric; remove train.early_stopping")
     if config.train.remat and read_internals(terms):
         raise ConfigError("terms that compare layers cannot see them under gradient checkpointing; remove train.remat")
     return terms

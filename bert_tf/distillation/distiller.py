@@ -49,11 +49,9 @@ class Distiller(TrainableModel):
                 _check_backbone(backbone)
         if teacher is not None:
             teacher.model.trainable = False
-        self.losses_of_terms = {
-            name: TERMS[name].loss_class(settings, student_config, teacher_config)
-            for name, settings in terms.items()
-            if TERMS[name].loss is not None
-        }
+        classes = {name: TERMS[name].loss_class for name in terms if TERMS[name].loss is not None}
+        configs = student_config, teacher_config
+        self.losses_of_terms = {name: loss(terms[name], *configs) for name, loss in classes.items()}
         self.projections = [layer for loss in self.losses_of_terms.values() for layer in loss.layers]
         self.loss_coefficients = {name: settings.weight for name, settings in terms.items()}
         self.hard_weight = terms["hard_labels"].weight if self.learns_labels else 0.0

@@ -58,13 +58,8 @@ def _labels_alone(recipe):
     size = config.train.batch_size
     steps = task.steps_per_epoch(recipe.data.files["train"], size)
     epochs = math.ceil(config.train.epochs * task.steps_per_epoch(examples, size) / steps)
-    alone = dataclasses.replace(
-        config,
-        data=dataclasses.replace(config.data, unlabelled=None),
-        terms={"hard_labels": 1.0},
-        train=dataclasses.replace(config.train, epochs=epochs),
-        alone=False,
-    )
+    data, train = dataclasses.replace(config.data, unlabelled=None), dataclasses.replace(config.train, epochs=epochs)
+    alone = dataclasses.replace(config, data=data, terms={"hard_labels": 1.0}, train=train, alone=False)
     return TaskTeacherRecipe(alone, recipe.opened)
 
 

@@ -12,7 +12,7 @@ from bert_tf.distillation.layer_maps import check_layers, uniform_layers
 from bert_tf.distillation.losses import (
     cosine_distances,
     divergences_of_rows,
-    normalized,
+    normalize,
     relation_scores,
     squared_errors,
 )
@@ -34,8 +34,8 @@ class HiddenCosine(TermLoss):
         return ops.sum(batch.tokens)
 
     def sum(self, student, teacher, batch):
-        ours, theirs = (ops.cast(seen.internals.hidden_states[-1], "float32") for seen in (student, teacher))
-        return ops.sum(cosine_distances(ours, theirs) * batch.tokens)
+        s, t = (ops.cast(seen.internals.hidden_states[-1], "float32") for seen in (student, teacher))
+        return ops.sum(cosine_distances(s, t) * batch.tokens)
 
 
 class PerRow(TermLoss):
@@ -94,8 +94,8 @@ class AttentionScores(PerRow):
         check_same("attention_scores", "num_heads", student, teacher)
 
     def of_layers(self, student, i, teacher, j):
-        ours, theirs = (ops.where(s <= MASKED_SCORE, 0.0, s) for s in (student.scores[i], teacher.scores[j]))
-        return ops.mean(ops.square(ours - theirs), axis=(1, 2, 3))
+        s, t = (ops.where(s <= MASKED_SCORE, 0.0, s) for s in (student.scores[i], teacher.scores[j]))
+        return ops.mean(ops.square(s - t), axis=(1, 2, 3))
 
 
 class Patient(PerRow):
@@ -112,8 +112,8 @@ class Patient(PerRow):
 
     def of_layers(self, student, i, teacher, j):
         pair = student.block_outputs[i][:, 0], teacher.block_outputs[j][:, 0]
-        ours, theirs = (normalized(ops.cast(x, "float32")) for x in pair)
-        return squared_errors(ours, theirs) / theirs.shape[-1]
+        s, t = (normalize(ops.cast(x, "float32")) for x in pair)
+        return squared_errors(s, t) / t.shape[-1]
 
 
 class Relations(TermLoss):
@@ -132,8 +132,8 @@ class Relations(TermLoss):
 
     def relations(self, name, heads, student, teacher, tokens):
         """The divergence of the relations between `queries`, `keys` or `values`, float32 [B, S]."""
-        ours, theirs = getattr(student.internals, name)[self.last], getattr(teacher.internals, name)[self.layer]
-        scores = (relation_scores(x, heads, tokens) for x in (ours, theirs))
+        s, t = getattr(student.internals, name)[self.last], getattr(teacher.internals, name)[self.layer]
+        scores = (relation_scores(x, heads, tokens) for x in (s, t))
         return divergences_of_rows(*scores, tokens)
 
 
@@ -181,11 +181,11 @@ def layer_map(term, layers, student, teacher):
 
 def check_same(term, setting, student, teacher):
     """Refuses a student that differs from the teacher in a setting; raises ConfigError."""
-    ours, theirs = getattr(student, setting), getattr(teacher, setting)
-    if ours != theirs:
+    of_student, of_teacher = getattr(student, setting), getattr(teacher, setting)
+    if of_student != of_teacher:
         raise ConfigError(
-            f"terms.{term} compares models of one {setting}, and the student has {ours}, the teacher {theirs}; set "
-            f"student.model.{setting}={theirs} (model.{setting}={theirs} for pretraining), or remove the term"
+            f"terms.{term} compares models of one {setting}, and the student has {of_student}, the teacher {of_teacher}; set "
+            f"student.model.{setting}={of_teacher} (model.{setting}={of_teacher} for pretraining), or remove the term"
         )
 
 

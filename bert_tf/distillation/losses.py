@@ -28,7 +28,7 @@ def cosine_distances(student, teacher, epsilon=1e-12):
     return 1.0 - product / ops.sqrt(squares)
 
 
-def normalized(x, epsilon=1e-12):
+def normalize(x, epsilon=1e-12):
     """x / |x|, the norm over the last axis: PyTorch's `functional.normalize`."""
     return x / ops.sqrt(ops.maximum(ops.sum(ops.square(x), axis=-1, keepdims=True), epsilon**2))
 

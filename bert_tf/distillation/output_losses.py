@@ -29,9 +29,7 @@ class SoftLabels(OutputLoss):
 
     def values(self, student, teacher):
         if student.shape[-1] == 1:
-            raise ConfigError(
-                "terms.soft_labels needs classes, but the task predicts one number; use terms.squared_error"
-            )
+            raise ConfigError("terms.soft_labels needs classes, and the task predicts a number; use squared_error")
         temperature = self.settings.temperature
         entropies = soft_cross_entropies(student, teacher, temperature, self.settings.divergence)
         return entropies * (temperature**2 if self.settings.temperature_squared else 1.0)

@@ -37,10 +37,7 @@ class PretrainingTeacherRecipe(ShardsRecipe):
         if not isinstance(self.teacher, MaskedLM):
             raise ConfigError(f"{path} was not pretrained by masked LM; choose a teacher with a masked LM head")
         if shards_tokenizer(config.data.shards).vocabulary != opened.tokenizer.vocabulary:
-            raise DataError(
-                f"{config.data.shards} has another vocabulary than the teacher {path}; write the shards with the "
-                f"tokenizer in {path}"
-            )
+            raise DataError(f"{config.data.shards} has another vocabulary than {path}; write it with that tokenizer")
         super().__init__(config)
 
     def _unread_head(self):

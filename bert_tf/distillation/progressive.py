@@ -49,10 +49,10 @@ class Progressive(PerRow):
 
     def of_layers(self, student, i, teacher, j):
         settings = self.settings
-        ours, theirs = (ops.cast(x, "float32") for x in (student.block_outputs[i], teacher.block_outputs[j]))
-        (mu, var), (mu_t, var_t) = (ops.moments(x, axes=-1, keepdims=True) for x in (ours, theirs))
-        normal, normal_t = (ours - mu) * ops.rsqrt(var + _EPSILON), (theirs - mu_t) * ops.rsqrt(var_t + _EPSILON)
-        total = settings.feature_maps * ops.mean(squared_errors(normal, normal_t), axis=1) / theirs.shape[-1]
+        s, t = (ops.cast(x, "float32") for x in (student.block_outputs[i], teacher.block_outputs[j]))
+        (mu, var), (mu_t, var_t) = (ops.moments(x, axes=-1, keepdims=True) for x in (s, t))
+        normal, normal_t = (s - mu) * ops.rsqrt(var + _EPSILON), (t - mu_t) * ops.rsqrt(var_t + _EPSILON)
+        total = settings.feature_maps * ops.mean(squared_errors(normal, normal_t), axis=1) / t.shape[-1]
         total += settings.mean * ops.mean(ops.square(mu - mu_t), axis=(1, 2))
         total += settings.variance * ops.mean(ops.abs(var - var_t), axis=(1, 2))
         p, q_log = ops.softmax(teacher.scores[j]), ops.log_softmax(student.scores[i])
@@ -87,13 +87,8 @@ class LayerRate(keras.optimizers.schedules.LearningRateSchedule):
         return of_phase * ops.where(phase < self.layer, 0.0, factor)
 
     def get_config(self):
-        return {
-            "layer": self.layer,
-            "num_layers": self.num_layers,
-            "phase_steps": self.phase_steps,
-            "layer_rate": self.layer_rate,
-            "earlier_rate": self.earlier_rate,
-        }
+        names = ("layer", "num_layers", "phase_steps", "layer_rate", "earlier_rate")
+        return {name: getattr(self, name) for name in names}
 
 
 def _phase(step, phase_steps, num_layers):

@@ -94,9 +94,7 @@ class TaskTeacherRecipe(LabelsRecipe):
         columns = changed_columns(known.columns, self.config.data.columns)
         task = build_task(settings, known.tokenizer, columns, self.model_config)
         if task.tokenizer.layout != known.tokenizer.layout:
-            raise ConfigError(
-                "task.decoder.layout differs from the teacher's; a student reads the same tokens: leave it out"
-            )
+            raise ConfigError("task.decoder.layout differs from the teacher's, whose tokens a student reads; remove it")
         longest, length = self.teacher.backbone.config.max_positions, task.config.sequence_length
         if length > longest:
             raise ConfigError(f"task.sequence_length={length} is beyond the teacher's {longest} positions")

@@ -35,17 +35,17 @@ class TeacherOutputs:
         model: the teacher, a `TaskModel`.
         key: what the outputs depend on, a dict for JSON.
         dtype: "float16" or "float32".
+        folder: the run directory.
         top_k: how many of the largest logits are kept of each prediction; None for all.
-        folder: the run directory; None to keep nothing.
 
     Raises:
         DataError: an output is too large for float16.
     """
 
-    def __init__(self, model, key, dtype, folder=None, top_k=None):
+    def __init__(self, model, key, dtype, folder, top_k=None):
         self.dtype, self.top_k = np.dtype(dtype), top_k
         self.key = json.loads(json.dumps(key | {"dtype": dtype} | ({} if top_k is None else {"top_k": top_k})))
-        self.folder = None if folder is None else Path(folder) / FOLDER
+        self.folder = Path(folder) / FOLDER
         self._compute_outputs = tf.function(lambda features: model.outputs(features), autograph=False)
 
     def of(self, task, sequences):
@@ -91,8 +91,7 @@ class TeacherOutputs:
 
     def _read_checksums(self):
         """The checksums of the shards that are there: name -> sha256."""
-        path = None if self.folder is None else self.folder / MANIFEST
-        if path is None or not is_there(path):
+        if not is_there(path := self.folder / MANIFEST):
             return {}
         try:
             manifest = read_json_object(path)
@@ -102,14 +101,12 @@ class TeacherOutputs:
         return dict(shards) if manifest.get("key") == self.key and isinstance(shards, dict) else {}
 
     def _read(self, name, checksums):
-        path = None if self.folder is None else self.folder / name
+        path = self.folder / name
         if name not in checksums or not is_there(path) or sha256(path) != checksums[name]:
             return None
         return load_file(path)
 
     def _write(self, name, part, checksums):
-        if self.folder is None:
-            return
         with explain_disk_errors(self.folder):
             self.folder.mkdir(exist_ok=True)
             with atomic_write(self.folder / name, "wb") as file:

@@ -4,7 +4,7 @@ import functools
 
 from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.config import nearest
-from bert_tf.errors import ConfigError
+from bert_tf.errors import Advice, ConfigError
 from bert_tf.export.embedding import ServedEmbedding
 from bert_tf.export.saved_model import write_saved_model
 from bert_tf.export.served import SERVED
@@ -53,7 +53,9 @@ def export_run(
     """
     source = open_source(run_directory)
     if output is None and source.format != "run":
-        raise ConfigError(f"{run_directory} is no run directory; say where the export is written: output (--output)")
+        raise ConfigError(
+            f"{run_directory} is no run directory; say where the export is written: ", Advice("output", "FOLDER")
+        )
     if precision == AUTO:
         precision = choose(source.config, REQUESTS, stored=True)
     module = served_module(OpenedModel(source, precision), kind, sequence_length, {"static": static} | options)
@@ -94,8 +96,8 @@ def served_module(opened, kind, sequence_length, settings):
         )
     if finetuned and served is None and kind is None:
         raise ConfigError(
-            f"{run_directory}: the task {name} is not served; its encoder alone is exported with kind=embedding (--kind "
-            "embedding)"
+            f"{run_directory}: the task {name} is not served; its encoder alone is exported with ",
+            Advice("kind", "embedding"),
         )
     kind = possible[0] if kind is None or (served and kind == name) else kind
     if kind not in possible:

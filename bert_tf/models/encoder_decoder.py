@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import Advice, ConfigError, DataError
 from bert_tf.models.backbone import Backbone, as_tensor, policy, symbolic_inputs
 from bert_tf.models.stack import Memory, Stack
 from bert_tf.models.token_output import TokenOutput
@@ -74,8 +74,9 @@ class EncoderDecoder(TokenOutput, Backbone):
     ) -> None:
         if pooler:
             raise ConfigError(
-                f"{type(self).__name__} is an encoder-decoder, which has no pooler; set task.kind=text_to_text to "
-                "fine-tune it"
+                f"{type(self).__name__} is an encoder-decoder, which has no pooler; set ",
+                Advice("task.kind", "text_to_text"),
+                " to fine-tune it",
             )
         # === Layers ===
         dtype = policy(dtype)

@@ -142,7 +142,7 @@ class MaskedLM(PretrainingModel):
             if "pair_weights" not in features:
                 raise DataError(
                     f"the model has pair_task='{self.pair_task}', and the batch has no 'pair_labels' and 'pair_weights': "
-                    f"its examples are not pairs; write the shards with --pair-task {self.pair_task}, or build the model "
+                    f"its examples are not pairs; write the shards with pair_task={self.pair_task}, or build the model "
                     "without pair_task"
                 )
             targets["pair"] = ("pair_labels", ops.cast(feature(features, "pair_weights"), "float32"))

@@ -70,7 +70,7 @@ class ObjectiveConfig:
             formats = f"{', '.join(SINGLE_FORMATS[:-1])} or {SINGLE_FORMATS[-1]}"
             raise ConfigError(
                 f"objective.name={self.name} reads running text, but the shards have the format {packing['format']}; "
-                f"write them with --format {formats}"
+                f"write them with format={formats}"
             )
         return self
 
@@ -147,7 +147,7 @@ class MaskedLMConfig(ObjectiveConfig):
         if self.pair_task not in ("auto", "none", packed):
             raise ConfigError(
                 f"objective.pair_task={self.pair_task}, but the shards were packed with pair_task: {packed}; "
-                f"write them with --pair-task {self.pair_task}, or leave pair_task at auto"
+                f"write them with pair_task={self.pair_task}, or leave pair_task at auto"
             )
         return dataclasses.replace(self, pair_task=packed if self.pair_task == "auto" else self.pair_task)
 
@@ -476,6 +476,6 @@ class TextToTextConfig(ObjectiveConfig):
         if packing["format"] != "text_pairs":
             raise ConfigError(
                 f"objective.name=text_to_text reads pairs of texts, but the shards have the format {packing['format']}; "
-                "write them with --format text_pairs"
+                "write them with format=text_pairs"
             )
         return self

@@ -8,10 +8,11 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import ConfigError, DataError
+from bert_tf.files import atomic_write
 from bert_tf.markup import h
 from bert_tf.models.weights import with_output
 from bert_tf.probing.probe import Probe
-from bert_tf.probing.scored_texts import tokenized
+from bert_tf.probing.scored_texts import tokenize_texts
 from bert_tf.probing.tables import ProbeTable
 from bert_tf.reporting.document import document
 from bert_tf.reporting.parts import header
@@ -73,22 +74,25 @@ def text_attention(encoder, tokenizer, text, text_pair=None):
     """
     texts = [text] if text_pair is None else [text, text_pair]
     parts, words, places = [], [], []
-    for given, (ids, starts, ends, begins) in zip(texts, tokenized(tokenizer, texts)):
+    for given, (ids, starts, ends, begins) in zip(texts, tokenize_texts(tokenizer, texts)):
         parts.append(tf.RaggedTensor.from_row_lengths(ids, [len(ids)]))
         words.append(np.cumsum(begins))
         places.append([(given, *place) for place in zip(starts, ends)])
     longest = min(MOST_TOKENS, encoder.config.max_positions)
     row = tokenizer.pack(*parts, sequence_length=sum(map(len, words)) + 8, dynamic=True)
-    found = row["token_ids"].numpy()[0]
-    if len(found) > longest:
-        raise DataError(f"the text has {len(found)} tokens, and at most {longest} can be shown; shorten it")
+    ids_of_row = row["token_ids"].numpy()[0]
+    if len(ids_of_row) > longest:
+        raise DataError(f"the text has {len(ids_of_row)} tokens, and at most {longest} can be shown; shorten it")
     scores = with_attention(encoder)(row, training=False)["attention_scores"]
     weights = np.stack([np.asarray(of_layer[0], np.float32) for of_layer in scores])
-    numbers, places = words_of_row(tokenizer, words, len(found)), _in_row(tokenizer.layout, places, len(found))
-    tokens = [_spelled(tokenizer, int(i), place) for i, place in zip(found, places)]
+    numbers, places = (
+        words_of_row(tokenizer, words, len(ids_of_row)),
+        _in_row(tokenizer.layout, places, len(ids_of_row)),
+    )
+    tokens = [_spell(tokenizer, int(i), place) for i, place in zip(ids_of_row, places)]
     names = []
     for number in range(numbers[-1] + 1):
-        first, *others = (i for i, own in enumerate(numbers) if own == number)
+        first, *others = (i for i, of_token in enumerate(numbers) if of_token == number)
         if others:  # not the tokens joined: those that are parts of one character are all spelled as it
             given, start, _ = places[first]
             names.append(given[start : places[others[-1]][2]].strip())
@@ -97,7 +101,7 @@ def text_attention(encoder, tokenizer, text, text_pair=None):
     return TextAttention(tokens, numbers, names, weights)
 
 
-def _spelled(tokenizer, token_id, place):
+def _spell(tokenizer, token_id, place):
     """A token as its text spells it. `place` is (text, start, end); None for a token that is not of the text."""
     if place is None or token_id in tokenizer.special_ids:
         return tokenizer.id_to_token(token_id)
@@ -119,32 +123,19 @@ def write_attention_page(attention, path, title="Attention"):
     Example:
         write_attention_page(text_attention(encoder, tokenizer, "a good film"), "attention.html")
     """
-    from bert_tf.files import atomic_write
-
     views = {"tokens": attention, "words": attention.of_words()}
-    data = {name: _as_data(view) for name, view in views.items()}
     layers, heads = attention.weights.shape[:2]
+    keys = "left and right for the head, up and down for the layer, W for words or tokens"
+    text = f"Choose a head by clicking or with keys: {keys}. Point at a token to see its lines alone."
+    unit = h("button", "words", id="unit", type="button", aria_pressed="false")
+    pictures = h("div", id="heads", role="grid", tabindex="0", aria_label="heads")
+    data = json.dumps({name: _as_data(view) for name, view in views.items()}, ensure_ascii=False)
     parts = [
         header(title, f"{layers} layers of {heads} heads"),
-        h(
-            "p",
-            "Choose a head by clicking or with the arrow keys: left and right for the head, up and down for the layer. Point at "
-            "a token to see its lines alone. W exchanges tokens and words.",
-            class_="note",
-        ),
-        h(
-            "p",
-            h("button", "words", id="unit", type="button", aria_pressed="false"),
-            " ",
-            h("output", "", id="where", aria_live="polite"),
-        ),
-        h(
-            "div",
-            h("div", id="lines"),
-            h("div", id="heads", role="grid", tabindex="0", aria_label="heads"),
-            class_="attention",
-        ),
-        h("script", json.dumps(data, ensure_ascii=False).replace("<", "\\u003c"), id="data", type="application/json"),
+        h("p", text, class_="note"),
+        h("p", unit, " ", h("output", "", id="where", aria_live="polite")),
+        h("div", h("div", id="lines"), pictures, class_="attention"),
+        h("script", data.replace("<", "\\u003c"), id="data", type="application/json"),
     ]
     script = (Path(__file__).parent / "attention.js").read_text(encoding="utf-8")
     with atomic_write(path) as file:
@@ -194,7 +185,7 @@ def with_attention(encoder):
 def words_of_row(tokenizer, words, length):
     """The number of the word of each token of a row: `words` counts from 1 in each text."""
     first, *second = words
-    numbers = _in_row(tokenizer.layout, [first, *([n + max(first) for n in own] for own in second)], length)
+    numbers = _in_row(tokenizer.layout, [first, *([n + max(first) for n in of_text] for of_text in second)], length)
     result, last = [], (-1, None)
     for number in numbers:
         last = (last[0] + (number is None or number != last[1]), number)
@@ -206,8 +197,8 @@ def _in_row(layout, parts, length):
     """What belongs to each token of one text or two, as a list for the tokens of a row: None at its special tokens."""
     first, *second = parts
     row = [None] * len(layout.before_first) + list(first) + [None] * len(layout.after_first)
-    for own in second:
-        row += [None] * len(layout.before_second) + list(own) + [None] * len(layout.after_second)
+    for of_text in second:
+        row += [None] * len(layout.before_second) + list(of_text) + [None] * len(layout.after_second)
     return row + [None] * (length - len(row))
 
 

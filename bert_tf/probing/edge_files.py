@@ -66,24 +66,19 @@ def _example(row):
     if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
         raise BadRow("'label' must be a text, or a list of texts")
     if "words" in row:
-        size = _checked_words(row["words"])
-        ends = list(itertools.accumulate(len(word) + 1 for word in row["words"]))
-        text, begins = " ".join(row["words"]), [0, *ends]
+        words = row["words"]
+        if not isinstance(words, list) or not words or not all(isinstance(word, str) and word for word in words):
+            raise BadRow("'words' must be a list of texts, none empty")
+        ends = list(itertools.accumulate(len(word) + 1 for word in words))
+        text, begins, size = " ".join(words), [0, *ends], len(words)
     else:
         text = filled_text(row, "text")
         size, begins, ends = len(text), range(len(text)), range(2, len(text) + 2)
-    if not isinstance(spans, list) or len(spans) not in (1, 2) or not all(_is_span(span, size) for span in spans):
+    is_list = isinstance(spans, list) and all(isinstance(span, list) and len(span) == 2 for span in spans)
+    if not is_list or not 1 <= len(spans) <= 2 or not all(_is_within(*span, size) for span in spans):
         raise BadRow(f"'spans' must be one or two lists [start, end), within 0 and {size}")
     return SpanExample(text, tuple((begins[start], ends[end - 1] - 1) for start, end in spans), tuple(labels))
 
 
-def _checked_words(words):
-    if not isinstance(words, list) or not words or not all(isinstance(word, str) and word for word in words):
-        raise BadRow("'words' must be a list of texts, none empty")
-    return len(words)
-
-
-def _is_span(span, size):
-    """Whether a value is [start, end) with at least one element."""
-    numbers = isinstance(span, list) and len(span) == 2 and all(type(x) is int for x in span)
-    return numbers and 0 <= span[0] < span[1] <= size
+def _is_within(start, end, size):
+    return type(start) is type(end) is int and 0 <= start < end <= size

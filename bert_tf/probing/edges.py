@@ -112,45 +112,41 @@ class Edges(Probe):
         train, test = parts
         examples = [*train, *test]
         if len({len(example.spans) for example in examples}) != 1:
-            raise DataError(
-                "the files have examples with one span and examples with two; all must have the same number"
-            )
+            raise DataError("some examples have one span, others two; all must have the same number")
         labels = sorted({label for example in train for label in example.labels})
         if len(labels) < 2:
             raise DataError("the training examples have one label; a probe needs at least two")
-        inputs, kept = _span_inputs(reader, examples, progress)
-        border = int(np.searchsorted(kept, len(train)))
-        if border in (0, len(kept)):
+        inputs, used = _span_inputs(reader, examples, progress)
+        border = int(np.searchsorted(used, len(train)))
+        if border in (0, len(used)):
             raise DataError("no example fits into the model's positions; give others to train on and to test on")
-        targets = np.array([[label in examples[i].labels for label in labels] for i in kept], np.float32)
+        targets = np.array([[label in examples[i].labels for label in labels] for i in used], np.float32)
         # A label that the training examples lack is missed by every probe.
-        unknown = sum(len(set(examples[i].labels) - set(labels)) for i in kept[border:])
+        unknown = sum(len(set(examples[i].labels) - set(labels)) for i in used[border:])
         # A mix of the same layer twice is that layer.
         only_embeddings = tuple(x[:, [0, 0]] if x.ndim == 4 else x for x in inputs)
-        found = []
+        results = []
         for given in (inputs, only_embeddings):
-            probe = self._trained(tuple(x[:border] for x in given), targets[:border])
-            starts = range(border, len(kept), self.batch_size)
+            probe = self._train(tuple(x[:border] for x in given), targets[:border])
+            starts = range(border, len(used), self.batch_size)
             logits = [ops.convert_to_numpy(probe(tuple(x[i : i + self.batch_size] for x in given))) for i in starts]
-            found.append((micro_f1(np.concatenate(logits) > 0, targets[border:], unknown), probe))
+            results.append((micro_f1(np.concatenate(logits) > 0, targets[border:], unknown), probe))
         frequent = np.zeros_like(targets[border:])
         frequent[:, targets[:border].sum(axis=0).argmax()] = 1
         majority = micro_f1(frequent > 0, targets[border:], unknown)
-        mix = [float(x) for x in ops.convert_to_numpy(ops.softmax(found[0][1].mix.weight.value))]
-        count = len(kept) - border
+        mix = [float(x) for x in ops.convert_to_numpy(ops.softmax(results[0][1].mix.weight.value))]
+        count = len(used) - border
+        shares = ", ".join(f"{i}: {share:.2f}" for i, share in enumerate(mix))
         note = (
-            f"Micro F1 on {count} examples, {len(test) - count} left out (too long for the model). majority: the most "
-            "frequent label; mean layer: by the learned shares, "
-            + ", ".join(f"{i}: {share:.2f}" for i, share in enumerate(mix))
+            f"Micro F1 on {count} examples, {len(test) - count} left out (too long). mean layer: by the shares {shares}"
         )
-        rows = [
-            ("mix of all layers", [found[0][0], majority, None, float(np.dot(mix, np.arange(len(mix))))]),
-            ("embeddings alone", [found[1][0], majority, None, 0.0]),
-        ]
+        mean_layer = float(np.dot(mix, np.arange(len(mix))))
+        rows = [("mix of all layers", [results[0][0], majority, None, mean_layer])]
+        rows.append(("embeddings alone", [results[1][0], majority, None, 0.0]))
         facts = {"mix": mix, "count": count, "skipped": len(test) - count}
         return ProbeTable(self.title, ["F1", "majority", "random", "mean layer"], rows, note, facts=facts)
 
-    def _trained(self, inputs, targets):
+    def _train(self, inputs, targets):
         """The `EdgeProbe` of inputs [N, ...] and float32 [N, labels]."""
         keras.utils.set_random_seed(self.seed)
         probe = EdgeProbe(targets.shape[1], inputs[0].shape[1], len(inputs) // 2, self)
@@ -175,25 +171,25 @@ def micro_f1(predicted, true, missed=0):
 
 def _span_inputs(reader, examples, progress):
     """(for each span its vectors float32 [N, layers, S, H] and float32 [N, S], 1 for its tokens; the numbers of the examples)."""
-    sequences, places, kept = [], [], []
+    sequences, places, used = [], [], []
     parts = tokenize_with_offsets(reader.tokenizer, [example.text for example in examples])
     for number, (example, ids, starts, ends) in enumerate(zip(examples, *(part.to_list() for part in parts))):
-        own = [
+        inside = [
             [i for i, (a, b) in enumerate(zip(starts, ends)) if a < end and b > start] for start, end in example.spans
         ]
-        if len(ids) <= reader.room and all(own):
+        if len(ids) <= reader.room and all(inside):
             sequences.append(ids)
-            places.append(own)
-            kept.append(number)
-    found = [None] * len(kept)
+            places.append(inside)
+            used.append(number)
+    vectors_of = [None] * len(used)
     for index, states in reader.hidden_states(sequences, progress):
-        found[index] = [states[:, own] for own in places[index]]
+        vectors_of[index] = [states[:, inside] for inside in places[index]]
     inputs = []
-    for of_span in zip(*found):
+    for of_span in zip(*vectors_of):
         longest = max(2, *(states.shape[1] for states in of_span))
         vectors = np.zeros((len(of_span), of_span[0].shape[0], longest, of_span[0].shape[2]), np.float32)
         real = np.zeros((len(of_span), longest), np.float32)
         for row, states in enumerate(of_span):
             vectors[row, :, : states.shape[1]], real[row, : states.shape[1]] = states, 1.0
         inputs += [vectors, real]
-    return tuple(inputs), np.array(kept, int)
+    return tuple(inputs), np.array(used, int)

@@ -4,7 +4,7 @@ import numpy as np
 
 from bert_tf.errors import ConfigError
 from bert_tf.generation import TextScorer
-from bert_tf.probing.scored_texts import ScoredText, tokenized, tokens_of
+from bert_tf.probing.scored_texts import ScoredText, tokenize_texts, tokens_of
 
 
 class GapScorer:
@@ -58,7 +58,7 @@ class GapScorer:
         """
         first, second = self.tokenizer.sentinel_ids[:2]
         frame, sources, targets, fillings = self.scorer.frame, [], [], []
-        for text, (ids, starts, ends, _), span in zip(texts, tokenized(self.tokenizer, texts), spans):
+        for text, (ids, starts, ends, _), span in zip(texts, tokenize_texts(self.tokenizer, texts), spans):
             inside = np.flatnonzero(tokens_of(starts, ends, span, text))
             begin, end = inside[0], inside[-1] + 1
             sources.append([*frame.before, *ids[:begin].tolist(), first, *ids[end:].tolist(), *frame.after])
@@ -71,7 +71,7 @@ class GapScorer:
 
     def fill_scores(self, texts, spans):
         """list of float, for what fills a span of each text: the mean probability of its tokens, each after those before it."""
-        return [float(np.exp(found.log_p.astype(np.float64)).mean()) for _, found in self.span_scores(texts, spans)]
+        return [float(np.exp(filling.log_p.astype(np.float64)).mean()) for _, filling in self.span_scores(texts, spans)]
 
     def follow_scores(self, pairs):
         """None: such a model was not trained for it."""

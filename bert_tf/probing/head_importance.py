@@ -42,8 +42,7 @@ class HeadImportance(Probe):
             most, least = int(np.argmax(values)), int(np.argmin(values))
             rows.append((f"layer {number}", [values[most], most + 1, values[least], least + 1]))
         note = (
-            f"The mean of |dL/dm| over {count:,} examples, m a factor of what the head adds; each layer has the norm 1. "
-            "Heads of little importance can often be left out (Michel et al. 2019)."
+            f"The mean of |dL/dm| over {count:,} examples, m a factor of what the head adds; each layer has the norm 1."
         )
         figures, facts = [head_grid("importance", np.array(layers))], {"layers": layers, "count": count}
         return ProbeTable(self.title, ["largest", "head", "smallest", "head"], rows, note, figures, facts=facts)
@@ -82,10 +81,8 @@ def importance_of_heads(task, model, examples, most=None, progress=None):
         with tf.GradientTape() as tape:
             losses, _ = model.loss_sums(features, training=False)
             loss = tf.add_n(list(losses.values()))
-        return [
-            tf.abs(tf.reduce_sum(tf.reshape(gradient * kernel, (n, -1)), axis=1))
-            for gradient, kernel, n in zip(tape.gradient(loss, [kernel.value for kernel in kernels]), kernels, heads)
-        ]
+        of_layers = zip(tape.gradient(loss, [kernel.value for kernel in kernels]), kernels, heads)
+        return [tf.abs(tf.reduce_sum(tf.reshape(g * kernel, (n, -1)), axis=1)) for g, kernel, n in of_layers]
 
     graph = tf.function(gradients, autograph=False).get_concrete_function(dataset.element_spec)
     totals = [np.zeros(n) for n in heads]

@@ -52,7 +52,7 @@ class HeadRelations(Probe):
         """
         hits, offsets, read = {}, {}, 0
         for tree, pieces, weights in _attention(reader, trees, progress):
-            words = np.repeat(np.arange(len(pieces)) + 1, [len(own) for own in pieces])
+            words = np.repeat(np.arange(len(pieces)) + 1, [len(of_word) for of_word in pieces])
             numbers = words_of_row(reader.tokenizer, [words], weights.shape[-1])
             _add_relations(between_words(weights, numbers), tree, reader.tokenizer.layout, hits, offsets)
             read += 1
@@ -68,9 +68,8 @@ class HeadRelations(Probe):
         skipped = len(trees) - read
         left_out = f" {skipped} sentences were too long for the model." if skipped else ""
         note = (
-            "Accuracy of “the word with the most attention is the head (or the dependent)”, of the best head for each "
-            "relation, chosen on the same sentences; offset: the word that stands at the best fixed distance; random: the "
-            f"best head of random weights, which shows what the choice alone gains.{left_out}"
+            "Accuracy of “the word with the most attention is the head (or the dependent)”, of the best head, chosen on the "
+            f"same sentences; offset: of the best fixed distance; random: of the best head of random weights.{left_out}"
         )
         columns = ["best head", "offset", "random", "layer-head", "direction", "best offset", "words"]
         facts = {"relations": {name: hits[name].tolist() for name, _ in rows}, "count": read, "skipped": skipped}
@@ -102,10 +101,7 @@ class HeadPositions(HeadRelations):
             rows.append((name, [float(values.max()), float(even / number), None, *others]))
             figures.append(head_grid(name, values))
             patterns[name] = values.tolist()
-        note = (
-            "Mean attention of a token. best head: the largest mean of a head; uniform: of attention spread evenly over what a "
-            "token sees; random: the best head of random weights."
-        )
+        note = "Mean attention of a token. best head: the largest mean; uniform: of attention that is spread evenly."
         columns = ["best head", "uniform", "random", "layer-head", "mean of heads", "heads above 0.5"]
         return ProbeTable(self.title, columns, rows, note, figures, facts={"patterns": patterns})
 
@@ -114,20 +110,18 @@ def _attention(reader, trees, progress):
     """Yields (tree, pieces of its words, attention [layers, heads, S, S] of its tokens, special ones too)."""
     pieces = reader.pieces([tree.words for tree in trees])
     if not pieces:
-        raise DataError(
-            f"each of the {len(trees)} sentences has more than {reader.room} tokens, for which the model has no room"
-        )
-    kept, sequences = list(pieces), [list(itertools.chain(*own)) for own in pieces.values()]
+        raise DataError(f"each of the {len(trees)} sentences has more than the {reader.room} tokens of the model")
+    indexes, sequences = list(pieces), [list(itertools.chain(*of_sentence)) for of_sentence in pieces.values()]
     for index, weights in reader.attention(sequences, progress):
-        yield trees[kept[index]], pieces[kept[index]], weights
+        yield trees[indexes[index]], pieces[indexes[index]], weights
 
 
 def _add_relations(weights, tree, layout, hits, offsets):
     """Adds the words of a sentence; `weights` is [layers, heads, W, W] between words, special tokens too."""
     size, before = len(tree.words), len(layout.before_first)
-    own = weights[:, :, before : before + size, before : before + size].copy()
-    own[:, :, range(size), range(size)] = -1
-    predicted = np.stack([own.argmax(axis=-1), own.argmax(axis=-2)])  # [2, layers, heads, W]
+    between = weights[:, :, before : before + size, before : before + size].copy()
+    between[:, :, range(size), range(size)] = -1
+    predicted = np.stack([between.argmax(axis=-1), between.argmax(axis=-2)])  # [2, layers, heads, W]
     right = (predicted == np.array(tree.heads)).astype(np.int64)
     for word, (head, relation, mark) in enumerate(zip(tree.heads, tree.relations, tree.punctuation)):
         for name in () if head < 0 else (relation,) if mark else (relation, ALL):
@@ -141,19 +135,16 @@ def _add_patterns(weights, layout, sums, causal):
     text = np.arange(before, size - after)
     even = np.tril(np.ones((size, size))) if causal else np.ones((size, size))
     even /= even.sum(axis=1, keepdims=True)
-    places = {
-        "previous token": (text[1:], text[:-1]),
-        "next token": (text[:-1], text[1:]),
-        "the same token": (text, text),
+    places = {"previous token": (text[1:], text[:-1]), "next token": (text[:-1], text[1:])}
+    places["the same token"] = text, text
+    sums_of_text = {
+        name: (weights[:, :, a, b].sum(axis=-1), even[a, b].sum(), len(a)) for name, (a, b) in places.items()
     }
-    found = {name: (weights[:, :, a, b].sum(axis=-1), even[a, b].sum(), len(a)) for name, (a, b) in places.items()}
-    edges = {
-        "special tokens before the text": np.arange(before),
-        "special tokens after the text": np.arange(size - after, size),
-    }
+    edges = {"special tokens before the text": np.arange(before)}
+    edges["special tokens after the text"] = np.arange(size - after, size)
     for name, places in edges.items():
         if len(places):
-            own = weights[:, :, text][..., places].sum(axis=(-2, -1))
-            found[name] = (own, even[text][:, places].sum(), len(text))
-    for name, numbers in found.items():
+            to_special = weights[:, :, text][..., places].sum(axis=(-2, -1))
+            sums_of_text[name] = (to_special, even[text][:, places].sum(), len(text))
+    for name, numbers in sums_of_text.items():
         sums[name] = tuple(a + b for a, b in zip(sums.get(name, (0, 0, 0)), numbers))

@@ -61,7 +61,7 @@ class LayerReader:
     def pieces(self, sentences):
         """{index: for each word the list of its ids} of the sentences, lists of words, for which the model has room."""
         pieces = enumerate(words.pieces for words in words_of_sentences(self.tokenizer, sentences))
-        return {index: own for index, own in pieces if sum(map(len, own)) <= self.room}
+        return {index: of_sentence for index, of_sentence in pieces if sum(map(len, of_sentence)) <= self.room}
 
     def _outputs(self, model, name, sequences, progress):
         tokenizer, done = self.tokenizer, 0

@@ -68,12 +68,12 @@ def layer_vectors(reader, sentences, sequence_length=128):
     )
     plan = cut.plan(TaskConfig(sequence_length=length), reader.batch_size)
     compute = as_graph(lambda features: encoder(features, training=False)["hidden_states"])
-    found = [None] * len(cut.owners)
+    states_of = [None] * len(cut.owners)
     for (indexes, _), features in zip(plan, cut.dataset(plan, tokenizer, length)):
         states = np.stack(compute({name: features[name] for name in INPUTS}))
         for row, index in enumerate(indexes):
-            found[index] = states[:, row, cut.tagged_pieces[index]]
-    vectors = np.concatenate(found, axis=1).astype(np.float32)
+            states_of[index] = states[:, row, cut.tagged_pieces[index]]
+    vectors = np.concatenate(states_of, axis=1).astype(np.float32)
     owners = np.repeat(cut.owners, [len(pieces) for pieces in cut.tagged_pieces])
     means = [vectors[:, owners == i].mean(axis=1) for i in range(len(sentences))]
     return LayerVectors(vectors, np.stack(means, axis=1))
@@ -105,7 +105,7 @@ class Layers(Probe):
         """For each of two files of tagged words, as `bert-tf finetune` reads them (CoNLL, CoNLL-U), (sentences, tags)."""
         columns = TaggingColumns()
         files = [read_tagged(open_tagged(path, columns, True, None), columns, True) for path in (train, test)]
-        return [(found.words[:most], found.labels[:most]) for found in files]
+        return [(tagged.words[:most], tagged.labels[:most]) for tagged in files]
 
     def run(self, reader, parts, progress=None):
         """The `ProbeTable` of a model.
@@ -116,10 +116,10 @@ class Layers(Probe):
         train_tags = {tag for tags in parts[0][1] for tag in tags}
         if min(len(sentences) for sentences, _ in parts) < LENGTH_CLASSES or len(train_tags) < 2:
             raise DataError(
-                f"there must be at least {LENGTH_CLASSES} sentences to train on and to test on, with two tags or more"
+                f"there must be {LENGTH_CLASSES} sentences to train on and to test on, with two tags or more"
             )
         sentences, tags = zip(*parts)
-        shuffled, moved = zip(*(_exchanged(of_part, self.seed + i) for i, of_part in enumerate(sentences)))
+        shuffled, moved = zip(*(_exchange_words(of_part, self.seed + i) for i, of_part in enumerate(sentences)))
         words = [[word for sentence in of_part for word in sentence] for of_part in sentences]
         tags = [np.array([tag for of_one in of_part for tag in of_one]) for of_part in tags]
         controls = [control_tags(of_part, tags[0], self.seed) for of_part in words]
@@ -128,32 +128,30 @@ class Layers(Probe):
         classes["orders (exchanged words or not)"] = moved
         for name, (of_train, _) in classes.items():
             if len(set(of_train.tolist())) < 2:
-                raise DataError(
-                    f"the {name} are the same for all training sentences, and a classifier needs two classes; give more "
-                    "sentences, of different words and lengths"
-                )
+                raise DataError(f"the {name} are the same for all training sentences; give more sentences")
         vectors, mixed = (
             [layer_vectors(reader, of_part, self.sequence_length) for of_part in both] for both in (sentences, shuffled)
         )
-        asked = {"tags": ("words", vectors, tags), "control": ("words", vectors, controls)}
-        asked |= {"length": ("sentences", vectors, lengths), "order": ("sentences", mixed, moved)}
-        found = {name: [] for name in asked}
-        for name, (kind, of_parts, (train, test)) in asked.items():
+        experiments = {"tags": ("words", vectors, tags), "control": ("words", vectors, controls)}
+        experiments |= {"length": ("sentences", vectors, lengths), "order": ("sentences", mixed, moved)}
+        accuracies = {name: [] for name in experiments}
+        for name, (kind, of_parts, (train, test)) in experiments.items():
             for x, y in zip(*(getattr(of_part, kind) for of_part in of_parts)):
-                found[name].append(classify(x, train, y, test, self.seed))
+                accuracies[name].append(classify(x, train, y, test, self.seed))
                 if progress is not None:
-                    progress(sum(map(len, found.values())), len(asked) * len(vectors[0].words))
-        control, own = found.pop("control"), _most_frequent_tags(words[0], tags[0])
-        guesses = np.array([own.get(word, own[None]) for word in words[1]])
-        rows = {"tags": (found["tags"], float(np.mean(guesses == tags[1])))}
-        rows["tags: selectivity"] = [a - b for a, b in zip(found["tags"], control)], None
-        rows |= {"length": (found["length"], _majority(*lengths)), "order": (found["order"], _majority(*moved))}
+                    progress(sum(map(len, accuracies.values())), len(experiments) * len(vectors[0].words))
+        control, frequent = accuracies.pop("control"), _most_frequent_tags(words[0], tags[0])
+        guesses = np.array([frequent.get(word, frequent[None]) for word in words[1]])
+        rows = {"tags": (accuracies["tags"], float(np.mean(guesses == tags[1])))}
+        rows["tags: selectivity"] = [a - b for a, b in zip(accuracies["tags"], control)], None
+        rows["length"] = accuracies["length"], _majority(*lengths)
+        rows["order"] = accuracies["order"], _majority(*moved)
         note = (
-            "Accuracy of a linear classifier by layer; 0 is the output of the embeddings. selectivity: accuracy minus that on "
-            "random tags of words; guess: the most frequent tag of a word, or class"
+            "Accuracy of a linear classifier by layer. selectivity: minus that on random tags; guess: the most frequent"
         )
-        facts = {"control": control, "classes": {name: len(set(asked[name][2][0].tolist())) for name in found}}
-        return layer_table(self.title, rows, "guess", note, curves=tuple(found), facts=facts)
+        classes = {name: len(set(experiments[name][2][0].tolist())) for name in accuracies}
+        facts = {"control": control, "classes": classes}
+        return layer_table(self.title, rows, "guess", note, curves=tuple(accuracies), facts=facts)
 
 
 def classify(train, train_labels, test, test_labels, seed=0):
@@ -188,7 +186,7 @@ def control_tags(words, tags, seed=0):
     return np.array([drawn[word] for word in words])
 
 
-def _exchanged(sentences, seed):
+def _exchange_words(sentences, seed):
     """(sentences, about half with two adjacent words swapped, and a bool array that marks them)."""
     rng, changed, moved = np.random.default_rng(seed), [], []
     for sentence in sentences:
@@ -214,7 +212,7 @@ def _most_frequent_tags(words, tags):
     for word, tag in zip(words, tags):
         counts[word][tag] += 1
         counts[None][tag] += 1
-    return {word: found.most_common(1)[0][0] for word, found in counts.items()}
+    return {word: of_word.most_common(1)[0][0] for word, of_word in counts.items()}
 
 
 def _majority(train, test):

@@ -27,7 +27,7 @@ class Neighbours(Probe):
         return words[:most]
 
     def run(self, model, rows, progress=None):
-        found = {word: model.neighbours(word, self.count) for word in rows}
-        table = [(word, [f"{other} {cosine:.2f}" for other, cosine in near]) for word, near in found.items()]
+        cosines = {word: model.neighbours(word, self.count) for word in rows}
+        table = [(word, [f"{other} {cosine:.2f}" for other, cosine in near]) for word, near in cosines.items()]
         columns = [str(i + 1) for i in range(max((len(near) for _, near in table), default=0))]
-        return ProbeTable(self.title, columns, table, bars=False, facts={"cosines": found})
+        return ProbeTable(self.title, columns, table, bars=False, facts={"cosines": cosines})

@@ -81,6 +81,6 @@ class Probe:
         except TypeError:
             names = [name.upper() for name in signature.parameters if name != "most"]
             raise ConfigError(
-                f"{self.name} reads {' and '.join(names)}; given are {len(files)}: {brief(files)}"
+                f"{self.name} reads {' and '.join(names)}; {len(files)} are given: {brief(files)}"
             ) from None
         return self.read(*files, most=most)

@@ -39,8 +39,8 @@ class ScoredText:
 
     def within(self, start, end):
         """The `ScoredText` of the tokens with a character of [start, end)."""
-        own = (self.starts < end) & (self.ends > start)
-        return ScoredText(*(getattr(self, field.name)[own] for field in dataclasses.fields(self)))
+        inside = (self.starts < end) & (self.ends > start)
+        return ScoredText(*(getattr(self, field.name)[inside] for field in dataclasses.fields(self)))
 
 
 def tokens_of(starts, ends, span, text):
@@ -49,15 +49,13 @@ def tokens_of(starts, ends, span, text):
     Raises:
         DataError: none has, as where the tokenizer leaves punctuation out, or the span is empty.
     """
-    own = (starts < span[1]) & (ends > span[0])
-    if not own.any():
-        raise DataError(
-            f"the tokenizer keeps nothing of {brief(text[slice(*span)])} in {brief(text)}; give another word"
-        )
-    return own
+    inside = (starts < span[1]) & (ends > span[0])
+    if not inside.any():
+        raise DataError(f"the tokenizer drops {brief(text[slice(*span)])} in {brief(text)}; give another word")
+    return inside
 
 
-def tokenized(tokenizer, texts):
+def tokenize_texts(tokenizer, texts):
     """(ids, starts, ends, whether each begins a word) of each text: arrays of one length."""
     strings = as_strings(texts)
     ids, starts, ends = tokenizer.tokenize_with_offsets(strings)

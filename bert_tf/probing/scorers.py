@@ -12,7 +12,7 @@ from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import TextScorer
 from bert_tf.parsing import brief
 from bert_tf.probing.gap_scorer import GapScorer
-from bert_tf.probing.scored_texts import ScoredText, tokenized, tokens_of
+from bert_tf.probing.scored_texts import ScoredText, tokenize_texts, tokens_of
 from bert_tf.tasks.heads import INPUTS
 from bert_tf.tasks.sequences import as_strings
 
@@ -54,7 +54,7 @@ class NextTokenScorer:
         Raises:
             DataError: a text without tokens, or longer than the model's positions.
         """
-        tokens, results = tokenized(self.tokenizer, texts), []
+        tokens, results = tokenize_texts(self.tokenizer, texts), []
         for (ids, starts, ends, _), (predicted, log_p, ranks) in zip(tokens, self.scorer.tokens(texts)):
             first = len(ids) - len(predicted)
             results.append(ScoredText(ids[first:], starts[first:], ends[first:], log_p, ranks))
@@ -72,13 +72,13 @@ class NextTokenScorer:
             tokens of the span.
         """
         scored = self.score(texts)
-        return [(found.log_likelihood, _part(found, span, text)) for found, span, text in zip(scored, spans, texts)]
+        return [(one.log_likelihood, _part(one, span, text)) for one, span, text in zip(scored, spans, texts)]
 
     def sentence_scores(self, texts):
         """list of float: the mean log-probability of the tokens of each text, of which the first alone is predicted from the
         start token, and the others from the text without it.
         """
-        tokenized(self.tokenizer, texts)  # refuses a text without tokens
+        tokenize_texts(self.tokenizer, texts)  # refuses a text without tokens
         return [float(log_p.mean()) for _, log_p, _ in self.scorer.tokens(texts, keeps_start=False)]
 
     def follow_scores(self, pairs):
@@ -122,7 +122,7 @@ class HiddenTokenScorer:
             raise ConfigError(f"hide={hide!r}; it must be 'word' or 'token'")
         self.objective, self.tokenizer, self.batch_size, self.hide = objective, tokenizer, batch_size, hide
         specs = [((None, None), "int32")] * 2 + [((None, None), "bool")] * 2 + [((None, 1), "int32")] * 2
-        self._predict = as_graph(self._predicted, specs)
+        self._predict = as_graph(self._score_tokens, specs)
 
     def score(self, texts):
         """A `ScoredText` for each text.
@@ -146,21 +146,21 @@ class HiddenTokenScorer:
         the text and those of the span before it; those after it are left out, so that the length is not seen.
         """
         rows, counts = [], []
-        for text, (ids, starts, ends, _), span in zip(texts, tokenized(self.tokenizer, texts), spans):
+        for text, (ids, starts, ends, _), span in zip(texts, tokenize_texts(self.tokenizer, texts), spans):
             self._check_length(len(ids), text)
             inside = np.flatnonzero(tokens_of(starts, ends, span, text))
             for position in inside:
-                kept = np.concatenate([ids[: position + 1], ids[inside[-1] + 1 :]])
-                rows.append((kept, np.arange(len(kept)) == position, position))
+                shorter = np.concatenate([ids[: position + 1], ids[inside[-1] + 1 :]])
+                rows.append((shorter, np.arange(len(shorter)) == position, position))
             counts.append(len(inside))
-        probabilities = np.exp(self._computed(rows)[0].astype(np.float64))
-        return [float(own.mean()) for own in np.split(probabilities, np.cumsum(counts)[:-1])]
+        probabilities = np.exp(self._compute(rows)[0].astype(np.float64))
+        return [float(of_text.mean()) for of_text in np.split(probabilities, np.cumsum(counts)[:-1])]
 
     def follow_scores(self, pairs):
         """list of float, for how well the second text of each pair follows the first: the probability by next sentence
         prediction. None for a model without one.
         """
-        found = []
+        probabilities = []
         for begin in range(0, len(pairs), self.batch_size):
             texts = zip(*pairs[begin : begin + self.batch_size])
             ids = [self.tokenizer.tokenize(as_strings(of_part)) for of_part in texts]
@@ -168,11 +168,11 @@ class HiddenTokenScorer:
             logits = self.objective.next_sentence_logits({name: row[name] for name in INPUTS})
             if logits is None:
                 return None
-            found += ops.convert_to_numpy(ops.softmax(ops.cast(logits, "float32"), axis=-1))[:, 0].tolist()
-        return found
+            probabilities += ops.convert_to_numpy(ops.softmax(ops.cast(logits, "float32"), axis=-1))[:, 0].tolist()
+        return probabilities
 
     def _score(self, texts, spans):
-        tokens, rows, kept = tokenized(self.tokenizer, texts), [], []
+        tokens, rows, parts_of = tokenize_texts(self.tokenizer, texts), [], []
         for number, ((ids, starts, ends, begins), span) in enumerate(zip(tokens, spans)):
             self._check_length(len(ids), texts[number])
             chosen, groups = np.arange(len(ids)), np.cumsum(begins) if self.hide == "word" else np.arange(len(ids))
@@ -182,12 +182,12 @@ class HiddenTokenScorer:
             for position in chosen:
                 later = np.arange(len(ids)) >= position
                 rows.append((ids, later & (groups == groups[position]), position))
-            kept.append((ids[chosen], starts[chosen], ends[chosen]))
-        ends = np.cumsum([len(ids) for ids, _, _ in kept])[:-1]
-        computed = (np.split(values, ends) for values in self._computed(rows))
-        return [ScoredText(*parts, *own) for parts, *own in zip(kept, *computed)]
+            parts_of.append((ids[chosen], starts[chosen], ends[chosen]))
+        ends = np.cumsum([len(ids) for ids, _, _ in parts_of])[:-1]
+        computed = (np.split(values, ends) for values in self._compute(rows))
+        return [ScoredText(*parts, *scores) for parts, *scores in zip(parts_of, *computed)]
 
-    def _computed(self, rows):
+    def _compute(self, rows):
         """(log-probabilities float32, ranks int32) of (ids, which are hidden, which is predicted)."""
         layout = self.tokenizer.layout
         before, after = layout.before_first, (*layout.after_first, *layout.at_end)
@@ -201,27 +201,27 @@ class HiddenTokenScorer:
             positions = np.zeros((len(chosen), 1), np.int32)
             targets = np.zeros_like(positions)
             for row, i in enumerate(chosen):
-                own, hide, position = rows[i]
-                begin, end = len(before), len(before) + len(own)
-                ids[row, : end + len(after)] = [*before, *own, *after]
+                of_row, hide, position = rows[i]
+                begin, end = len(before), len(before) + len(of_row)
+                ids[row, : end + len(after)] = [*before, *of_row, *after]
                 real[row, : end + len(after)] = True
                 segments[row, end + len(layout.after_first) : end + len(after)] = layout.end_segment
                 hidden[row, begin:end] = hide
-                positions[row], targets[row] = begin + position, own[position]
-            found = self._predict(ids, segments, real, hidden, positions, targets)
-            log_p[chosen], ranks[chosen] = (np.asarray(x) for x in found)
+                positions[row], targets[row] = begin + position, of_row[position]
+            computed = self._predict(ids, segments, real, hidden, positions, targets)
+            log_p[chosen], ranks[chosen] = (np.asarray(x) for x in computed)
         return log_p, ranks
 
-    def _predicted(self, ids, segments, real, hidden, positions, targets):
+    def _score_tokens(self, ids, segments, real, hidden, positions, targets):
         """float32 and int32 [B]: log-probability and rank of the targets [B, 1]."""
         inputs = {"token_ids": ids, "segment_ids": segments, "padding_mask": real}
         mask_id = -1 if self.tokenizer.mask_id is None else self.tokenizer.mask_id
         logits = self.objective.masked_token_logits(inputs, hidden, positions, mask_id)
         # A model may have more rows than the vocabulary, to a round number.
         logits = ops.cast(logits[:, 0, : self.tokenizer.vocabulary_size], "float32")
-        own = ops.take_along_axis(logits, targets, axis=-1)
+        of_target = ops.take_along_axis(logits, targets, axis=-1)
         log_p = ops.take_along_axis(ops.log_softmax(logits, axis=-1), targets, axis=-1)[:, 0]
-        return log_p, ops.sum(ops.cast(logits > own, "int32"), axis=-1)
+        return log_p, ops.sum(ops.cast(logits > of_target, "int32"), axis=-1)
 
     def _check_length(self, tokens, text):
         longest = self.objective.backbone.config.max_positions - self.tokenizer.layout.special_tokens_per_sequence

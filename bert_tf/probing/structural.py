@@ -12,6 +12,7 @@ from typing import Annotated
 import keras
 import numpy as np
 from keras import ops
+from scipy.spatial.distance import cdist
 
 from bert_tf.backend import as_graph
 from bert_tf.config import Range
@@ -67,24 +68,20 @@ class Trees(Probe):
             DataError: no sentence of two words fits into the model's positions.
         """
         vectors, border = word_vectors(reader, [*parts[0], *parts[1]]), len(parts[0])
-        train, test = (
-            [(own, tree) for own, tree in zip(*part) if own is not None and len(tree.words) > 1]
-            for part in ((vectors[:border], parts[0]), (vectors[border:], parts[1]))
-        )
+        pairs = (zip(vectors[:border], parts[0]), zip(vectors[border:], parts[1]))
+        train, test = ([(v, tree) for v, tree in part if v is not None and len(tree.words) > 1] for part in pairs)
         if not train or not test:
-            raise DataError(
-                "no sentence has two words and fits into the model's positions; give others to train on and to test on"
-            )
+            raise DataError("one of the files has no sentence of two words that fits into the model's positions")
         trees, scores = [tree for _, tree in test], []
         for layer, of_layer in enumerate(train_maps(train, self, progress)):
-            projected = [own[layer].astype(np.float64) @ of_layer for own, _ in test]
-            scores.append(tree_scores(trees, [_squared_distances(x) for x in projected]))
+            projected = [vectors_of_one[layer].astype(np.float64) @ of_layer for vectors_of_one, _ in test]
+            scores.append(tree_scores(trees, [cdist(x, x, "sqeuclidean") for x in projected]))
         beside = [np.abs(np.subtract.outer(*[np.arange(len(tree.words))] * 2)) for tree in trees]
         rows = dict(zip(("UUAS", "Spearman correlation"), zip(zip(*scores), tree_scores(trees, beside))))
         skipped = len(parts[1]) - len(trees)
         note = (
-            f"{len(trees)} sentences, {skipped} left out (too long for the model, or of one word). UUAS: the fraction of the "
-            "trees' edges; correlation: over sentences of 5 to 50 words; neighbours: by the distance in the sentence alone"
+            f"{len(trees)} sentences, {skipped} left out (too long, or of one word). UUAS: the fraction of the edges; "
+            "correlation: over sentences of 5 to 50 words; neighbours: by the distance in the sentence alone"
         )
         facts = {"count": len(trees), "skipped": skipped}
         return layer_table(self.title, rows, "neighbours", note, curves=tuple(rows), facts=facts)
@@ -93,12 +90,12 @@ class Trees(Probe):
 def word_vectors(reader, trees):
     """For each tree float32 [layers + 1, N, H], the mean of each word's tokens; None where the sentence is too long."""
     pieces = reader.pieces([tree.words for tree in trees])
-    kept, found = list(pieces), [None] * len(trees)
-    for index, states in reader.hidden_states([list(itertools.chain(*own)) for own in pieces.values()]):
-        sizes = [len(own) for own in pieces[kept[index]]]
+    indexes, vectors = list(pieces), [None] * len(trees)
+    for index, states in reader.hidden_states([list(itertools.chain(*of_word)) for of_word in pieces.values()]):
+        sizes = [len(of_word) for of_word in pieces[indexes[index]]]
         starts = np.cumsum([0, *sizes[:-1]])
-        found[kept[index]] = np.add.reduceat(states, starts, axis=1) / np.array(sizes, np.float32)[:, None]
-    return found
+        vectors[indexes[index]] = np.add.reduceat(states, starts, axis=1) / np.array(sizes, np.float32)[:, None]
+    return vectors
 
 
 def train_maps(pairs, config, progress=None):
@@ -174,14 +171,14 @@ def tree_scores(trees, distances):
     by_length = {}
     for tree, predicted in zip(trees, distances):
         true, words = tree.distances(), np.flatnonzero(~np.array(tree.punctuation, bool))
-        own = spanning_edges(true[np.ix_(words, words)])
-        right += len(own & spanning_edges(predicted[np.ix_(words, words)]))
-        edges += len(own)
+        true_edges = spanning_edges(true[np.ix_(words, words)])
+        right += len(true_edges & spanning_edges(predicted[np.ix_(words, words)]))
+        edges += len(true_edges)
         if len(true) in LENGTHS:
             # Where all distances from a word are equal there is no correlation.
-            found = [spearmanr(a, b).statistic for a, b in zip(predicted, true) if np.ptp(a) > 0]
-            by_length.setdefault(len(true), []).extend(found)
-    means = [np.mean(found) for found in by_length.values() if found]
+            correlations = [spearmanr(a, b).statistic for a, b in zip(predicted, true) if np.ptp(a) > 0]
+            by_length.setdefault(len(true), []).extend(correlations)
+    means = [np.mean(correlations) for correlations in by_length.values() if correlations]
     return right / edges if edges else float("nan"), float(np.mean(means)) if means else float("nan")
 
 
@@ -192,8 +189,3 @@ def spanning_edges(distances):
     # SciPy takes 0 for no edge: two words with the same vector still are neighbours.
     rows, columns = minimum_spanning_tree(np.maximum(distances, 1e-9)).nonzero()
     return {(min(i, j), max(i, j)) for i, j in zip(rows.tolist(), columns.tolist())}
-
-
-def _squared_distances(x):
-    norms = np.sum(x * x, axis=-1)
-    return np.maximum(norms[:, None] + norms - 2 * x @ x.T, 0.0)

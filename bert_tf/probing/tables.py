@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 
+from bert_tf.table import Table
+
 
 @dataclasses.dataclass(frozen=True)
 class ProbeTable:
@@ -27,7 +29,8 @@ class ProbeTable:
 
     Example:
         table = ProbeTable("minimal pairs", ["accuracy", "pairs"], [("all", [0.75, 4])], "0.5 by chance")
-        table.lines(), table["all"]["accuracy"]
+        print(table.table().text())
+        table["all"]["accuracy"]
     """
 
     title: str
@@ -56,7 +59,7 @@ class ProbeTable:
         }
         return {"rows": rows} | self.facts
 
-    def shown(self):
+    def all_rows(self):
         """The rows with the numbers of the control."""
         if self.control is None:
             return self.rows
@@ -73,15 +76,12 @@ class ProbeTable:
                 filled[i] = control[self.columns.index(column[7:]) if column[7:] else 0]
         return filled
 
-    def lines(self):
-        """list of str, the table for a terminal."""
-        rows = self.shown()
-        texts = [[cell_text(value) for value in values] for _, values in rows]
-        widths = [max(map(len, column)) for column in zip(self.columns, *texts)]
-        first = max(len(self.title), *(len(name) for name, _ in rows))
-        lines = [self.title.ljust(first) + _row(self.columns, widths)]
-        lines += [name.ljust(first) + _row(own, widths) for (name, _), own in zip(rows, texts)]
-        return [f"  {line}".rstrip() for line in lines + ([self.note] if self.note else [])]
+    def table(self):
+        """The `Table` that a terminal and a page show."""
+        rows = [[name, *(value if is_known(value) else None for value in values)] for name, values in self.all_rows()]
+        first = [row[1] for row in rows if row[1] is not None]
+        fractions = self.bars and all(isinstance(value, float) and 0 <= value <= 1 for value in first)
+        return Table(["", *self.columns], rows, bars=tuple(self.columns[:1]) if fractions else ())
 
 
 def layer_table(title, rows, baseline, note, **options):
@@ -96,7 +96,7 @@ def layer_table(title, rows, baseline, note, **options):
     Example:
         layer_table("layers", {"tags": ((0.7, 0.8), 0.65)}, "guess", "", curves=("tags",)).columns  # ['0', '1', 'guess']
     """
-    rows = [(name, [*values, own]) for name, (values, own) in rows.items()]
+    rows = [(name, [*values, of_baseline]) for name, (values, of_baseline) in rows.items()]
     columns = [*map(str, range(len(rows[0][1]) - 1)), baseline]
     return ProbeTable(title, columns, rows, note, bars=False, **options)
 
@@ -104,20 +104,3 @@ def layer_table(title, rows, baseline, note, **options):
 def is_known(value):
     """Whether a value of a table can be shown."""
     return value is not None and not (isinstance(value, float) and math.isnan(value))
-
-
-def cell_text(value):
-    """A value of a table as text.
-
-    Example:
-        cell_text(0.25), cell_text(12345), cell_text(None)  # ('0.250', '12,345', '-')
-    """
-    if not is_known(value):
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _row(texts, widths):
-    return "".join(f"  {text:>{width}}" for text, width in zip(texts, widths))

@@ -60,9 +60,7 @@ def read_trees(path, most=None):
     """
     table = read_conll(path)
     if not table.is_conllu:
-        raise DataError(
-            f"{path} is no CoNLL-U file: ten columns with tabs between them, of which trees need HEAD and DEPREL"
-        )
+        raise DataError(f"{path} is no CoNLL-U file, whose ten columns have HEAD and DEPREL among them")
 
     def read(sentence):
         if sentence.problem:
@@ -80,5 +78,5 @@ def read_trees(path, most=None):
 
 def _head(text, words, line):
     if not text.isdecimal() or int(text) > words:
-        raise BadRow(f"the head is '{text}'; it must be the number of a word of the sentence, or 0", line)
+        raise BadRow(f"the head is '{text}'; it must be the number of a word of the sentence, or 0", line=line)
     return int(text) - 1

@@ -58,27 +58,22 @@ class WordInContext(Probe):
         labels = np.array([pair[2] for pair in pairs])
         threshold, of_train = zip(*(best_threshold(of_layer, labels[:count]) for of_layer in cosines[:, :count]))
         known, of_test, layer = labels[count:], cosines[:, count:], int(np.argmax(of_train))
-        accuracy = [float(np.mean((x > own) == known)) for x, own in zip(of_test, threshold)]
-        rows = {
-            "accuracy": (accuracy, float(np.mean(known == (labels[:count].mean() >= 0.5)))),
-            "cosine, one sense": (_means(of_test, known), None),
-            "cosine, two senses": (_means(of_test, ~known), None),
-        }
-        note = (
-            f"{len(known)} pairs, by layer; 0 is the output of the embeddings. Layer {layer} is the best on the training "
-            f"file; its accuracy is {accuracy[layer]:.3f}, with a standard error of "
-            f"{(accuracy[layer] * (1 - accuracy[layer]) / len(known)) ** 0.5:.3f}."
-        )
+        accuracy = [float(np.mean((x > border) == known)) for x, border in zip(of_test, threshold)]
+        rows = {"accuracy": (accuracy, float(np.mean(known == (labels[:count].mean() >= 0.5))))}
+        rows["cosine, one sense"] = _means(of_test, known), None
+        rows["cosine, two senses"] = _means(of_test, ~known), None
+        error = (accuracy[layer] * (1 - accuracy[layer]) / len(known)) ** 0.5
+        note = f"{len(known)} pairs. Layer {layer}, the best on the training file, has {accuracy[layer]:.3f} ± {error:.3f}."
         facts = {"threshold": threshold, "layer": layer, "pairs": len(known)}
         return layer_table(self.title, rows, "baseline", note, curves=("accuracy",), facts=facts)
 
 
 def _read(path, most):
     table = open_objects(path, ColumnsConfig(), "wic reads the .jsonl files of WiC")
-    found = read_word_pairs(table, ColumnsConfig(), labelled=True)
-    if found.text_pairs is None:
+    pairs = read_word_pairs(table, ColumnsConfig(), labelled=True)
+    if pairs.text_pairs is None:
         raise DataError(f"{path} has one text in a row; WiC's files have sentence1 and sentence2")
-    rows = list(zip(zip(found.texts, found.text_pairs), found.details, found.labels))[:most]
+    rows = list(zip(zip(pairs.texts, pairs.text_pairs), pairs.details, pairs.labels))[:most]
     return [
         (*(WordUse(texts[m.text], m.start, m.end) for m in marks), label == LABELS[1]) for texts, marks, label in rows
     ]

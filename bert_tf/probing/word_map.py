@@ -5,7 +5,7 @@ import numpy as np
 from bert_tf.markup import h, svg
 from bert_tf.reporting.charts import COLORS
 from bert_tf.reporting.document import details
-from bert_tf.reporting.examples import marked
+from bert_tf.reporting.examples import mark_text
 
 WIDTH, HEIGHT, MARGIN = 380, 300, 16
 #: Characters on each side of the word that are shown.
@@ -50,11 +50,8 @@ def uses_list(uses, neighbours):
 def context(use):
     """(str before, the word, str after) of a `WordUse`, as much as a person reads at a glance."""
     before, after = use.text[: use.start], use.text[use.end :]
-    return (
-        before if len(before) <= CONTEXT else f"…{before[-CONTEXT:]}",
-        use.text[use.start : use.end],
-        after if len(after) <= CONTEXT else f"{after[:CONTEXT]}…",
-    )
+    before = before if len(before) <= CONTEXT else f"…{before[-CONTEXT:]}"
+    return before, use.text[use.start : use.end], after if len(after) <= CONTEXT else f"{after[:CONTEXT]}…"
 
 
 def _item(number, use, near, uses):
@@ -62,10 +59,9 @@ def _item(number, use, near, uses):
     facts = [h("b", number, class_=_color(uses, use))]
     if use.sense:
         facts.append(h("span", use.sense))
-    facts.append(
-        h("span", "nearest ", ", ".join(f"{index + 1} ({cosine:.2f})" for index, cosine in near), class_="quiet")
-    )
-    text = marked(before + word + after, [(len(before), len(before + word), "right", "")])
+    others = ", ".join(f"{index + 1} ({cosine:.2f})" for index, cosine in near)
+    facts.append(h("span", "nearest ", others, class_="quiet"))
+    text = mark_text(before + word + after, [(len(before), len(before + word), "right", "")])
     return h("li", h("p", facts, class_="facts"), h("p", text, class_="text", dir="auto"))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
 from bert_tf.probing.probe import Probe
-from bert_tf.probing.scored_texts import tokenized, tokens_of
+from bert_tf.probing.scored_texts import tokenize_texts, tokens_of
 from bert_tf.probing.tables import layer_table
 from bert_tf.probing.word_map import uses_list, word_map
 from bert_tf.tasks.rows.files import file_format, read_table
@@ -97,10 +97,10 @@ class WordUses(Probe):
         after = "" if re.match(rf"{UNSPACED}|[가-힣]", word[-1:]) else r"(?!\w)"
         pattern = re.compile(before + re.escape(word) + after, re.IGNORECASE)
         places = [(row, match.span()) for row in rows for match in pattern.finditer(row["text"])]
-        found = [WordUse(row["text"], *span, row.get("sense") or None) for row, span in places][:most]
-        if len(found) < LEAST_USES:
-            raise DataError(f"{corpus} has {brief(word)} {len(found)} times; at least {LEAST_USES} uses are compared")
-        return found
+        uses = [WordUse(row["text"], *span, row.get("sense") or None) for row, span in places][:most]
+        if len(uses) < LEAST_USES:
+            raise DataError(f"{corpus} has {brief(word)} {len(uses)} times; at least {LEAST_USES} uses are compared")
+        return uses
 
     def run(self, reader, uses, progress=None):
         """The `ProbeTable` of a model.
@@ -113,9 +113,7 @@ class WordUses(Probe):
 
         vectors, layer = use_vectors(reader, uses, progress), self.layer
         if not -len(vectors) <= layer < len(vectors):
-            raise DataError(
-                f"there is no layer {layer}; the model has 0 to {len(vectors) - 1}, 0 for the output of the embeddings"
-            )
+            raise DataError(f"there is no layer {layer}; the model has 0 (the embeddings) to {len(vectors) - 1}")
         unit = vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
         cosines = np.einsum("lnh,lmh->lnm", unit, unit)
         others = ~np.eye(len(uses), dtype=bool)
@@ -130,21 +128,15 @@ class WordUses(Probe):
         layer %= len(vectors)
         points = PCA(2, svd_solver="full").fit_transform(vectors[layer].astype(np.float64)).tolist()
         near = order[layer, :, : min(NEIGHBOURS, len(uses) - 1)]
-        near = [[(int(j), float(cosines[layer, i, j])) for j in own] for i, own in enumerate(near)]
+        near = [[(int(j), float(cosines[layer, i, j])) for j in of_use] for i, of_use in enumerate(near)]
         note = (
-            f"{len(uses)} uses, by layer; 0 is the output of the embeddings. The map is the first two principal components "
-            f"of layer {layer}; distances on it are only part of those between the vectors."
+            f"{len(uses)} uses. The map is the first two principal components of layer {layer}; distances on it are only "
+            "part of those between the vectors."
         )
-        return layer_table(
-            f"uses of “{uses[0].text[uses[0].start : uses[0].end]}”",
-            rows,
-            "chance",
-            note,
-            curves=tuple(rows),
-            figures=[word_map(uses, points, layer)],
-            texts=uses_list(uses, near),
-            facts={"layer": layer, "points": points, "neighbours": near, "uses": uses},
-        )
+        title = f"uses of “{uses[0].text[uses[0].start : uses[0].end]}”"
+        facts = {"layer": layer, "points": points, "neighbours": near, "uses": uses}
+        shown = {"figures": [word_map(uses, points, layer)], "texts": uses_list(uses, near), "facts": facts}
+        return layer_table(title, rows, "chance", note, curves=tuple(rows), **shown)
 
 
 def use_vectors(reader, uses, progress=None):
@@ -153,15 +145,15 @@ def use_vectors(reader, uses, progress=None):
     Args, Raises: as of `WordUses.run`.
     """
     most, sequences, places = reader.room, [], []
-    for use, (ids, starts, ends, _) in zip(uses, tokenized(reader.tokenizer, [use.text for use in uses])):
-        own = np.flatnonzero(tokens_of(starts, ends, (use.start, use.end), use.text))[:most]
-        first = min(max(0, (own[0] + own[-1] + 1 - most) // 2), max(0, len(ids) - most))
+    for use, (ids, starts, ends, _) in zip(uses, tokenize_texts(reader.tokenizer, [use.text for use in uses])):
+        inside = np.flatnonzero(tokens_of(starts, ends, (use.start, use.end), use.text))[:most]
+        first = min(max(0, (inside[0] + inside[-1] + 1 - most) // 2), max(0, len(ids) - most))
         sequences.append(ids[first : first + most])
-        places.append(own - first)
-    found = [None] * len(uses)
+        places.append(inside - first)
+    vectors = [None] * len(uses)
     for index, states in reader.hidden_states(sequences, progress):
-        found[index] = states[:, places[index]].mean(axis=1)
-    return np.stack(found, axis=1)
+        vectors[index] = states[:, places[index]].mean(axis=1)
+    return np.stack(vectors, axis=1)
 
 
 def _means(cosines, chosen):

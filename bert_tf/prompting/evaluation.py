@@ -96,27 +96,24 @@ class _Choosing:
 
     def __call__(self, prompts):
         pairs = [(prompt.text, option) for prompt in prompts for option in prompt.options.values()]
-        scores = iter([self._compared(*pair) for pair in zip(pairs, self.scorer.continuations(pairs))])
+        scores = iter([self._number_to_compare(*pair) for pair in zip(pairs, self.scorer.continuations(pairs))])
         answers = []
         for prompt in prompts:
-            found = {label: next(scores) for label in prompt.options}
-            answer = max(found, key=found.get)
+            compared = {label: next(scores) for label in prompt.options}
+            answer = max(compared, key=compared.get)
             shown = {"prompt": prompt.text, "expected": prompt.expected, "answer": answer}
-            answers.append(shown | {"correct": answer == prompt.expected, "scores": found})
+            answers.append(shown | {"correct": answer == prompt.expected, "scores": compared})
         return answers
 
-    def _compared(self, pair, score):
+    def _number_to_compare(self, pair, score):
         """What of an option is compared; see `PromptingConfig.scoring`."""
         if self.config.scoring == "unconditional":
-            return score.log_likelihood - self._without_example(pair[1])
+            if pair[1] not in self.unconditional:
+                (alone,) = self.scorer.continuations([(self.config.unconditional, pair[1])])
+                self.unconditional[pair[1]] = alone.log_likelihood
+            return score.log_likelihood - self.unconditional[pair[1]]
         divisor = {"sum": 1, "mean": score.tokens, "bytes": score.bytes}[self.config.scoring]
         return score.log_likelihood / divisor
-
-    def _without_example(self, option):
-        if option not in self.unconditional:
-            (score,) = self.scorer.continuations([(self.config.unconditional, option)])
-            self.unconditional[option] = score.log_likelihood
-        return self.unconditional[option]
 
 
 class _Writing:

@@ -4,7 +4,7 @@ import dataclasses
 import random
 
 from bert_tf.config import nearest
-from bert_tf.errors import ConfigError
+from bert_tf.errors import Advice, ConfigError
 from bert_tf.prompting.synthetic import synthetic_rows
 from bert_tf.tasks.rows.opening import read_dicts
 from bert_tf.tasks.rows.values import BadRow
@@ -48,25 +48,21 @@ def make_prompts(config):
         config = PromptingConfig(context="{english} ->", answer=" {french}", test=rows[1:], examples=rows[:1], shots=1)
         make_prompts(config)[0].text  # 'thanks -> merci\\nhello ->'
     """
-    rows, pool = _asked(config), config.examples
+    rows, pool = _test_rows(config), config.examples
     pool = rows if pool is None else _rows(pool, config, "examples")
-    own = config.examples is None
-    if config.shots > len(pool) - own:
+    same_rows = config.examples is None
+    if config.shots > len(pool) - same_rows:
         raise ConfigError(
             f"shots={config.shots} needs as many examples beside the one that is asked, and there are "
-            f"{len(pool) - own}; lower shots or set examples"
+            f"{len(pool) - same_rows}; lower shots or set examples"
         )
-    return [
-        _prompt(config, row, [pool[j] for j in _shots(config, i, len(pool), own)])
-        for i, row in enumerate(rows[: config.limit])
-    ]
+    shots = [[pool[j] for j in _shots(config, i, len(pool), same_rows)] for i in range(len(rows[: config.limit]))]
+    return [_prompt(config, *pair) for pair in zip(rows, shots)]
 
 
-def _asked(config):
+def _test_rows(config):
     if (config.test is None) == (config.synthetic.name is None):
-        raise ConfigError(
-            "set either test, the examples that are asked (--set test=FILE), or synthetic.name, which makes them"
-        )
+        raise ConfigError("examples are read or made; give one of ", Advice("test", "FILE"), " and synthetic.name")
     return _rows(synthetic_rows(config.synthetic) if config.test is None else config.test, config, "test")
 
 
@@ -74,11 +70,9 @@ def _rows(data, config, where):
     """The rows of a file or list, each with the columns that the templates name."""
 
     def read(row):
-        if config.options and row[config.label] not in config.options:
-            raise BadRow(
-                f"the label is '{row[config.label]}', which options does not name"
-                f"{nearest(row[config.label], config.options)}"
-            )
+        label = row.get(config.label)
+        if config.options and label not in config.options:
+            raise BadRow(f"the label is '{label}', which options does not name{nearest(label, config.options)}")
         return row
 
     rows = read_dicts(data, config.columns, read)
@@ -87,13 +81,13 @@ def _rows(data, config, where):
     return rows
 
 
-def _shots(config, index, count, own):
+def _shots(config, index, count, same_rows):
     """The indices of the shots of prompt number `index`; with `own` never `index` itself."""
     if config.draw == "first":
         chosen = range(config.shots)
     else:
-        chosen = random.Random(f"{config.seed} {index}").sample(range(count - own), config.shots)
-    return [j + (own and j >= index) for j in chosen]
+        chosen = random.Random(f"{config.seed} {index}").sample(range(count - same_rows), config.shots)
+    return [j + (same_rows and j >= index) for j in chosen]
 
 
 def _prompt(config, row, shots):

@@ -60,19 +60,19 @@ def frequent_words(path, least):
     return words[:MOST_FREQUENT]
 
 
-def cycled(word, generator):
+def cycle_letters(word, generator):
     """The letters moved around in a circle: "inevitably" -> "lyinevitab"."""
     begin = generator.randrange(1, len(word))
     return word[begin:] + word[:begin]
 
 
-def anagram(word, generator, kept):
+def anagram(word, generator, outer):
     """All letters but the first and last `kept` in another order: "corruption" -> "criroptuon"."""
-    inner = word[kept:-kept]
+    inner = word[outer:-outer]
     shuffled = list(inner)
     while len(set(inner)) > 1 and "".join(shuffled) == inner:
         generator.shuffle(shuffled)
-    return word[:kept] + "".join(shuffled) + word[-kept:]
+    return word[:outer] + "".join(shuffled) + word[-outer:]
 
 
 def with_insertions(word, generator):
@@ -87,7 +87,7 @@ def reversed_letters(word, generator):
 
 #: Name -> (function of (word, random generator), the fewest letters of a word).
 SCRAMBLINGS = {
-    "cycle_letters_in_word": (cycled, 6),
+    "cycle_letters_in_word": (cycle_letters, 6),
     "mid_word_1_anagrams": (lambda word, generator: anagram(word, generator, 1), 5),
     "mid_word_2_anagrams": (lambda word, generator: anagram(word, generator, 2), 6),
     "random_insertion_in_word": (with_insertions, 6),

@@ -36,23 +36,13 @@ def _round_step(rough):
     return next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
 
 
-def tick_text(value, step):
-    """A tick as text, with as many decimals as the distance between two ticks needs.
+def tick_text(value):
+    """A tick as text.
 
     Example:
-        tick_text(0.2, 0.05), tick_text(20_000, 5_000), tick_text(2e-5, 1e-5)  # ('0.20', '20k', '2e-5')
+        tick_text(0.2), tick_text(20_000), tick_text(2e-5)  # ('0.2', '20k', '2e-05')
     """
-    if abs(value) < step * 1e-6:
-        return "0"
-    if abs(value) >= 10_000:
-        for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-            if abs(value) >= size:
-                return f"{value / size:.{_decimals(step / size)}f}{unit}"
-    if step < 1e-3:
-        power = math.floor(math.log10(abs(value)) + 1e-9)
-        return f"{value / 10**power:.{_decimals(step / 10**power)}f}e{power}"
-    return f"{value:,.{_decimals(step)}f}"
-
-
-def _decimals(step):
-    return max(0, -math.floor(math.log10(step) + 1e-9))
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= max(size, 10_000):
+            return f"{value / size:.10g}{unit}"
+    return f"{value:.10g}"

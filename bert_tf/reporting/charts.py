@@ -108,7 +108,6 @@ class _Scale:
         whole = all(float(x).is_integer() for x in xs)
         inside = [x for x in ticks(self.first, self.last, 5) if self.first <= x <= self.last]
         self.x_ticks = whole_ticks(self.first, self.last, 5) if whole else inside
-        self.step = self.x_ticks[1] - self.x_ticks[0] if len(self.x_ticks) > 1 else 1
 
     def x(self, value):
         share = (value - self.first) / (self.last - self.first) if self.last > self.first else 0.5
@@ -119,38 +118,29 @@ class _Scale:
 
 
 def _axes(scale, x_name):
-    step = scale.y_ticks[1] - scale.y_ticks[0]
     for tick in scale.y_ticks:
         y = round(scale.y(tick), 1)
         yield h("line", x1=LEFT, x2=scale.right, y1=y, y2=y, class_="grid")
-        yield h("text", tick_text(tick, step), x=LEFT - 6, y=y + 4, class_="tick end")
+        yield h("text", tick_text(tick), x=LEFT - 6, y=y + 4, class_="tick end")
     bottom = HEIGHT - BOTTOM
     for tick in scale.x_ticks:
         x = round(scale.x(tick), 1)
         yield h("line", x1=x, x2=x, y1=bottom, y2=bottom + 4, class_="axis")
-        yield h("text", tick_text(tick, scale.step), x=x, y=bottom + 17, class_="tick middle")
+        yield h("text", tick_text(tick), x=x, y=bottom + 17, class_="tick middle")
     yield h("line", x1=LEFT, x2=scale.right, y1=bottom, y2=bottom, class_="axis")
     yield h("text", x_name, x=scale.right + 20, y=bottom + 17, class_="tick")
 
 
 def _baselines(chart, scale):
-    taken = []
-    for name, value in sorted(chart.baselines, key=lambda pair: -pair[1]):
-        y = round(scale.y(value), 1)
-        title = h("title", f"{name}: {number_text(value)}")
+    known = sorted(chart.baselines, key=lambda pair: -pair[1])
+    heights = apart([scale.y(value) - 4 for _, value in known], LINE_HEIGHT, TOP + 8, HEIGHT - BOTTOM - 4)
+    for (name, value), height in zip(known, heights):
+        y, title = round(scale.y(value), 1), h("title", f"{name}: {number_text(value)}")
         yield h("line", title, x1=LEFT, x2=scale.right, y1=y, y2=y, class_="baseline")
-        text = y - 4 if y - 4 > TOP + 8 else y + 12
-        while any(abs(text - other) < LINE_HEIGHT for other in taken):
-            text += LINE_HEIGHT
-        taken.append(text)
         # At the side where the lines are farther away.
-        near = [min(abs(scale.y(line.points[end][1]) - text + 4) for line in chart.lines) for end in (0, -1)]
-        side = (
-            {"x": LEFT + 4, "class_": "tick halo"}
-            if near[0] > near[1]
-            else {"x": scale.right - 2, "class_": "tick end halo"}
-        )
-        yield h("text", name, y=round(text, 1), **side)
+        near = [min(abs(scale.y(line.points[end][1]) - height) for line in chart.lines) for end in (0, -1)]
+        x, class_ = (LEFT + 4, "tick halo") if near[0] > near[1] else (scale.right - 2, "tick end halo")
+        yield h("text", name, x=x, y=round(height, 1), class_=class_)
 
 
 def _line(line, scale, chart):
@@ -158,10 +148,10 @@ def _line(line, scale, chart):
     if line.form == "dashed":
         yield _path(line.points, scale, "line baseline")
         return
-    points = thinned(line.points) if line.form == "line" else line.points
+    points = thin(line.points) if line.form == "line" else line.points
     if chart.is_long(line):
         yield _path(points, scale, f"line raw {color}")
-        yield _path(thinned(smoothed(line.points)), scale, f"line {color}")
+        yield _path(thin(running_mean(line.points)), scale, f"line {color}")
     elif line.form == "line":
         yield _path(points, scale, f"line {color}")
     dots = len(line.points) <= 12 or line.form == "points"
@@ -185,7 +175,7 @@ def _labels(chart, scale):
     if not chart.labelled:
         return
     lines = [line for line in chart.lines if line.label]
-    ends = [(smoothed(line.points) if chart.is_long(line) else line.points)[-1] for line in lines]
+    ends = [(running_mean(line.points) if chart.is_long(line) else line.points)[-1] for line in lines]
     wanted = sorted(zip((scale.y(y) for _, y in ends), lines, ends, strict=True), key=lambda part: part[0])
     heights = apart([y for y, _, _ in wanted], LINE_HEIGHT, TOP + 4, HEIGHT - BOTTOM)
     for y, (_, line, (x, _)) in zip(heights, wanted, strict=True):
@@ -205,12 +195,11 @@ def apart(wanted, distance, low, high):
     return placed
 
 
-def smoothed(points):
+def running_mean(points):
     """The running mean over a window of `window` points, shorter at both ends."""
-    half = window(len(points)) // 2
-    sums = np.concatenate([[0.0], np.cumsum([y for _, y in points])])
-    edges = [(max(0, i - half), min(len(points), i + half + 1)) for i in range(len(points))]
-    return [(x, float((sums[b] - sums[a]) / (b - a))) for (x, _), (a, b) in zip(points, edges, strict=True)]
+    ones = np.ones(window(len(points)))
+    sums, counts = (np.convolve(values, ones, "same") for values in ([y for _, y in points], np.ones(len(points))))
+    return [(x, y) for (x, _), y in zip(points, (sums / counts).tolist())]
 
 
 def window(count):
@@ -218,15 +207,15 @@ def window(count):
     return 2 * (count // 80) + 1
 
 
-def thinned(points):
+def thin(points):
     """At most two points for each column of pixels: its lowest and its highest; the first and last point are kept."""
     if len(points) <= 2 * COLUMNS:
         return points
-    kept = {0, len(points) - 1}
+    chosen = {0, len(points) - 1}
     for part in np.array_split(np.arange(len(points)), COLUMNS):
         values = [points[i][1] for i in part]
-        kept |= {int(part[np.argmin(values)]), int(part[np.argmax(values)])}
-    return [points[i] for i in sorted(kept)]
+        chosen |= {int(part[np.argmin(values)]), int(part[np.argmax(values)])}
+    return [points[i] for i in sorted(chosen)]
 
 
 def _latest(chart):

@@ -70,13 +70,11 @@ def _order(name):
 
 def _baselines(name, runs):
     """(name, value) of the baselines that all runs have in common."""
-    found = [_of_run(run, name) for run in runs]
-    return [pair for pair in found[0] if all(pair in others for others in found)]
-
-
-def _of_run(run, name):
-    known = baselines_of(run, "dev").items()
-    return [(baseline, metrics[name]) for baseline, metrics in known if finite(metrics.get(name))]
+    known = [baselines_of(run, "dev") for run in runs]
+    values = [
+        [(one, metrics[name]) for one, metrics in of_run.items() if finite(metrics.get(name))] for of_run in known
+    ]
+    return [pair for pair in values[0] if all(pair in others for others in values)]
 
 
 def baselines_of(run, split):

@@ -38,7 +38,7 @@ def dots(name, rows):
     parts = []
     for tick in marks:
         parts.append(h("line", x1=x(tick), x2=x(tick), y1=4, y2=bottom, class_="grid"))
-        parts.append(h("text", tick_text(tick, marks[1] - marks[0]), x=x(tick), y=bottom + 15, class_="tick middle"))
+        parts.append(h("text", tick_text(tick), x=x(tick), y=bottom + 15, class_="tick middle"))
     for i, (row, mean, spread) in enumerate(rows):
         y = 4 + line * i + line // 2
         label = row if len(row) <= 18 else row[:17] + "…"

@@ -1,7 +1,6 @@
 """The frame of a page: one HTML file with its style and perhaps one script, without outside references."""
 
 import base64
-import functools
 import hashlib
 from pathlib import Path
 
@@ -31,7 +30,7 @@ def document(title, parts, script=None):
         h("meta", name="color-scheme", content="light dark"),
         h("link", rel="icon", href="data:,"),
         h("title", title),
-        h("style", _style()),
+        h("style", (Path(__file__).parent / "style.css").read_text(encoding="utf-8")),
     )
     return "<!doctype html>\n" + render(h("html", head, h("body", h("main", parts), scripts), lang="en")) + "\n"
 
@@ -47,8 +46,3 @@ def section(title, *children, note=None):
 def details(summary, *children):
     """Something that is folded away."""
     return h("details", h("summary", summary), children)
-
-
-@functools.cache
-def _style():
-    return (Path(__file__).parent / "style.css").read_text(encoding="utf-8")

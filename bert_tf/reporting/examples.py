@@ -5,7 +5,7 @@ import itertools
 from bert_tf.markup import h
 from bert_tf.reporting.diagrams import reliability, scatter
 from bert_tf.reporting.document import details, section
-from bert_tf.reporting.tables import confusion_table, folded, labels_table
+from bert_tf.reporting.tables import confusion_table, fold, labels_table
 from bert_tf.table import number_text
 
 #: Errors that are seen at once; the others are folded away.
@@ -17,7 +17,7 @@ def findings_section(split, findings):
     scores = findings.get("labels") or findings.get("entities")
     parts = []
     if scores:
-        parts.append(h("div", h("h3", "Scores"), folded(labels_table(findings))))
+        parts.append(h("div", h("h3", "Scores"), fold(labels_table(findings))))
     if scores and "confusion" in findings:
         parts.append(confusion_table(list(scores), findings["confusion"]))
     if (findings.get("calibration") or {}).get("bins"):
@@ -35,43 +35,32 @@ def _errors(findings):
     known = "wrong" in findings
     if not errors:
         return h("p", "No example is wrong.") if known else None
-    title = "Worst errors" if known else "Largest errors"
-    if any("confidence" in error for error in errors):
-        title = "Most confident errors"
-    parts = [h("h3", title)]
+    confident = any("confidence" in error for error in errors)
+    parts = [h("h3", f"{'Most confident' if confident else 'Worst' if known else 'Largest'} errors")]
     if known:
         parts.append(h("p", f"{len(errors)} of the {number_text(findings['wrong'])} wrong ones.", class_="note"))
     if any("marks" in one for one in errors):
         legend = [h("mark", verdict, class_=verdict) for verdict in ("right", "wrong", "missed")]
         means = ("as it should be", "predicted and not true", "true and not predicted")
         parts.append(h("p", [[mark, f" {text}. "] for mark, text in zip(legend, means)], class_="note"))
-    parts.append(_list(errors[:FIRST_ERRORS]))
-    if errors[FIRST_ERRORS:]:
-        parts.append(details(f"{len(errors) - FIRST_ERRORS} more", _list(errors[FIRST_ERRORS:])))
-    return h("div", parts, class_="errors")
-
-
-def _list(errors):
-    return h("ol", [_error(one) for one in errors])
+    first, more = ([_error(one) for one in some] for some in (errors[:FIRST_ERRORS], errors[FIRST_ERRORS:]))
+    folded_away = details(f"{len(more)} more", h("ol", more)) if more else None
+    return h("div", parts, h("ol", first), folded_away, class_="errors")
 
 
 def _error(one):
     facts = [h("span", one["where"], class_="quiet")] if "where" in one else []
     for name in ("true", "predicted"):
         if name in one:
-            facts.append(h("span", f"{name} ", h("b", h("bdi", _shown(one[name])), class_=name)))
+            facts.append(h("span", f"{name} ", h("b", h("bdi", number_text(one[name])), class_=name)))
     if "confidence" in one:
         facts.append(h("span", "confidence ", h("data", f"{one['confidence']:.3f}", value=one["confidence"])))
     texts = [h("p", one["before"], class_="text", dir="auto")] if "before" in one else []
-    texts.append(h("p", marked(one["text"], one.get("marks", ())), class_="text", dir="auto"))
+    texts.append(h("p", mark_text(one["text"], one.get("marks", ())), class_="text", dir="auto"))
     return h("li", h("p", facts, class_="facts"), texts)
 
 
-def _shown(value):
-    return value if isinstance(value, str) else number_text(value)
-
-
-def marked(text, marks):
+def mark_text(text, marks):
     """The text as children for `h`, with marks in it that may overlap.
 
     Args:
@@ -87,8 +76,6 @@ def marked(text, marks):
             children.append(part)
             continue
         # A label stands once, where its mark begins.
-        begins = [
-            h("span", f"{label}", class_=f"kind {verdict}") for start, _, verdict, label in here if start == first
-        ]
+        begins = [h("span", str(label), class_=f"kind {kind}") for start, _, kind, label in here if start == first]
         children.append(h("mark", begins, part, class_=" ".join(sorted({mark[2] for mark in here}))))
     return children

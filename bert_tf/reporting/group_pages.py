@@ -11,6 +11,8 @@ from bert_tf.reporting.runs import read_run
 from bert_tf.reporting.tables import configuration, differences, runs_table
 from bert_tf.runs.experiment import RESULTS, Results
 
+_NOTE = "Mean ± sample standard deviation over the seeds."
+
 
 def results_page(folder):
     """(title, parts) of the page of a folder with results.json."""
@@ -33,20 +35,14 @@ def _parts(title, results, runs):
     """The parts of a page of `Results`; `runs` is name -> list of `Run`."""
     labels, legend = line_labels(list(runs))
     shown, entries, configs = dict(zip(runs, labels)), [], []
-    for color, (name, found) in enumerate(runs.items()):
-        entries += [("" if i else shown[name], color, run.best) for i, run in enumerate(found) if run.best.lines]
-        configs.append(settings_of(found[0]))
-    plots = [
-        dots(chart, [(shown.get(name, name), *rest) for name, *rest in points])
-        for chart, points in results.charts.items()
-    ]
+    for color, (name, seeds) in enumerate(runs.items()):
+        entries += [("" if i else shown[name], color, run.best) for i, run in enumerate(seeds) if run.best.lines]
+        configs.append(settings_of(seeds[0]))
+    charts = results.charts.items()
+    plots = [dots(chart, [(shown.get(name, name), *rest) for name, *rest in points]) for chart, points in charts]
     return [
         header(title, results.about),
-        section(
-            "Results",
-            results.table.html(),
-            note=f"Mean ± sample standard deviation over the seeds. {results.note or ''}",
-        ),
+        section("Results", results.table.html(), note=f"{_NOTE} {results.note or ''}"),
         legend,
         section("One by one", h("div", plots, class_="grid")) if plots else None,
         section("Curves", curves(entries), note="Pale: training, where something else is in the same chart."),

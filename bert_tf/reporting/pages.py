@@ -18,11 +18,12 @@ def run_page(run):
         warnings.append(h("p", "This run is not finished.", class_="warning"))
     tiles, done = [*_tiles(run, splits)][:6], [seed for seed in run.seeds if seed.finished]
     seeds = runs_table([s.name for s in done], [results_of(s) for s in done], run.best.name if run.summary else None)
+    entries = [(one.name if run.seeds else "", color, one) for color, one in enumerate(run.curves)]
     parts = [
         header(run.name, _about(run)),
         *warnings,
         h("div", tiles, class_="tiles") if tiles else None,
-        section("Curves", curves(_entries(run)), note=_curves_note(run)),
+        section("Curves", curves(entries), note=_curves_note(run)),
         section("Metrics", metrics_table(splits).html(), note=note_of([run])) if splits else None,
         section("Seeds", seeds.html()) if done else None,
         *_all_findings(run),
@@ -40,11 +41,8 @@ def _about(run):
     """One line: what was done with which model."""
     task, model = run.config.get("task") or {}, run.best.config.get("model") or {}
     objective = run.config.get("objective") or {}
-    about = [
-        kind_of(run).capitalize(),
-        task.get("kind") if run.is_finetuning else objective.get("name"),
-        model.get("family"),
-    ]
+    what = task.get("kind") if run.is_finetuning else objective.get("name")
+    about = [kind_of(run).capitalize(), what, model.get("family")]
     sizes = [(model.get("num_layers"), "layers"), (model.get("hidden_size"), "wide")]
     about += [f"{value} {unit}" for value, unit in sizes if isinstance(value, int)]
     steps = max((line["step"] for one in run.curves for line in one.lines), default=0)
@@ -75,44 +73,39 @@ def _tiles(run, splits):
 
 def splits_of(run):
     """{split: {"mean", "spread", "baselines"}}: of a fine-tuning of all seeds where they are finished."""
-    found = {}
     if not run.is_finetuning:
-        for name, value in sorted(
-            results_of(run).items(), key=lambda pair: ("loss" not in pair[0], pair[0] != "loss", pair[0])
-        ):
+        splits = {split: {"mean": {}, "spread": {}, "baselines": {}} for split in ("training", "held-out")}
+        last = sorted(results_of(run).items(), key=lambda pair: ("loss" not in pair[0], pair[0] != "loss", pair[0]))
+        for name, value in last:
             split = "held-out" if name.startswith("eval_") else "training"
-            found.setdefault(split, {"mean": {}, "spread": {}, "baselines": {}})
-            found[split]["mean"][name.removeprefix("eval_")] = value
-        found = {split: found[split] for split in ("training", "held-out") if split in found}
-        if found:
-            list(found.values())[-1]["baselines"] = baselines_of(run, "dev")
-        return found
+            splits[split]["mean"][name.removeprefix("eval_")] = value
+        splits = {split: numbers for split, numbers in splits.items() if numbers["mean"]}
+        if splits:
+            list(splits.values())[-1]["baselines"] = baselines_of(run, "dev")
+        return splits
+    splits = {}
     for split in ("dev", "test"):
         summary = getattr(run.summary, split) if run.summary else None
         if summary:
-            found[split] = {name: summary.get(name) or {} for name in ("mean", "spread", "baselines")}
+            splits[split] = {name: summary.get(name) or {} for name in ("mean", "spread", "baselines")}
         elif run.finished and getattr(run.finished, split):
             numbers = {k: v for k, v in getattr(run.finished, split).items() if finite(v)}
-            found[split] = {"mean": numbers, "spread": {}, "baselines": baselines_of(run, split)}
-    return found
+            splits[split] = {"mean": numbers, "spread": {}, "baselines": baselines_of(run, split)}
+    return splits
 
 
 def results_of(run):
     """{metric: value}: of a fine-tuning those of its best epoch, of a pretraining the last ones."""
     if run.is_finetuning:
-        return {
-            f"{split} {name}": value
-            for split, result in splits_of(run).items()
-            for name, value in result["mean"].items()
-            if finite(value) and name not in ("step", "epoch", *_COUNTS)
-        }
+        numbers = {f"{split} {name}": v for split, r in splits_of(run).items() for name, v in r["mean"].items()}
+        return {name: v for name, v in numbers.items() if finite(v) and name.partition(" ")[2] not in _NOT_SHOWN}
     last = {}
     for line in run.lines:
         last |= {name: value for name, value in line.items() if finite(value) and name not in NOT_RESULTS}
     return last
 
 
-_COUNTS = ("examples", "words", "train_loss", "unknown_tokens")
+_NOT_SHOWN = ("step", "epoch", "examples", "words", "train_loss", "unknown_tokens")
 
 
 def note_of(runs):
@@ -122,15 +115,9 @@ def note_of(runs):
     return None if any(run.is_finetuning for run in runs) else "The last that were logged."
 
 
-def _entries(run):
-    if not run.seeds:
-        return [("", 0, run)]
-    return [(seed.name, color, seed) for color, seed in enumerate(run.seeds)]
-
-
 def _curves_note(run):
     several = "Pale: training. " if run.seeds else ""
-    return f"{several}The ring marks the best epoch." if any(one.finished for one in run.curves) else several or None
+    return (several + "The ring marks the best epoch." * any(one.finished for one in run.curves)) or None
 
 
 def _findings(run, split):
@@ -147,6 +134,6 @@ def _all_findings(run):
         parts.insert(0, h("p", f"The following shows {best.name}, which later commands use.", class_="note lead"))
     for seed in run.seeds:
         if seed is not best:
-            found = [findings_section(split, _findings(seed, split)) for split in ("dev", "test")]
-            parts.append(None if found == [None, None] else details(f"the same of {seed.name}", found))
+            sections = [findings_section(split, _findings(seed, split)) for split in ("dev", "test")]
+            parts.append(None if sections == [None, None] else details(f"the same of {seed.name}", sections))
     return parts

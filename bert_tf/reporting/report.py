@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import Advice, ConfigError, DataError
 from bert_tf.files import atomic_write, is_there
 from bert_tf.reporting.document import document
 from bert_tf.reporting.group_pages import results_page, runs_page
@@ -43,11 +43,9 @@ def write_report(*paths, output=None):
         raise ConfigError("there is no run to report on; give the folder of a run or a study")
     groups = [path for path in paths if is_there(Path(path) / RESULTS)]
     if len(paths) > 1 and groups:
-        raise ConfigError(
-            f"{groups[0]} is a study, a grid or a benchmark, which has its own page; give several runs, or this one alone"
-        )
+        raise ConfigError(f"{groups[0]} is a study, a grid or a benchmark; give it alone, or several runs")
     if len(paths) > 1 and output is None:
-        raise ConfigError("several runs need --output FILE, the page on which they are compared")
+        raise ConfigError("several runs need ", Advice("output", "FILE"), ", the page on which they are compared")
     try:
         if len(paths) > 1:
             title, parts = runs_page([read_run(path) for path in paths])

@@ -65,22 +65,12 @@ def read_run(path):
     config = read_yaml(path / CONFIG)
     folders = [folder for folder in list_folder(path) if re.fullmatch(r"seed-\d+", folder.name)]
     folders.sort(key=lambda folder: int(folder.name[5:]))
-    seeds = [_one(folder, folder.name.replace("-", " "), _config_of(folder, config)) for folder in folders]
+    configs = [read_yaml(folder / CONFIG) if is_there(folder / CONFIG) else config for folder in folders]
+    seeds = [_one(folder, folder.name.replace("-", " "), settings) for folder, settings in zip(folders, configs)]
     return _one(path, path.name or path.resolve().name, config, tuple(seed for seed in seeds if seed.lines))
 
 
-def _config_of(folder, config):
-    return read_yaml(folder / CONFIG) if is_there(folder / CONFIG) else config
-
-
 def _one(path, name, config, seeds=()):
-    return Run(
-        path,
-        name,
-        config,
-        read_metrics(path / run_records.METRICS),
-        read_optional(Finished, path / run_records.FINISHED),
-        read_optional(Findings, path / run_records.REPORT),
-        read_optional(Summary, path / run_records.SUMMARY),
-        seeds,
-    )
+    records = ((Finished, run_records.FINISHED), (Findings, run_records.REPORT), (Summary, run_records.SUMMARY))
+    known = (read_optional(cls, path / file) for cls, file in records)
+    return Run(path, name, config, read_metrics(path / run_records.METRICS), *known, seeds)

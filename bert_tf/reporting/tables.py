@@ -56,7 +56,7 @@ def labels_table(report):
     return Table(["label" if "labels" in report else "entity", *columns], rows, bars=columns[:3])
 
 
-def folded(table):
+def fold(table):
     """A table for a page, of whose rows only the first are seen at once."""
     first, more = (dataclasses.replace(table, rows=rows) for rows in (table.rows[:FIRST_ROWS], table.rows[FIRST_ROWS:]))
     return h("div", first.html(), details(f"{len(more.rows)} more", more.html()) if more.rows else None)
@@ -71,21 +71,14 @@ def confusion_table(names, counts):
         return h("div", h("h3", "Most frequent confusions"), Table(["true", "predicted", "count"], rows).html(None))
     rows = []
     for i, row in enumerate(counts):
-        whole = max(sum(row), 1)
-        style = [
-            f"background:rgb(var(--{'right' if i == j else 'wrong'}) / {0.6 * n / whole:.3f})"
-            for j, n in enumerate(row)
-        ]
-        title = [f"{n} of the {sum(row)} that are {names[i]} are predicted {names[j]}" for j, n in enumerate(row)]
-        rows.append(
-            [names[i], *(h("td", number(n), style=s, title=t) for n, s, t in zip(row, style, title, strict=True))]
-        )
-    note = h(
-        "p",
-        "A row for each true label, a column for each predicted one; shaded by the share of the row.",
-        class_="note",
-    )
-    return h("div", h("h3", "Confusion"), note, Table(["", *names], rows).html("matrix"))
+        cells, whole = [], max(sum(row), 1)
+        for j, n in enumerate(row):
+            style = f"background:rgb(var(--{'right' if i == j else 'wrong'}) / {0.6 * n / whole:.3f})"
+            title = f"{n} of the {sum(row)} that are {names[i]} are predicted {names[j]}"
+            cells.append(h("td", number(n), style=style, title=title))
+        rows.append([names[i], *cells])
+    text = "A row for each true label, a column for each predicted one; shaded by the share of the row."
+    return h("div", h("h3", "Confusion"), h("p", text, class_="note"), Table(["", *names], rows).html("matrix"))
 
 
 def setting_text(value):
@@ -101,10 +94,9 @@ def configuration(config):
     sections = ([("", loose)] if loose else []) + [(k, v) for k, v in config.items() if isinstance(v, dict)]
     parts = []
     for name, values in sections:
-        pairs = [
-            [h("dt", key), h("dd", setting_text(value), class_="none" if value is None else None)]
-            for key, value in flatten(values).items()
-        ]
+        pairs = []
+        for key, value in flatten(values).items():
+            pairs += [h("dt", key), h("dd", setting_text(value), class_="none" if value is None else None)]
         parts.append(h("div", h("h3", name) if name else None, h("dl", pairs), class_="settings"))
     return h("div", parts, class_="columns")
 

@@ -46,15 +46,15 @@ def run_benchmark(benchmark, config, folder, output, names=None):
         run_benchmark(GLUE, config, "glue", "glue-run", names=["rte", "mrpc"])
     """
     output = Path(output)
-    found, unusable = benchmark.find(folder, names)
-    experiments = plan_benchmark(benchmark, config, found, output)
+    folders, unusable = benchmark.find(folder, names)
+    experiments = plan_benchmark(benchmark, config, folders, output)
     for text in unusable:
         logging.warning("left out: %s", text)
 
     def run(experiment):
         finetune(experiment.config, experiment.folder)
         name = experiment.folder.name
-        _predict(benchmark, name, found[name], output, experiment.config.train.batch_size)
+        _predict(benchmark, name, folders[name], output, experiment.config.train.batch_size)
 
     results = run_all(experiments, output, run, lambda diverged: collect(benchmark, output))
     write_submission(benchmark, output)
@@ -98,10 +98,8 @@ def write_submission(benchmark, output):
     wanted = [f"{part.title}{benchmark.ending}" for task in benchmark.tasks.values() for part in task.submitted]
     there = [name for name in wanted if files.is_there(folder / name)]
     if there:
-        with (
-            files.atomic_write(Path(output) / f"{SUBMISSION}.zip", "wb") as file,
-            zipfile.ZipFile(file, "w") as archive,
-        ):
+        path = Path(output) / f"{SUBMISSION}.zip"
+        with files.atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w") as archive:
             for name in there:
                 # The same files give the same zip.
                 entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
@@ -116,24 +114,24 @@ def collect(benchmark, output):
     The table has a column for each task, and for each file with public labels that its model answered, in percent: this
     run, the best guess without a model, and the published models.
     """
-    output, summaries = Path(output), {}
-    for name in benchmark.tasks:
-        if files.is_there(output / name / SUMMARY):
-            summaries[name] = read_record(Summary, output / name / SUMMARY)
+    output = Path(output)
+    known = {name: output / name / SUMMARY for name in benchmark.tasks}
+    summaries = {name: read_record(Summary, path) for name, path in known.items() if files.is_there(path)}
     if not summaries:
         return None
     diagnostics, columns = _diagnostics(output), []
     for name, summary in summaries.items():
-        task, guess = benchmark.tasks[name], _guess(summary)
-        (_, spread), *_ = measured = _measured(task, summary)
-        ours = _percent(mean for mean, _ in measured) + ("" if spread is None else f" ± {100 * spread:.1f}")
-        columns.append((name, task.title, task.metrics, ours, _percent(guess[m] for m in task.metrics if guess)))
+        task, known = benchmark.tasks[name], summary.dev.get("baselines") or {}
+        guess = max(known.values(), key=lambda metrics: metrics[summary.metric], default=None)
+        (_, spread), *_ = measured = _metrics_of(task, summary)
+        scores = _percent(mean for mean, _ in measured) + ("" if spread is None else f" ± {100 * spread:.1f}")
+        columns.append((name, task.title, task.metrics, scores, _percent(guess[m] for m in task.metrics if guess)))
     for part in (part for name in summaries for part in benchmark.tasks[name].submitted if part.title in diagnostics):
-        found = diagnostics[part.title]
-        columns.append((part.title, part.title, part.metrics, _percent(found[m] for m in part.metrics), ""))
-    keys, titles, metrics, ours, guesses = zip(*columns)
+        measured = diagnostics[part.title]
+        columns.append((part.title, part.title, part.metrics, _percent(measured[m] for m in part.metrics), ""))
+    keys, titles, metrics, scores, guesses = zip(*columns)
     rows = [["metric", *("/".join(_SHORT[metric] for metric in some) for some in metrics)]]
-    rows += [["this run", *ours], ["no model", *guesses]]
+    rows += [["this run", *scores], ["no model", *guesses]]
     rows += [[model, *(known.get(key, "") for key in keys)] for model, known in benchmark.published.items()]
     mean = score(benchmark, summaries)
     note = f"Dev sets, in percent. {benchmark.published_note}"
@@ -151,8 +149,8 @@ def score(benchmark, summaries):
     """
     if len(summaries) < len(benchmark.tasks):
         return None
-    found = [_measured(benchmark.tasks[name], summary) for name, summary in summaries.items()]
-    return 100 * statistics.mean(statistics.mean(mean for mean, _ in one) for one in found)
+    results = [_metrics_of(benchmark.tasks[name], summary) for name, summary in summaries.items()]
+    return 100 * statistics.mean(statistics.mean(mean for mean, _ in one) for one in results)
 
 
 _SHORT = {
@@ -161,15 +159,9 @@ _SHORT = {
 }  # fmt: skip
 
 
-def _measured(task, summary):
+def _metrics_of(task, summary):
     """(mean, spread) of each metric of a task; its `test` is the second dev set, MNLI's mismatched pairs."""
     return [numbers(split, metric) for split in (summary.dev, summary.test) if split for metric in task.metrics]
-
-
-def _guess(summary):
-    """The dev metrics of the best baseline without a model; None where there is none."""
-    known = summary.dev.get("baselines")
-    return max(known.values(), key=lambda metrics: metrics[summary.metric]) if known else None
 
 
 def _percent(values):

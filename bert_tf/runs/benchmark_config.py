@@ -31,7 +31,7 @@ class BenchmarkConfig:
     from_mnli: bool | str = False
 
 
-def plan_benchmark(benchmark, config, found, output):
+def plan_benchmark(benchmark, config, folders, output):
     """The fine-tuning of each task, every setting checked.
 
     Args:
@@ -49,20 +49,17 @@ def plan_benchmark(benchmark, config, found, output):
     """
     for name in config.tasks:
         benchmark.check_name(name, f"tasks.{name}: ")
-    names, start = list(found), config.from_mnli
+    names, start = list(folders), config.from_mnli
     if start is True:
         if MNLI not in benchmark.tasks:
-            raise ConfigError(
-                f"from_mnli=true, but {benchmark.title} does not hold MNLI; give the run of a model that was fine-tuned on "
-                "it, such as from_mnli=glue/mnli"
-            )
-        if MNLI not in found:
+            raise ConfigError(f"{benchmark.title} has no MNLI; give a run fine-tuned on it, from_mnli=glue/mnli")
+        if MNLI not in folders:
             raise ConfigError("from_mnli=true needs MNLI; add its folder, or set from_mnli=false")
         names.sort(key=lambda name: name in benchmark.from_mnli)
         start = str(Path(output) / MNLI)
     experiments = []
     for name in names:
-        task, folder = benchmark.tasks[name], found[name]
+        task, folder = benchmark.tasks[name], folders[name]
         settings = merge({"task": task.settings, "data": {"columns": task.columns}}, config.finetune)
         if start and name in benchmark.from_mnli:
             settings["init_from"] = start
@@ -72,9 +69,8 @@ def plan_benchmark(benchmark, config, found, output):
             if fixed and settings["task"][key] != fixed:
                 raise ConfigError(f"tasks.{name}.task.{key} is {settings['task'][key]}; it must be {fixed}, remove it")
         data = {"train": str(folder / task.train), "dev": str(folder / task.dev)}
-        other = folder / task.other_dev if task.other_dev else None
-        if other and other.is_file():
-            data["test"] = str(other)
+        if task.other_dev and (folder / task.other_dev).is_file():
+            data["test"] = str(folder / task.other_dev)
         settings = build(FinetuneConfig, merge(settings, {"data": data}), f"tasks.{name}")
         check_finetuning(settings)
         experiments.append(Experiment(task.title, settings, Path(output) / name))

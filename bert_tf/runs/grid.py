@@ -54,7 +54,7 @@ def finetune_grid(grid, output):
             summary = finetune_seeds(recipe, experiment.folder, strategy, in_place, begin)
             summaries[experiment.name] = summary | {"best": experiment.name}
 
-        results = run_all(experiments, output, run, lambda lost: collect(grid, summaries, map(Path, lost)), strategy)
+        results = run_all(experiments, output, run, lambda ones: collect(grid, summaries, map(Path, ones)), strategy)
         (deciding,) = results.table.lower
         best = summaries[grid.combinations[results.table.best(deciding)].name]
         if is_chief(strategy):
@@ -76,7 +76,8 @@ def collect(grid, summaries, diverged=()):
     """
     if not summaries:
         return None
-    first, names, lost = next(iter(summaries.values())), [c.name for c in grid.combinations], {p.name for p in diverged}
+    first, names = next(iter(summaries.values())), [combination.name for combination in grid.combinations]
+    missing = dict.fromkeys(names) | {folder.name: "diverged" for folder in diverged}
     metrics = {"dev": first["metric"], "test": first["test_metric"]}
     columns = {f"{split} {metric}": (split, metric) for split, metric in metrics.items() if split in first}
     rows = []
@@ -85,7 +86,7 @@ def collect(grid, summaries, diverged=()):
         cells = [v if isinstance(v := settings[key], str) else json.dumps(v) for key in grid.axes]
         for split, metric in columns.values():
             known = summaries.get(combination.name)
-            cells.append(numbers(known[split], metric) if known else "diverged" if combination.name in lost else None)
+            cells.append(numbers(known[split], metric) if known else missing[combination.name])
         rows.append(cells)
     lower = {f"dev {metrics['dev']}": is_lower_better(metrics["dev"])}
     table = Table([*(key.split(".")[-1] for key in grid.axes), *columns], rows, lower, left=())

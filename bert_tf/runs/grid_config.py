@@ -71,14 +71,14 @@ def read_grid(mapping):
             raise ConfigError(f"{key} is the list {brief(values)}; a grid needs a value, and each value once")
     last = [key.split(".")[-1] for key in axes]
     names = [short if last.count(short) == 1 else key for key, short in zip(axes, last)]
-    found = []
+    combinations = []
     for values in itertools.product(*axes.values()):
         settings = dict(zip(axes, values))
         name = ",".join(f"{name}={_text(value)}" for name, value in zip(names, values))
         config = build(FinetuneConfig, _with(mapping, settings))
         check_finetuning(config)
-        found.append(Experiment(name, config, Path(name)))
-    return Grid(axes, tuple(found))
+        combinations.append(Experiment(name, config, Path(name)))
+    return Grid(axes, tuple(combinations))
 
 
 def _axes(mapping, prefix=""):
@@ -94,12 +94,8 @@ def _axes(mapping, prefix=""):
 def _takes_list(path):
     """Whether a setting is a list itself, in some task."""
     first, *rest = path.split(".")
-    classes = {
-        "task": [record.config for record in TASKS.values()],
-        "optimizer": [OptimizerConfig],
-        "train": [FinetuneTrainConfig],
-    }.get(first, [])
-    return any(_field_takes_list(cls, rest) for cls in classes)
+    classes = {"task": [record.config for record in TASKS.values()], "optimizer": [OptimizerConfig]}
+    return any(_field_takes_list(cls, rest) for cls in (classes | {"train": [FinetuneTrainConfig]}).get(first, []))
 
 
 def _field_takes_list(cls, keys):

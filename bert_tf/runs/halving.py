@@ -31,13 +31,13 @@ def run_halving(config, corpus, tokenizer, output, held_out=None):
     halving, rows, left = config.halving, {}, list(config.rows)
     for number in range(1, halving.rounds + 1):
         part = halving.keep ** (halving.rounds - number)
-        new = {f"{name}-round-{number}": _shortened(config, name, part) for name in left}
+        new = {f"{name}-round-{number}": _shorten(config, name, part) for name in left}
         rows |= new
         settings = dataclasses.replace(config, rows=rows, halving=None)
         table = run_study(settings, corpus, tokenizer, output, held_out, list(new))
         this_round = {f"{name}-round-{number}": name for name in left}
-        found = {this_round[row]: means for row, means in table.means().items() if row in this_round}
-        if not found:
+        scores = {this_round[row]: means for row, means in table.means().items() if row in this_round}
+        if not scores:
             raise NonFiniteError(
                 f"every row of round {number} of {halving.rounds} diverged ({', '.join(left)}); start the search in another "
                 "folder, with a lower learning rate, a longer warm-up or a smaller clip"
@@ -45,14 +45,14 @@ def run_halving(config, corpus, tokenizer, output, held_out=None):
         order = [table.rows[i][0] for i in table.ranked(halving.metric)] if halving.metric in table.lower else []
         left = [this_round[row] for row in order if row in this_round]  # the others diverged
         if not left:
-            name, means = next(iter(found.items()))
+            name, means = next(iter(scores.items()))
             raise ConfigError(f"halving.metric is '{halving.metric}', and row '{name}' has: {', '.join(means)}")
         print(f"\n== round {number} of {halving.rounds}, from best to worst: {', '.join(left)}", flush=True)
         left = left[: math.ceil(halving.keep * len(left))]
     return table
 
 
-def _shortened(config, name, part):
+def _shorten(config, name, part):
     """A copy of a row with `part` of its updates and of its warm-up."""
     row = dict(config.rows[name] or {})
     train = merge(config.pretrain, row.get("pretrain")).get("train") or {}

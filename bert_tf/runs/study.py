@@ -5,9 +5,7 @@ one pretraining for each row, and the same tasks fine-tuned from each. A study w
 fine-tunes one given model with different settings.
 """
 
-import contextlib
 import json
-import re
 import statistics
 from pathlib import Path
 
@@ -22,7 +20,7 @@ from bert_tf.runs.engine import run_all
 from bert_tf.runs.experiment import Results, numbers
 from bert_tf.runs.grid import finetune_grid
 from bert_tf.runs.study_config import StudyConfig  # noqa: F401
-from bert_tf.runs.study_plan import build_shards, configs_of, plan
+from bert_tf.runs.study_plan import build_shards, configs_of, plan, within_task
 from bert_tf.table import Table
 from bert_tf.tasks import build_task
 from bert_tf.tasks.build import read_all
@@ -92,38 +90,25 @@ def _check_files(experiments, tokenizer):
             columns, paths = settings.data.columns, list(settings.data.files.values())
             if (key := json.dumps([configuration.to_dict(settings.task), columns, paths])) not in read:
                 read.add(key)
-                with _advice_about(experiment.folder.name):
+                with within_task(experiment.folder.name):
                     read_all(build_task(settings.task, tokenizer, columns), settings.data.files)
-
-
-@contextlib.contextmanager
-def _advice_about(task):
-    """Writes the keys that an error advises as those of the study: finetune.TASK.task.KEY and finetune.TASK.data.KEY."""
-    try:
-        yield
-    except (ConfigError, DataError) as error:
-        text = re.sub(r"(?<![\w./])(?=(task|data)\.[\w.]+=)", f"finetune.{task}.", str(error))
-        raise type(error)(text) from None
 
 
 def _run(experiment):
     if isinstance(experiment.config, PretrainConfig):
         run, metrics = pretrain(experiment.config, experiment.folder)
         rates = [m["tokens_per_second"] for m in run.metrics() if "tokens_per_second" in m]
-        files.write_json(
-            experiment.folder.with_suffix(".json"), metrics | {"tokens_per_second": statistics.median(rates)}
-        )
+        metrics |= {"tokens_per_second": statistics.median(rates)}
+        files.write_json(experiment.folder.with_suffix(".json"), metrics)
         return
-    with _advice_about(experiment.folder.name):
+    with within_task(experiment.folder.name):
         finetune_grid(experiment.config, experiment.folder)
 
 
 def _write_shards(config, output, tokenizer, corpora, rows):
     wanted = {shards for row in rows if (shards := (config.rows[row] or {}).get("shards"))}
     for kind, corpus in corpora.items():
-        if corpus is None:
-            continue
-        for name in sorted(wanted):
+        for name in sorted(wanted) if corpus is not None else ():
             settings = build_shards(config.shards[name], config.corpus, f"shards.{name}")
             write_shards(corpus, output / kind / name, tokenizer, settings)
 
@@ -142,8 +127,8 @@ def collect(experiments, output):
     """
     seeds, runs = {}, {}
     for experiment in experiments:
-        row, found = _row(experiment), _numbers(experiment)
-        seeds.setdefault(row, {}).setdefault(experiment.folder.parent.name, {}).update(found)
+        row, metrics = _row(experiment), _numbers(experiment)
+        seeds.setdefault(row, {}).setdefault(experiment.folder.parent.name, {}).update(metrics)
         if isinstance(experiment.config, PretrainConfig) and files.is_there(experiment.folder / CONFIG):
             runs.setdefault(row, []).append(experiment.folder.relative_to(output).as_posix())
     rows = {row: results for row, of_seeds in seeds.items() if (results := list(filter(None, of_seeds.values())))}
@@ -151,7 +136,8 @@ def collect(experiments, output):
         return None
     cells = {row: _over_seeds(results) for row, results in rows.items()}
     columns = list(dict.fromkeys(name for row in cells.values() for name in row if name not in NOT_RESULTS))
-    lower = {name: _is_lower_better(name) for name in columns}
+    lower = {name: "loss" in name or "perplexity" in name for name in columns if "." not in name}
+    lower |= {name: is_lower_better(name.rpartition(".")[2]) for name in columns if "." in name}
     lines = [[row, len(rows[row]), *map(cells[row].get, columns)] for row in rows]
     table = Table(["row", "seeds", *columns], lines, lower)
     charts = {name: table.points(name, list(rows)) for name in columns}
@@ -163,22 +149,16 @@ def _over_seeds(results):
     """Name -> (mean, spread) of what all of the results have."""
     if len(results) == 1:
         return results[0]
-    values = {n: [found[n][0] for found in results] for n in results[0] if all(n in found for found in results)}
+    values = {n: [result[n][0] for result in results] for n in results[0] if all(n in result for result in results)}
     return {n: (statistics.mean(v), statistics.stdev(v)) for n, v in values.items()}
-
-
-def _is_lower_better(name):
-    """Whether the lower value of a column is the better one."""
-    task, _, metric = name.rpartition(".")
-    return is_lower_better(metric) if task else "loss" in name or "perplexity" in name
 
 
 def _numbers(experiment):
     """Name -> (number, spread over seeds of fine-tuning or None); empty if the experiment is not finished."""
     if isinstance(experiment.config, PretrainConfig):
         path = experiment.folder.with_suffix(".json")
-        found = read_json_object(path) if files.is_there(path) else {}
-        found = {name: (value, None) for name, value in found.items() if value is not None}
+        metrics = read_json_object(path) if files.is_there(path) else {}
+        metrics = {name: (value, None) for name, value in metrics.items() if value is not None}
     elif not files.is_there(path := experiment.folder / SUMMARY):
         return {}
     else:
@@ -186,8 +166,8 @@ def _numbers(experiment):
         result, metric = summary.test or summary.dev, summary.metric_of("test" if summary.test else "dev")
         if not isinstance(result.get("mean"), dict) or metric not in result["mean"]:
             raise DataError(f"{path} has no mean of {metric}; run the fine-tuning again in another folder")
-        found = {f"{experiment.folder.name}.{metric}": numbers(result, metric)}
-    for name, pair in found.items():
+        metrics = {f"{experiment.folder.name}.{metric}": numbers(result, metric)}
+    for name, pair in metrics.items():
         if not isinstance(pair[0], (int, float)):
             raise DataError(f"{path}: '{name}' is {brief(pair[0])}; it must be a number")
-    return found
+    return metrics

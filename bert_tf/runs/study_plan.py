@@ -6,7 +6,7 @@ import typing
 from pathlib import Path
 
 from bert_tf.config import build, chosen_class, flatten, nearest
-from bert_tf.errors import ConfigError
+from bert_tf.errors import Advice, ConfigError, UserError
 from bert_tf.models.families import FAMILIES, build_config, config_class
 from bert_tf.parsing import brief
 from bert_tf.runs.experiment import Experiment
@@ -25,13 +25,11 @@ RESERVED = {
 
 #: Settings that the study sets itself -> what to do instead.
 OF_PRETRAINING = {
-    "train.seed": "remove it and set 'seeds' to the number of repetitions, which have seeds 0, 1, ...",
-    "data.shards": "remove it and name the shards in 'shards' of the row",
-    "data.eval_shards": "remove it and give the held-out text with --held-out",
+    "train.seed": ("remove it and set 'seeds' to the number of repetitions, which have seeds 0, 1, ...",),
+    "data.shards": ("remove it and name the shards in 'shards' of the row",),
+    "data.eval_shards": ("remove it and give the held-out text: ", Advice("held_out", "FILE")),
 }
-OF_FINETUNING = {
-    "init_from": "remove it: each task starts from the pretraining of its row, or from init_from of the row or of the study"
-}
+OF_FINETUNING = {"init_from": ("remove it: each task starts from its row, or from init_from of the study",)}
 
 
 def configs_of(experiment):
@@ -79,9 +77,7 @@ def build_shards(settings, corpus, where):
     """
     for field in dataclasses.fields(CorpusConfig):
         if field.name in (settings or {}):
-            raise ConfigError(
-                f"{where}.{field.name}: the text is read alike for all shards; remove it and set corpus.{field.name}"
-            )
+            raise ConfigError(f"{where}.{field.name}: all shards read the text alike; set corpus.{field.name}")
     return build(ShardsConfig, settings, where, base=ShardsConfig(**vars(corpus)))
 
 
@@ -111,23 +107,21 @@ def leave_out(settings, common, cls):
     Raises:
         ConfigError: such a setting that the row does not set to null.
     """
-    hints, kept = typing.get_type_hints(cls), dict(settings)
+    hints, result = typing.get_type_hints(cls), dict(settings)
     for name, section in settings.items():
         given = (common or {}).get(name)
         if not isinstance(given, dict) or not isinstance(section, dict):
             continue
         chosen, choices = _choice(name, hints.get(name), section)
-        if chosen is _choice(name, hints.get(name), given)[0]:
+        if chosen in (None, _choice(name, hints.get(name), given)[0]):
             continue  # the row has no other than all rows
-        for key in sorted(given.keys() - names_of(chosen)) if chosen else ():
-            if section[key] is None:
-                kept[name] = {other: value for other, value in kept[name].items() if other != key}
-            elif any(key in names_of(choice) for choice in choices):
-                raise ConfigError(
-                    f"{name}.{key} is set for all rows, and this row's {name} has no such setting; leave it out with {key}: null "
-                    f"in {name} of the row"
-                )
-    return kept
+        others = given.keys() - names_of(chosen)
+        for key in sorted(key for key in others if section[key] is not None):
+            if any(key in names_of(choice) for choice in choices):
+                where = f"{name}.{key} is set for all rows, and this row's {name} has no such setting"
+                raise ConfigError(f"{where}; leave it out with {key}: null in {name} of the row")
+        result[name] = {key: value for key, value in section.items() if key not in others or value is not None}
+    return result
 
 
 def names_of(cls):
@@ -151,7 +145,16 @@ def _about(where):
     try:
         yield
     except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from None
+        raise ConfigError(f"{where}: ", *error.args) from None
+
+
+@contextlib.contextmanager
+def within_task(task):
+    """Makes the settings that a UserError advises those of the study: finetune.TASK.KEY."""
+    try:
+        yield
+    except UserError as error:
+        raise error.within(f"finetune.{task}") from None
 
 
 def _check_names(config):
@@ -159,13 +162,9 @@ def _check_names(config):
     for section, reserved in RESERVED.items():
         for name, settings in getattr(config, section).items():
             if not isinstance(name, str):
-                raise ConfigError(
-                    f"{section}: YAML reads the name {name!r} as {type(name).__name__}; write it in quotes"
-                )
+                raise ConfigError(f"{section}: YAML reads {name!r} as {type(name).__name__}; write it in quotes")
             if name in reserved or name.startswith(".") or Path(name).name != name:
-                raise ConfigError(
-                    f"{section}.{name}: the name cannot be that of a folder in the study's output; choose another name"
-                )
+                raise ConfigError(f"{section}.{name}: no folder of the output can have the name; choose another")
             if not isinstance(settings, (dict, type(None))):
                 raise ConfigError(f"{section}.{name} must be a mapping, got {settings!r}")
 
@@ -174,22 +173,18 @@ def _check_start(config):
     """Rejects a study that both pretrains and starts from a given model, or neither."""
     if config.pretrains:
         if config.init_from:
-            raise ConfigError(
-                f"init_from={config.init_from} is for a study that pretrains nothing, but this one has shards; remove init_from"
-            )
+            raise ConfigError(f"init_from={config.init_from} is for a study without shards; remove one of them")
         return
-    if not config.init_from:
-        raise ConfigError(
-            "the study has no shards, so its rows fine-tune a given model; name it with --init-from RUN, or add shards"
-        )
-    if config.pretrain:
-        raise ConfigError("the study has no shards to pretrain on; remove 'pretrain', or add shards")
-    if config.seeds != 1:
-        raise ConfigError(
-            f"seeds={config.seeds} repeats the pretraining, and the study has none; remove it, and set train.seeds of a task"
-        )
-    if not config.finetune:
-        raise ConfigError("the study has no task under 'finetune', and pretrains nothing; add a task")
+    start = "the study has no shards, so its rows fine-tune a given model; name it with ", Advice("init_from", "RUN")
+    repeats = f"seeds={config.seeds} repeats the pretraining, and there is none; set train.seeds of a task"
+    for is_wrong, problem in (
+        (not config.init_from, (*start, ", or add shards")),
+        (config.pretrain, ["the study has no shards to pretrain on; remove 'pretrain', or add shards"]),
+        (config.seeds != 1, [repeats]),
+        (not config.finetune, ["the study has no task under 'finetune', and pretrains nothing; add a task"]),
+    ):
+        if is_wrong:
+            raise ConfigError(*problem)
 
 
 def _check_halving(config):
@@ -206,10 +201,10 @@ def _refuse_own(pretrain, finetune, where=""):
     """Rejects settings that the study sets itself; `finetune` is name of a task -> dict."""
     sections = {"pretrain": (pretrain, OF_PRETRAINING)}
     sections |= {f"finetune.{task}": (settings, OF_FINETUNING) for task, settings in finetune.items()}
-    for section, (settings, own) in sections.items():
+    for section, (settings, reserved) in sections.items():
         for key, value in flatten(settings or {}).items():
-            if key in own and value is not None:
-                raise ConfigError(f"{where}{section}.{key} is set by the study; {own[key]}")
+            if key in reserved and value is not None:
+                raise ConfigError(f"{where}{section}.{key} is set by the study; ", *reserved[key])
 
 
 def _row(config, name):
@@ -244,18 +239,16 @@ def _of_seed(config, output, name, row, seed, held_out):
 
 def _finetuning(task, common, row, start):
     settings = merge(merge(common, row.finetune), {"init_from": start})
-    with _about(f"finetune.{task}"):
+    with within_task(task):
         settings = leave_out(settings, common, FinetuneConfig)
         data = build(FinetuneDataConfig, settings.get("data"), "data")
     for split in ("train", "dev", "test"):
-        path = getattr(data, split)
+        path, key = getattr(data, split), f"finetune.{task}.data.{split}"
         if path and "://" not in path and not Path(path).exists():
-            raise ConfigError(f"finetune.{task}.data.{split}: there is no file {path}")
+            raise ConfigError(f"{key}: there is no file {path}")
         if not path and split != "test":
-            raise ConfigError(
-                f"finetune.{task}.data.{split} must be given, with --set finetune.{task}.data.{split}=FILE"
-            )
-    with _about(f"finetune.{task}"):
+            raise ConfigError(f"{key} must be given: ", Advice(key, "FILE"))
+    with within_task(task):
         return read_grid(settings)
 
 
@@ -274,9 +267,9 @@ def _check(experiments, shards, tokenizer):
     positions = build_config(pretraining.model, tokenizer.vocabulary_size, tokenizer.pad_id).max_positions
     lengths = {"the shards' sequence_length": shards.sequence_length}
     for task, configs in tasks.items():
-        with _about(f"finetune.{task}"):
-            longest = max(build_task(settings.task, tokenizer).config.sequence_length for settings in configs)
-            lengths[f"finetune.{task}.task.sequence_length"] = longest
+        with within_task(task):
+            longest = [build_task(settings.task, tokenizer).config.sequence_length for settings in configs]
+        lengths[f"finetune.{task}.task.sequence_length"] = max(longest)
     for name, length in lengths.items():
         if length > positions:
             raise ConfigError(f"{name}={length} is beyond the model's {positions} positions; set model.max_positions")

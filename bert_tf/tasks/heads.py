@@ -14,7 +14,7 @@ from keras import ops
 
 from bert_tf.backend import TrainableModel, largest
 from bert_tf.config import build, to_dict
-from bert_tf.errors import ConfigError
+from bert_tf.errors import Advice, ConfigError
 from bert_tf.layers import ClassificationHead, EndsOfDirections, Pooler, bilstms
 from bert_tf.layers.heads import last_positions
 from bert_tf.layers.parts import gather_positions
@@ -108,8 +108,9 @@ class VectorModel(InferringModel):
     def __init__(self, encoder, head, name=None, **kwargs):
         if encoder.structure == "encoder_decoder":
             raise ConfigError(
-                f"this task fine-tunes encoders and decoders, and {type(encoder).__name__} is an encoder-decoder; "
-                "set task.kind=text_to_text, or use a model of another family"
+                f"this task fine-tunes encoders and decoders, and {type(encoder).__name__} is an encoder-decoder; set ",
+                Advice("task.kind", "text_to_text"),
+                ", or use a model of another family",
             )
         width, beside, mixes = encoder.config.hidden_size, 0, []
         units = head.lstm_units or max(1, width // 2)

@@ -39,7 +39,7 @@ class TaskRecord:
             the default. One whose lower value is the better one must be a `Metric` of the registry that says so.
         config: the dataclass of the settings, a subclass of `TaskConfig`: what it does not have is an unknown key.
         aliases: other names of the task; who writes one is told this one.
-        example: what `bert-tf predict RUN` can be given, quoted for a shell.
+        example: what a model of the task can predict: a text, or a pair of texts.
 
     Example:
         class StarsTask(ClassificationTask):
@@ -54,7 +54,7 @@ class TaskRecord:
     metrics: tuple[str, ...]
     config: type = TextConfig
     aliases: tuple[str, ...] = ()
-    example: str = '"Some text."'
+    example: str | tuple[str, str] = "Some text."
 
     def all_metrics(self) -> tuple[str, ...]:
         """The names that `task.metric` may have: `metrics`, and those of the registry that are for this kind."""
@@ -158,7 +158,7 @@ TASKS = Registry(
             task=_multiple_choice,
             metrics=("accuracy", "accuracy_middle", "accuracy_high"),
             config=MultipleChoiceConfig,
-            example="""'{"question": "Which is a planet?", "options": ["Mars", "the Moon"]}'""",
+            example='{"question": "Which is a planet?", "options": ["Mars", "the Moon"]}',
             aliases=("multiple-choice", "swag", "race", "copa", "arc"),
         ),
         TaskRecord(
@@ -166,22 +166,22 @@ TASKS = Registry(
             task=_multirc,
             metrics=("f1a", "exact_match", "accuracy"),
             config=MultiRCConfig,
-            example='--pair "A passage." "A question? An answer."',
+            example=("A passage.", "A question? An answer."),
         ),
         TaskRecord(
             "record",
             task=_record,
             metrics=("f1", "em"),
             config=DataSetConfig,
-            example="""'{"passage": "Anna met Ida.", "query": "@placeholder met Ida.", "entities": ["Anna", "Ida"]}'""",
+            example='{"passage": "Anna met Ida.", "query": "@placeholder met Ida.", "entities": ["Anna", "Ida"]}',
         ),
         TaskRecord(
             "word_pair",
             task=_word_pair,
             metrics=("accuracy", "f1", "f1_macro", "matthews"),
             config=WordPairConfig,
-            example="""'{"text": "Anna met Ida. She left.", "target": {"span1_text": "Ida", "span1_index": 2, """
-            """"span2_text": "She", "span2_index": 3}}'""",
+            example='{"text": "Anna met Ida. She left.", "target": {"span1_text": "Ida", "span1_index": 2, '
+            '"span2_text": "She", "span2_index": 3}}',
             aliases=("wic", "wsc"),
         ),
         TaskRecord(
@@ -212,7 +212,7 @@ TASKS = Registry(
             task=_question_answering,
             metrics=("f1", "em", "best_f1", "best_em"),
             config=QuestionAnsweringConfig,
-            example='--pair "Who came?" "Anna came."',
+            example=("Who came?", "Anna came."),
             aliases=("qa", "question-answering", "squad", "extractive-qa"),
         ),
     ],

@@ -6,7 +6,7 @@ on the pretraining objective, and fine-tuning on small data is more stable witho
 
 import keras
 
-from bert_tf.errors import ConfigError
+from bert_tf.errors import Advice, ConfigError
 from bert_tf.models.weights import by_path
 
 #: The standard deviation of new rows: openai/finetune-transformer-lm train.py has normal(0, 0.02).
@@ -49,7 +49,8 @@ def reinitialize_top_layers(encoder, count):
     if not blocks:
         raise ConfigError(
             f"task.reinitialize_layers={count}, but {type(encoder).__name__} does not name its layers (Encoder.blocks); "
-            "set task.reinitialize_layers=0"
+            "set ",
+            Advice("task.reinitialize_layers", "0"),
         )
     num_layers = getattr(encoder.config, "num_layers", len(blocks))
     if not 0 <= count <= num_layers:
@@ -61,7 +62,8 @@ def reinitialize_top_layers(encoder, count):
     if any(v.path in kept for block in blocks[below:] for v in block.weights):
         raise ConfigError(
             f"task.reinitialize_layers={count}, but the top layers of this {type(encoder).__name__} share weights with "
-            "the layers below, which would become random too; set task.reinitialize_layers=0"
+            "the layers below, which would become random too; set ",
+            Advice("task.reinitialize_layers", "0"),
         )
     poolers = [layer for layer in encoder.layers if layer.name == "pooler"]
     # Of a new encoder: a Keras initializer without a seed repeats its first draw when it is called again.

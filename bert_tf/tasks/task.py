@@ -14,7 +14,7 @@ import numpy as np
 from absl import logging
 
 from bert_tf.config import to_dict
-from bert_tf.errors import ConfigError, DataError, guarded
+from bert_tf.errors import Advice, ConfigError, DataError, guarded
 from bert_tf.files import atomic_write
 from bert_tf.models.families import family_of, task_head
 from bert_tf.tasks import metrics
@@ -274,7 +274,7 @@ class Task(abc.ABC):
 
     def official(self, answers):
         """What `predict` returned, in the form that the official scorer of the data set reads, for JSON."""
-        raise ConfigError(f"there is no official form of predictions for the task {self.kind}; leave out --official")
+        raise ConfigError(f"the task {self.kind} has no official form of predictions; leave out ", Advice("official"))
 
     def predictions_file(self, examples, answers, path):
         """What is written to a file of predictions with this ending, of `Examples` and what `predict` returned for them: a
@@ -397,9 +397,9 @@ class Task(abc.ABC):
         """
         longest, wanted = encoder.config.max_positions, self.config.sequence_length
         if wanted > longest:
+            advice = Advice("task.sequence_length", longest)
             raise ConfigError(
-                f"task.sequence_length={wanted} is beyond the encoder's {longest} positions; "
-                f"set task.sequence_length={longest} or less"
+                f"task.sequence_length={wanted} is beyond the encoder's {longest} positions; set ", advice
             )
         if (encoder.structure == "decoder") != (self.state.structure == "decoder"):
             raise ConfigError(

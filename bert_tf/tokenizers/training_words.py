@@ -10,7 +10,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 from absl import logging
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import Advice, ConfigError, DataError
 from bert_tf.progress import Progress
 from bert_tf.tokenizers.ops.normalization import normalize
 
@@ -74,7 +74,7 @@ def choose_alphabet(counts: Any, limit: int | None, vocabulary_size: int) -> Any
         ConfigError: a limit below 1.
     """
     if limit is not None and limit < 1:
-        raise ConfigError(f"limit_alphabet (--alphabet) is {limit}; it must be at least 1")
+        raise ConfigError(Advice("limit_alphabet"), f" is {limit}; it must be at least 1")
     ordered = sorted(counts, key=lambda c: (-counts[c], c))
     if limit is None:
         covered = itertools.accumulate(counts[c] for c in ordered)
@@ -87,8 +87,11 @@ def check_size(vocabulary_size: int, special: Any, alphabet: Any, what: str) -> 
     """Raises ConfigError where special tokens and an alphabet, which are `what`, leave no room for anything else."""
     if len(special) + len(alphabet) > vocabulary_size:
         raise ConfigError(
-            f"vocabulary_size (--size) is {vocabulary_size}, but {len(special)} special tokens and {len(alphabet)} "
-            f"{what} already fill more; raise it, or where the tokenizer has limit_alphabet (--alphabet), lower that"
+            Advice("vocabulary_size"),
+            f" is {vocabulary_size}, but {len(special)} special tokens and {len(alphabet)} {what} already fill more; raise "
+            "it, or where the tokenizer has ",
+            Advice("limit_alphabet"),
+            ", lower that",
         )
 
 
@@ -114,7 +117,7 @@ def warn_of_rare_characters(counts: Any, alphabet: Any, consequence: str) -> Non
     if rare:
         logging.warning(
             "%d different characters, %.2g %% of the text, are left out of the vocabulary: %s; "
-            "a higher limit_alphabet (--alphabet, now %d) keeps more",
+            "a larger alphabet (now %d) keeps more",
             len(rare), 100 * sum(rare.values()) / counts.total(), consequence, len(known),
         )  # fmt: skip
 

@@ -228,7 +228,7 @@ def _continued(source):
     if name not in FORMATS:
         raise ConfigError(
             f"{source.path} was pretrained with {name or 'no objective that is known'}, and minutes is for masked_lm and "
-            "causal_lm; use bert-tf shards and bert-tf pretrain --set train.init_from=..."
+            "causal_lm; write shards, and pretrain on them with train.init_from"
         )
     settings = {
         "model": describe(source.config),

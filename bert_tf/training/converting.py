@@ -10,7 +10,7 @@ from bert_tf import config as configuration
 from bert_tf.checkpoints import write_checkpoint
 from bert_tf.checkpoints.hugging_face import write_finetuned
 from bert_tf.checkpoints.published_tasks import arrays_of_task, publish
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import Advice, ConfigError, DataError
 from bert_tf.files import atomic_folder, atomic_write
 from bert_tf.hub import push_folder
 from bert_tf.models.families import describe
@@ -77,7 +77,8 @@ def _write(opened, output, to, encoder_only):
         try:
             model = opened.make_objective(settings if to == "run" else settings.publishable())
         except DataError as error:
-            raise DataError(f"{error}\n  to convert the encoder without its heads, add --encoder-only") from None
+            advice = "\n  to convert the encoder without its heads, add ", Advice("encoder_only", True)
+            raise DataError(*error.args, *advice) from None
     if to != "run":
         write_checkpoint(model, opened.tokenizer, output, to)
         return model
@@ -109,8 +110,9 @@ def save_task_model(task, model, output, to="hf", path=None):
     if to not in ("run", "hf"):
         raise ConfigError(
             f"{name} is a fine-tuned model, and the head of its task cannot be written as '{to}'; to convert only its "
-            "encoder, add --encoder-only (encoder_only=True, or save its backbone). To serve the whole model, use 'bert-tf "
-            "export'"
+            "encoder, add ",
+            Advice("encoder_only", True),
+            ", or save its backbone. To serve the whole model, export it",
         )
     if to == "hf":
         published, arrays = publish(task, model, name)

@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 
-from bert_tf.errors import ConfigError
+from bert_tf.errors import Advice, ConfigError
 from bert_tf.models.lora import enable_lora, is_lora
 from bert_tf.models.weights import part_of
 from bert_tf.training.depth import depths
@@ -36,7 +36,8 @@ class Freezing:
         if settings.frozen_by and model.backbone.config.vocabulary_size > source.config.vocabulary_size:
             raise ConfigError(
                 f"task.decoder.layout adds tokens with random rows to the token table, and {settings.frozen_by} would never "
-                "train them; remove train.trainable, or set task.decoder.layout=t5"
+                "train them; remove train.trainable, or set ",
+                Advice("task.decoder.layout", "t5"),
             )
         self.variables = list(model.trainable_variables)
         if settings.name == "lora":

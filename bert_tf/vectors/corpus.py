@@ -101,7 +101,7 @@ def encode(texts, tokenizer, folder, row_words, progress=None):
         rows = np.concatenate(rows)
         if np.diff(rows).max(initial=0) < 2:
             raise DataError(
-                "no two words of the vocabulary meet in one document of the corpus; give more text, or lower vocabulary.min_count"
+                "no document has two words of the vocabulary; give more text, or lower vocabulary.min_count"
             )
         with open(folder / ROWS, "wb") as file:
             np.save(file, rows)

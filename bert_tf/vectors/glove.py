@@ -9,7 +9,7 @@ from bert_tf.errors import DataError
 from bert_tf.files import atomic_write, is_there
 from bert_tf.progress import Progress
 from bert_tf.vectors.corpus import EncodedCorpus
-from bert_tf.vectors.distinct import Distinct
+from bert_tf.vectors.sampling import Distinct
 
 PAIRS = "pairs.npy"
 _PAIR = np.dtype([("word", np.int32), ("context", np.int32), ("count", np.float32)])
@@ -52,9 +52,7 @@ class Glove:
         counts = count_pairs(corpus, config.algorithm.window, progress)
         progress.finish(f"{counts.nnz:,} different pairs")
         if not counts.nnz:
-            raise DataError(
-                "no two words of the vocabulary meet in the corpus; give more text, or lower vocabulary.min_count"
-            )
+            raise DataError("no two words of the vocabulary meet; give more text, or lower vocabulary.min_count")
         pairs = np.empty(counts.nnz, _PAIR)
         pairs["word"], pairs["context"], pairs["count"] = counts.row, counts.col, counts.data
         np.random.default_rng([config.train.seed, 1]).shuffle(pairs)
@@ -67,10 +65,8 @@ class Glove:
         size, random = config.algorithm.size, np.random.default_rng([config.train.seed])
         shapes = {"words": (vocabulary_size, size), "contexts": (vocabulary_size, size)}
         shapes |= {"word_biases": (vocabulary_size, 1), "context_biases": (vocabulary_size, 1)}
-        tables = {
-            name: (random.random(shape, np.float32) - np.float32(0.5)) / np.float32(size)
-            for name, shape in shapes.items()
-        }
+        draw = lambda shape: (random.random(shape, np.float32) - np.float32(0.5)) / np.float32(size)  # noqa: E731
+        tables = {name: draw(shape) for name, shape in shapes.items()}
         return tables | {f"{name}_squares": np.ones(shape, np.float32) for name, shape in shapes.items()}
 
     @staticmethod
@@ -137,14 +133,14 @@ def count_pairs(corpus, window, progress=None):
     total, done = csr_array((size, size)), 0
     for block in range(corpus.num_blocks):
         words, rows = corpus.block(block)
-        found = [[], [], []]  # the counts, the words and the words after them
+        parts = [[], [], []]  # the counts, the words and the words after them
         for distance in range(1, min(window, len(words) - 1) + 1):
             together = rows[distance:] == rows[:-distance]
             left, right = words[:-distance][together], words[distance:][together]
-            for values, some in zip(found, (np.full(len(left), 1 / distance), left, right)):
+            for values, some in zip(parts, (np.full(len(left), 1 / distance), left, right)):
                 values.append(some)
-        if found[0]:
-            values, left, right = map(np.concatenate, found)
+        if parts[0]:
+            values, left, right = map(np.concatenate, parts)
             total = total + csr_array(coo_array((values, (left, right)), shape=(size, size)))
         done += len(words)
         if progress is not None:

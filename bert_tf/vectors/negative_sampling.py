@@ -8,8 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from bert_tf.vectors.corpus import EncodedCorpus
-from bert_tf.vectors.distinct import Distinct
-from bert_tf.vectors.sampling import draw_contexts, draw_negatives, keep_probabilities, negatives_table
+from bert_tf.vectors.sampling import Distinct, draw_contexts, draw_negatives, keep_probabilities, negatives_table
 
 #: The loss is computed for one of so many updates.
 LOSS_EVERY = 8
@@ -101,8 +100,8 @@ class NegativeSampling:
         """The words that are kept, the positions of their contexts and which of them count, and the negatives."""
         random = np.random.default_rng([self.seed, epoch, block])
         words, rows = self.corpus.block(block)
-        kept = random.random(len(words)) < self._keep[words]
-        words, rows = words[kept], rows[kept]
+        stays = random.random(len(words)) < self._keep[words]
+        words, rows = words[stays], rows[stays]
         contexts, inside = draw_contexts(random, rows, self.config.window)
         negatives = draw_negatives(random, self._negatives, (len(words), self.config.negatives))
         return words, contexts, inside, negatives

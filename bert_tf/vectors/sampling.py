@@ -1,4 +1,4 @@
-"""What skip-gram and CBOW draw at random: the words that are kept, their windows, their negatives."""
+"""What skip-gram and CBOW draw at random: the words that stay, their windows, their negatives; and distinct words."""
 
 import numpy as np
 
@@ -28,28 +28,28 @@ def negatives_table(counts, power):
     float64; else it becomes the word in the second, int32. Exact, and several times as fast as a search in cumulative
     probabilities.
     """
-    kept = np.asarray(counts, np.float64) ** power
-    kept *= len(kept) / kept.sum()
-    below, above = (np.flatnonzero(side).tolist() for side in (kept < 1, kept >= 1))
-    kept, other = kept.tolist(), list(range(len(kept)))
+    probabilities = np.asarray(counts, np.float64) ** power
+    probabilities *= len(probabilities) / probabilities.sum()
+    below, above = (np.flatnonzero(side).tolist() for side in (probabilities < 1, probabilities >= 1))
+    probabilities, other = probabilities.tolist(), list(range(len(probabilities)))
     while below and above:
         word, giver = below.pop(), above[-1]
         other[word] = giver
-        kept[giver] -= 1 - kept[word]
-        if kept[giver] < 1:
+        probabilities[giver] -= 1 - probabilities[word]
+        if probabilities[giver] < 1:
             below.append(above.pop())
     for word in below + above:  # up to rounding 1
-        kept[word] = 1.0
-    return np.array(kept), np.array(other, np.int32)
+        probabilities[word] = 1.0
+    return np.array(probabilities), np.array(other, np.int32)
 
 
 def draw_negatives(random, table, shape):
     """Negatives: int32 of any shape. `random` is a NumPy generator, `table` from `negatives_table`."""
-    kept, other = table
-    drawn = random.random(shape) * len(kept)
+    probabilities, other = table
+    drawn = random.random(shape) * len(probabilities)
     words = drawn.astype(np.int32)
     drawn -= words
-    return np.where(drawn < kept[words], words, other[words])
+    return np.where(drawn < probabilities[words], words, other[words])
 
 
 def draw_contexts(random, rows, window):
@@ -70,3 +70,25 @@ def draw_contexts(random, rows, window):
     inside = (np.abs(offsets) <= sizes[:, None]) & (positions >= 0) & (positions < len(rows))
     positions = np.clip(positions, 0, max(len(rows) - 1, 0))
     return positions, inside & (rows[positions] == rows[:, None])
+
+
+class Distinct:
+    """Finds distinct whole numbers below a bound.
+
+    Args:
+        bound: all numbers are below it.
+
+    Example:
+        numbers, places = Distinct(10)(np.array([7, 3, 7]))  # [3, 7] in some order; numbers[places] is the array
+    """
+
+    def __init__(self, bound):
+        self._last = np.zeros(bound, np.int32)
+
+    def __call__(self, array):
+        """(the distinct numbers, int32: the place of each element among them)."""
+        places = np.arange(len(array), dtype=np.int32)
+        self._last[array] = places  # of equal elements the last one stays
+        last = self._last[array]
+        chosen = last == places
+        return array[chosen], (np.cumsum(chosen, dtype=np.int32) - 1)[last]

@@ -71,9 +71,7 @@ class WordTable:
         """
         row = self.find(word)
         if row is None:
-            raise DataError(
-                f"{brief(word)} has no vector{nearest(word, self.words) if len(self.words) < 100_000 else ''}"
-            )
+            raise DataError(f"{brief(word)} has no vector{nearest(word, self.words[:100_000])}")
         cosines = self.vectors @ self.vectors[row]
         cosines[row] = -np.inf
         chosen = np.argsort(-cosines, kind="stable")[: min(count, len(self.words) - 1)]
@@ -111,9 +109,7 @@ def similarity(table, path):
     if len(judged) < 2:
         raise DataError(f"{path}: only {len(judged)} of {len(judged) + unknown} pairs have a vector for both words")
     if len(set(judged)) == 1:
-        raise DataError(
-            f"{path}: all {len(judged)} pairs have the score {judged[0]:g}, so there is no order to compare with"
-        )
+        raise DataError(f"{path}: all {len(judged)} pairs have the score {judged[0]:g}; give pairs of different scores")
     return {"spearman": float(spearmanr(judged, cosines).statistic), "pairs": len(judged), "unknown": unknown}
 
 

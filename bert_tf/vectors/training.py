@@ -7,7 +7,8 @@ import shutil
 import time
 
 import numpy as np
-from safetensors.numpy import save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save, save_file
 
 from bert_tf import config as configuration
 from bert_tf import files
@@ -25,7 +26,6 @@ from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.run_records import CONFIG, METRICS
 from bert_tf.vectors.algorithms import ALGORITHMS
 from bert_tf.vectors.corpus import encode
-from bert_tf.vectors.state import load_state, save_state
 from bert_tf.vectors.workers import SharedTables, training
 from tfrecords.corpus.documents import read_texts
 from tfrecords.corpus.files import find_files
@@ -35,6 +35,8 @@ FOLDER = "training"
 #: Tokens of a text that exports read; the model itself has no limit.
 SEQUENCE_LENGTH = 512
 TABLE = "embeddings/token_embeddings"
+#: What an interrupted training resumes from: the tables, and how far it is.
+STATE = "state.safetensors"
 
 
 @writes_to("output")
@@ -96,8 +98,8 @@ def _forget(run, folder):
 
 def _identity(corpus):
     """The checksums of the files of a corpus."""
-    found = [data_identity.of_file(file.path) | {"name": file.name} for file in find_files(corpus)]
-    return {"files": found}
+    checksums = [data_identity.of_file(file.path) | {"name": file.name} for file in find_files(corpus)]
+    return {"files": checksums}
 
 
 def _prepare(config, read, folder):
@@ -197,3 +199,29 @@ def _write(run, config, vectors):
         checkpoint.mkdir()
         save_file({TABLE: table}, checkpoint / MODEL)
         write_state(checkpoint, [MODEL], step=step)
+
+
+def save_state(folder, tables, **progress):
+    """Writes tables, a dict of arrays, and what JSON can hold.
+
+    Raises:
+        RunDirectoryError: the folder cannot be written.
+    """
+    with files.explain_disk_errors(folder), files.atomic_write(folder / STATE, "wb") as file:
+        file.write(save(tables, {"progress": json.dumps(progress)}))
+
+
+def load_state(folder):
+    """(tables, progress) of the last `save_state`; None where there was none.
+
+    Raises:
+        DataError: the file is damaged.
+    """
+    path = folder / STATE
+    if not files.is_there(path):
+        return None
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["progress"])
+    except (OSError, SafetensorError, ValueError, TypeError, KeyError) as error:
+        raise DataError(f"{path} is damaged ({error}); delete {folder} to train from the beginning") from None

@@ -47,22 +47,15 @@ class SharedTables:
 
 def _map(file, size, layout):
     memory = mmap.mmap(file, size)
-    return {
-        name: np.frombuffer(memory, dtype, int(np.prod(shape)), begin).reshape(shape)
-        for name, (shape, dtype, begin) in layout.items()
-    }
-
-
-def open_tables(address):
-    """The arrays of `SharedTables` in another process, which must be a child of the one that made them."""
-    process, file, size, layout = address
-    with open(f"/proc/{process}/fd/{file}", "r+b") as opened:
-        return _map(opened.fileno(), size, layout)
+    return {name: np.ndarray(shape, dtype, memory, begin) for name, (shape, dtype, begin) in layout.items()}
 
 
 def make_worker(config, folder, address):
-    """Function(task) that trains a block in a worker process: `train` of the algorithm."""
-    algorithm = ALGORITHMS[config.algorithm.name](config, folder, open_tables(address))
+    """Function(task) that trains a block in a worker process, a child of the one that made the `SharedTables`."""
+    process, file, size, layout = address
+    with open(f"/proc/{process}/fd/{file}", "r+b") as opened:
+        tables = _map(opened.fileno(), size, layout)
+    algorithm = ALGORITHMS[config.algorithm.name](config, folder, tables)
     return lambda task: algorithm.train(*task)
 
 

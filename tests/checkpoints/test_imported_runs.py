@@ -157,7 +157,7 @@ def test_a_damaged_head_can_be_left_out(tmp_path):
     arrays = load_file(folder / "model.safetensors")
     del arrays["cls.predictions.transform.dense.weight"]
     save_file(arrays, folder / "model.safetensors")
-    with pytest.raises(DataError, match="(?s)nothing fills 'masked_lm_head/dense/kernel'.*add --encoder-only"):
+    with pytest.raises(DataError, match="(?s)nothing fills 'masked_lm_head/dense/kernel'.*add encoder_only=True"):
         bert_tf.load(folder).save(tmp_path / "run", format="run")
     assert not (tmp_path / "run").exists()
     bert_tf.load(folder).save(tmp_path / "run", format="run", encoder_only=True)

@@ -120,7 +120,7 @@ def test_a_decoder_trained_on_pairs_answers_its_prompt(tmp_path, capsys):
     (score,) = scorer.continuations([("the", "a the")])
     (tmp_path / "corpus.txt").write_text("the a")
     run(f"evaluate {path} --continuation the 'a the'")
-    found = float(capsys.readouterr().out.splitlines()[1].split("\t")[0])
+    found = json.loads(capsys.readouterr().out)["log_likelihood"]
     assert found == pytest.approx(score.log_likelihood, abs=1e-5)
     run(f"evaluate {path} {tmp_path}/corpus.txt", status=1)
     assert "gpt2 is trained to answer sources; score targets after their sources" in capsys.readouterr().err

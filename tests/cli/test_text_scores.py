@@ -26,22 +26,18 @@ def scorer(loaded_once):
 def test_a_pair_and_files_of_pairs(scorer, tmp_path, capsys):
     expected = scorer.continuations(PAIRS)
     run(f"evaluate {GPT2} --continuation the ' a'")
-    header, row = capsys.readouterr().out.splitlines()
-    assert header.split("\t") == ["log_likelihood", "tokens", "is_greedy", "context", "continuation"]
-    value, tokens, greedy, context, continuation = row.split("\t")
-    assert float(value) == pytest.approx(expected[0].log_likelihood, abs=1e-5)
-    assert (int(tokens), greedy) == (expected[0].tokens, str(expected[0].is_greedy).lower())
-    assert (context, continuation) == PAIRS[0]
+    row = json.loads(capsys.readouterr().out)
+    assert row["log_likelihood"] == pytest.approx(expected[0].log_likelihood, abs=1e-5)
+    assert (row["tokens"], row["is_greedy"]) == (expected[0].tokens, expected[0].is_greedy)
+    assert (row["context"], row["continuation"]) == PAIRS[0]
 
     lines = [json.dumps({"context": c, "continuation": t}) for c, t in PAIRS]
     (tmp_path / "pairs.jsonl").write_text("\n".join(lines))
-    for suffix in ("tsv", "jsonl"):
-        run(f"evaluate {GPT2} --continuations {tmp_path}/pairs.jsonl --output {tmp_path}/out.{suffix}")
-        found = read_dicts(tmp_path / f"out.{suffix}", ("log_likelihood",))
-        likelihoods = [float(row["log_likelihood"]) for row in found]
-        assert likelihoods == pytest.approx([e.log_likelihood for e in expected], abs=1e-5)
+    run(f"evaluate {GPT2} --continuations {tmp_path}/pairs.jsonl --batch-size 1")
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    likelihoods = [row["log_likelihood"] for row in found]
+    assert likelihoods == pytest.approx([e.log_likelihood for e in expected], abs=1e-5)
     assert [row["context"] for row in found] == [c for c, _ in PAIRS]
-    assert read_dicts(tmp_path / "out.tsv")[1]["context"] == "the a\\tb"
 
 
 def test_perplexity_of_a_corpus(scorer, tmp_path, capsys):
@@ -62,8 +58,7 @@ def test_perplexity_of_a_corpus(scorer, tmp_path, capsys):
     ("", "give files, or --continuation, or --continuations"),
     ("--continuation the ''", "the continuation of 'the' is empty"),
     ("--continuation the ' a' --stride 4", "are for a corpus"),
-    ("corpus.txt --output a.tsv", "--output is for --continuation"),
-    ("corpus.txt --report", "is not fine-tuned, and its files are a corpus; remove --report"),
+    ("corpus.txt --report", "is not fine-tuned, its files are a corpus; remove --report"),
     ("corpus.txt --length 12 --stride 12", "stride=12 must be at least 1 and below"),
     ("corpus.txt --length 5000", "length=5000 is beyond the model's"),
     ("nowhere.txt", "nowhere.txt"),

@@ -85,7 +85,7 @@ def test_numbers_that_are_not_finite_are_refused():
 def test_answers_that_are_numbers_need_labels():
     task = task_of("regression")
     models = [lambda features: {"score": np.arange(len(features["token_ids"]), dtype="float32")}] * 2
-    with pytest.raises(ConfigError, match="regression answers with numbers.*--dev"):
+    with pytest.raises(ConfigError, match="regression predicts numbers.*dev=FILE"):
         compare(task, task.read({"text": TEXTS}, labelled=False), *models)
     assert compare(task, task.read({"text": TEXTS, "label": [1.0, 2.0, 3.0, 4.5]}), *models).metric == task.metric
 

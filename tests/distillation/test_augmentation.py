@@ -10,7 +10,7 @@ from opened import objective_and_tokenizer
 from tiny_distillation import BAD, GOOD, REST, make_tokenizer, write_files, write_pretrained
 
 from bert_tf.cli.main import main
-from bert_tf.distillation import Augmenter, augment_file, augmented_file
+from bert_tf.distillation import AugmentConfig, Augmenter, augment_file, augmented_file
 from bert_tf.errors import ConfigError, RunDirectoryError
 from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.objectives import MaskedLM
@@ -63,7 +63,7 @@ def probable(objective, text, word, count):
 
 
 def test_words_are_replaced_by_what_fits(objective, words):
-    augmenter = Augmenter(objective, TOKENIZER, words, copies=3000, rate=0.5, candidates=6)
+    augmenter = Augmenter(objective, TOKENIZER, AugmentConfig(copies=3000, rate=0.5, candidates=6), words)
     (versions,) = augmenter.versions([TEXT], [(0,)])
     assert len(set(versions)) == len(versions) > 20 and TEXT not in versions
     split = [version.split(" ") for version in versions]
@@ -73,13 +73,13 @@ def test_words_are_replaced_by_what_fits(objective, words):
     assert {p[2] for p in split} == probable(objective, TEXT, "film", 6) | {"film"}
     # Of several tokens: the nearest vectors, with a capital as the word has one.
     assert {p[6] for p in split} == {"Singer!", "Actor!", "Dancer!", "Good!", "Film!"}
-    (without,) = Augmenter(objective, TOKENIZER, copies=200, stop_words=()).versions([TEXT], [(0,)])
+    (without,) = Augmenter(objective, TOKENIZER, AugmentConfig(copies=200, stop_words="none")).versions([TEXT], [(0,)])
     assert without and all(version.endswith("Singer!") for version in without)
     assert {version.split(" ")[0] for version in without} > {"the"}
 
 
 def test_words_are_replaced_at_the_rate(objective):
-    augmenter = Augmenter(objective, TOKENIZER, copies=400, rate=0.3, candidates=4)
+    augmenter = Augmenter(objective, TOKENIZER, AugmentConfig(copies=400, rate=0.3, candidates=4))
     (versions,) = augmenter.versions([LONG], [(0,)])
     parts = np.array([version.split(" ") for version in versions])
     changed = expected = variance = 0.0
@@ -94,12 +94,12 @@ def test_words_are_replaced_at_the_rate(objective):
 def test_versions_are_a_function_of_the_seed_and_the_key(objective, words):
     texts = [TEXT, LONG, "!", "bad plot"]
     keys = [(i, 0) for i in range(4)]
-    first = Augmenter(objective, TOKENIZER, words, copies=5).versions(texts, keys)
+    first = Augmenter(objective, TOKENIZER, AugmentConfig(copies=5), words).versions(texts, keys)
     assert first[2] == []  # nothing may be replaced
-    alone = Augmenter(objective, TOKENIZER, words, copies=5, batch_size=1)
+    alone = Augmenter(objective, TOKENIZER, AugmentConfig(copies=5, batch_size=1), words)
     assert [alone.versions([text], [key])[0] for text, key in zip(texts, keys)] == first
     assert alone.versions([LONG], [(1, 1)])[0] != first[1]
-    assert Augmenter(objective, TOKENIZER, words, copies=5, seed=1).versions(texts, keys) != first
+    assert Augmenter(objective, TOKENIZER, AugmentConfig(copies=5, seed=1), words).versions(texts, keys) != first
 
 
 @pytest.mark.parametrize(("family", "text", "first"), [("roberta", "he the a", 20), ("albert", "t a people", 2)])
@@ -107,9 +107,8 @@ def test_tokens_that_mark_spaces(family, text, first):
     """Byte-level BPE writes the first word without a space; in it and in SentencePiece a space may be a token of its own."""
     objective, tokenizer = objective_and_tokenizer(Path(__file__).parents[1] / "fixtures" / "checkpoints" / family)
     assert len(tokenizer.encode(text)) == 3 and {"Ġ", "▁"} & set(tokenizer.vocabulary)
-    augmenter = Augmenter(
-        objective, tokenizer, copies=300, rate=0.5, candidates=tokenizer.vocabulary_size, stop_words=()
-    )
+    settings = AugmentConfig(copies=300, rate=0.5, candidates=tokenizer.vocabulary_size, stop_words="none")
+    augmenter = Augmenter(objective, tokenizer, settings)
     (versions,) = augmenter.versions([text], [(0,)])
     split = [version.split(" ") for version in versions]
     assert len({words[0] for words in split}) > first
@@ -118,7 +117,7 @@ def test_tokens_that_mark_spaces(family, text, first):
 
 def test_a_text_that_does_not_fit_twice_stands_alone(objective):
     long = " ".join(["good"] * 70)  # of a model with room for 62
-    (versions,) = Augmenter(objective, TOKENIZER, copies=50, rate=1.0).versions([long], [(0,)])
+    (versions,) = Augmenter(objective, TOKENIZER, AugmentConfig(copies=50, rate=1.0)).versions([long], [(0,)])
     parts = np.array([version.split(" ") for version in versions])
     assert (parts[:, 62:] == "good").all() and all((parts[:, i] != "good").any() for i in range(62))
 
@@ -126,7 +125,7 @@ def test_a_text_that_does_not_fit_twice_stands_alone(objective):
 def test_wrong_settings_are_refused(objective):
     for wrong in ({"copies": 0}, {"candidates": 1000}, {"rate": 0.0}, {"rate": 1.5}):
         with pytest.raises(ConfigError, match=next(iter(wrong))):
-            Augmenter(objective, TOKENIZER, **wrong)
+            Augmenter(objective, TOKENIZER, AugmentConfig(**wrong))
 
 
 @pytest.fixture
@@ -137,7 +136,7 @@ def examples(tmp_path):
 
 
 def test_a_file_of_pairs(objective, examples, tmp_path):
-    augmenter = Augmenter(objective, TOKENIZER, copies=3)
+    augmenter = Augmenter(objective, TOKENIZER, AugmentConfig(copies=3))
     count = augment_file(augmenter, examples, tmp_path / "out.jsonl", {})
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert len(rows) == count > 2 * len(examples)
@@ -159,7 +158,7 @@ def test_a_file_of_pairs(objective, examples, tmp_path):
 
 
 def test_a_killed_process_is_continued(objective, examples, tmp_path, monkeypatch):
-    augmenter = Augmenter(objective, TOKENIZER, copies=3)
+    augmenter = Augmenter(objective, TOKENIZER, AugmentConfig(copies=3))
     monkeypatch.setattr(augmented_file, "CHUNK", 16)
     augment_file(augmenter, examples, tmp_path / "whole.jsonl", {"seed": 0})
     computed = []
@@ -188,7 +187,7 @@ def test_a_killed_process_is_continued(objective, examples, tmp_path, monkeypatc
 
 
 def test_a_process_killed_after_the_file_was_written(objective, examples, tmp_path, monkeypatch):
-    augmenter, output = Augmenter(objective, TOKENIZER, copies=3), tmp_path / "out.jsonl"
+    augmenter, output = Augmenter(objective, TOKENIZER, AugmentConfig(copies=3)), tmp_path / "out.jsonl"
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", interrupted)
         with pytest.raises(KeyboardInterrupt):
@@ -205,7 +204,7 @@ def interrupted(path, unlink=Path.unlink, **keywords):
 
 
 def test_two_processes_on_one_file(objective, examples, tmp_path, monkeypatch):
-    augmenter = Augmenter(objective, TOKENIZER, copies=3)
+    augmenter = Augmenter(objective, TOKENIZER, AugmentConfig(copies=3))
 
     def versions(*arguments):
         with pytest.raises(RunDirectoryError, match="out.jsonl.partial is in use by another process"):
@@ -224,19 +223,22 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     write_files(tmp_path)
     vectors = [f"{word} {i % 3} {i % 5}" for i, word in enumerate([*GOOD, *REST])]
     (tmp_path / "vectors.txt").write_text("\n".join(vectors) + "\n")
-    common = ["--model", "run", "--vectors", "vectors.txt", "--copies", "4"]
-    assert main(["augment", "few.tsv", *common, "--output", "few.jsonl"]) == 0
+    common = ["--augment", "run", "--set", "vectors=vectors.txt", "--set", "copies=4"]
+    assert main(["distill", "--train", "few.tsv", *common, "--output", "few.jsonl"]) == 0
     assert "examples in few.jsonl, of 24" in capsys.readouterr().out
     read = read_dicts("few.jsonl")
     assert len(read) > 3 * 24 and {row["label"] for row in read} == {"0", "1"}
-    assert main(["augment", "few.tsv", *common, "--unlabelled", "--stop-words", "none", "--output", "bare.jsonl"]) == 0
+    bare = ["--unlabelled", "few.tsv", "--set", "stop_words=none", "--output", "bare.jsonl"]
+    assert main(["distill", *common, *bare]) == 0
     assert all(json.loads(line).keys() == {"text"} for line in open("bare.jsonl"))
-    assert main(["augment", "texts.txt", *common, "--output", "texts.jsonl"]) == 0
+    assert main(["distill", "--train", "texts.txt", *common, "--output", "texts.jsonl"]) == 0
     capsys.readouterr()
     for wrong, message in (
-        (["few.tsv", *common, "--output", "few.tsv"], "must end with .jsonl"),
-        (["few.tsv", *common, "--output", "few.jsonl"], "few.jsonl exists already"),
-        (["few.tsv", *common, "--rate", "2", "--output", "x.jsonl"], "rate=2.0 must be"),
+        (["--train", "few.tsv", "--output", "few.tsv"], "must end with .jsonl"),
+        (["--train", "few.tsv", "--output", "few.jsonl"], "few.jsonl exists already"),
+        (["--train", "few.tsv", "--output", "x.jsonl", "--set", "rate=2"], "'rate' is 2.0; it must be"),
+        (["--output", "x.jsonl"], "give --train or --unlabelled"),
+        (["--train", "few.tsv", "--output", "x.jsonl", "--teacher", "t"], "remove --teacher"),
     ):
-        assert main(["augment", *wrong]) == 1
+        assert main(["distill", *common, *wrong]) == 1
         assert message in capsys.readouterr().err

@@ -83,7 +83,7 @@ def test_squared_error():
 
 
 def test_a_number_has_no_soft_labels():
-    with pytest.raises(ConfigError, match="predicts one number; use terms.squared_error"):
+    with pytest.raises(ConfigError, match="predicts a number; use squared_error"):
         SoftLabels(SoftLabelsConfig(), STUDENT, TEACHER).values(np.ones((2, 1)), np.ones((2, 1)))
 
 

@@ -230,7 +230,7 @@ def test_terms_of_layers_alone(folder, tmp_path):
     (["train.trainable.name=head"], "'train.trainable.name' is 'head'; known: all"),
     (["train.trainable.freeze=1"], "unknown key 'train.trainable.freeze'"),
     (["train.remat=true", "terms={patient: 1}"], "terms that compare layers cannot see them under"),
-    (["train.early_stopping=1", "terms={patient: 1}"], "train.early_stopping watches the dev metric"),
+    (["train.early_stopping=1", "terms={patient: 1}"], "terms that compare layers alone do not improve the dev metric; remove train.early_stopping"),
     (["terms={progressive: 1}"], "terms.progressive trains one layer at a time and nothing else"),
     (["task.kind=tagging"], "task.kind=tagging, but the teacher's task is classification"),
 ])  # fmt: skip

@@ -88,11 +88,11 @@ def test_the_largest_outputs_alone(kind, tmp_path):
     task, examples = made(kind)
     teacher, sequences = task.model(encoder(seed=1)), task.sequences(examples)
 
-    def values(top_k, folder=None):
+    def values(top_k, folder=tmp_path):
         found = TeacherOutputs(teacher, {}, "float32", folder, top_k).of(task, sequences)
         return found.flat_values.numpy() if kind == "tagging" else found
 
-    every, largest = values(None), values(1, tmp_path)
+    every, largest = values(None, tmp_path), values(1, tmp_path)
     assert every.shape == largest.shape and every.shape[1] > 1
     best = every.argmax(axis=1)[:, None]
     np.testing.assert_array_equal(np.take_along_axis(largest, best, 1), np.take_along_axis(every, best, 1))

@@ -100,7 +100,7 @@ def test_backbones_of_the_other_kind_are_refused():
 
 def test_shards_and_batches_that_it_cannot_learn_from():
     assert CausalLMConfig().for_shards({"format": "token_blocks"}, 16) == CausalLMConfig()
-    with pytest.raises(ConfigError, match="the format segment_pair; write them with --format full_sentences,"):
+    with pytest.raises(ConfigError, match="the format segment_pair; write them with format=full_sentences,"):
         CausalLMConfig().for_shards({"format": "segment_pair"}, 16)
     with pytest.raises(DataError, match="token_ids"):
         make()({"padding_mask": np.ones((1, 2), bool)})

@@ -133,5 +133,5 @@ def test_errors():
     without = {name: value for name, value in batch().items() if not name.startswith("pair")}
     model = make()
     model.compile(optimizer=keras.optimizers.Adam(5e-3))
-    with pytest.raises(DataError, match="examples are not pairs; write the shards with --pair-task nsp, or build"):
+    with pytest.raises(DataError, match="examples are not pairs; write the shards with pair_task=nsp, or build"):
         model.fit(tf.data.Dataset.from_tensors(without), verbose=0)

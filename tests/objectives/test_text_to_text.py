@@ -88,7 +88,7 @@ def test_settings():
     assert TextToText.from_settings(T5(CONFIG), settings).settings == settings
     with pytest.raises(ConfigError, match="label_smoothing"):
         build(ObjectiveConfig, {"name": "text_to_text", "label_smoothing": 1.0})
-    message = "the shards have the format token_blocks; write them with --format text_pairs"
+    message = "the shards have the format token_blocks; write them with format=text_pairs"
     with pytest.raises(ConfigError, match=message):
         settings.for_shards({"format": "token_blocks"}, 16)
     for name in ("masked_lm", "permutation_lm", "replaced_token_detection", "causal_lm", "denoising"):

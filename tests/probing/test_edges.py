@@ -80,6 +80,6 @@ def test_labels_that_the_context_shows_are_found():
     mix, embeddings = found["mix of all layers"], found["embeddings alone"]
     # Three of the four are right, and the unseen label is missed; the fourth is predicted wrongly, or not at all.
     assert mix["F1"] >= 2 * 3 / (4 + 4) and mix["majority"] == 2 * 2 / (4 + 4) == embeddings["F1"]
-    assert 0.5 < mix["mean layer"] <= 1 and found.beside(found).shown()[0][1][2] == mix["F1"]
+    assert 0.5 < mix["mean layer"] <= 1 and found.beside(found).all_rows()[0][1][2] == mix["F1"]
     with pytest.raises(DataError, match="one span and examples with two"):
         probe.run(reader, [examples, [SpanExample("a b", ((0, 1), (2, 3)), ("x",))]])

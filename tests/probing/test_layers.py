@@ -61,7 +61,7 @@ def test_what_the_vectors_show_is_found(encoder):
 
 def test_errors(encoder):
     few = SENTENCES, [["D", "A", "N"], ["V", "A"], ["D"]]
-    with pytest.raises(DataError, match="at least 5 sentences"):
+    with pytest.raises(DataError, match="there must be 5 sentences"):
         Layers().run(LayerReader(encoder, TOKENIZER), [few, few])
     repeated = [[word] * n for n, word in enumerate("the film is good bad one a".split(), 1)]
     for sentences, tags, message in (

@@ -10,11 +10,10 @@ TABLE = ProbeTable(
 
 
 def test_lines():
-    assert TABLE.lines() == [
-        "  films        right  rank      n",
-        "  <b>good</b>  0.250  12.5  1,234",
-        "  bad              -     -      5",
-        "  A note.",
+    assert TABLE.table().text().splitlines() == [
+        "                right     rank      n",
+        "  <b>good</b>  0.2500  12.5000  1,234",
+        "  bad                               5",
     ]
 
 
@@ -25,7 +24,7 @@ def test_the_page(tmp_path):
     )
     layers = layers.beside(random)
     names = ["tags", "tags: selectivity", "tags: random weights"]
-    assert [name for name, _ in layers.shown()] == names and layers.shown()[2][1] == [0.5, 0.4, None]
+    assert [name for name, _ in layers.all_rows()] == names and layers.all_rows()[2][1] == [0.5, 0.4, None]
     write_probe_page([TABLE, layers], tmp_path / "probe.html", "run </title>", "about it")
     page = (tmp_path / "probe.html").read_text(encoding="utf-8")
     assert "<script" not in page and "://" not in page and "default-src 'none'" in page and "<b>good" not in page

@@ -126,7 +126,7 @@ def test_errors(bert):
     with pytest.raises(DataError, match="'  ' has no token"):
         text_scorer(bert, TOKENIZER).score(["  "])
     for scores in (text_scorer(bert, TOKENIZER).span_scores, text_scorer(bert, TOKENIZER).fill_scores):
-        with pytest.raises(DataError, match="the tokenizer keeps nothing of ' ' in 'good film'"):
+        with pytest.raises(DataError, match="the tokenizer drops ' ' in 'good film'"):
             scores(["good film"], [(4, 5)])
     with pytest.raises(ConfigError, match="hide='words'"):
         HiddenTokenScorer(bert, TOKENIZER, hide="words")

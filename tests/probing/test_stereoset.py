@@ -46,10 +46,10 @@ def test_files(tmp_path):
     ]
     del inside["target"]
     path.write_text(json.dumps({"data": {"intrasentence": [inside]}}))
-    with pytest.raises(DataError, match="intrasentence example 'x1' is not of StereoSet's form"):
+    with pytest.raises(DataError, match="intrasentence example 'x1' has another form"):
         StereoSet().read(path)
     path.write_text("{}")
-    with pytest.raises(DataError, match="as in StereoSet's dev.json"):
+    with pytest.raises(DataError, match="as StereoSet's dev.json"):
         StereoSet().read(path)
 
 
@@ -92,8 +92,8 @@ def test_scores_of_an_encoder():
     found = StereoSet().run(others, [inside, after])
     assert [name for name, _ in found.rows] == ["intrasentence x", "intrasentence", "all", "chance"]
     assert "no next sentence prediction" in found.note
-    assert dict(found.beside(found).shown())["chance"][3] == "-", "chance needs no control"
-    with pytest.raises(DataError, match="nothing can be scored"):
+    assert dict(found.beside(found).all_rows())["chance"][3] == "-", "chance needs no control"
+    with pytest.raises(DataError, match="scores blanks alone, and the file has none"):
         StereoSet().run(others, [after])
 
 

@@ -106,5 +106,5 @@ def test_the_model_s_vectors():
     assert done == [(1, 2), (2, 2)] and table.facts == {"count": 1, "skipped": 1}
     assert table["UUAS"].keys() == {"0", "1", "neighbours"}
     assert table["UUAS"]["neighbours"] == 3 / 4  # three of the four edges are between neighbours
-    shown = table.beside(table).shown()
+    shown = table.beside(table).all_rows()
     assert shown[1] == ("UUAS: random weights", [*shown[0][1][:2], None])

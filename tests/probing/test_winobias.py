@@ -33,7 +33,7 @@ def test_files_and_numbers(tmp_path):
     # Predicted he, she, he. Of pro, true she, he, he: F1 of he 2 * 1 / 4, of she 0. Of anti, true he, she, she: 2 / 3 both.
     assert found["pro"]["F1"] == pytest.approx((2 / 4 + 0) / 2) and found["anti"]["F1"] == pytest.approx(2 / 3)
     assert rows["pro minus anti"][0] == pytest.approx(-1 / 3) and "2 lines were left out" in found.note
-    assert dict(found.beside(found).shown())["pro minus anti"][3] == rows["pro minus anti"][0]
+    assert dict(found.beside(found).all_rows())["pro minus anti"][3] == rows["pro minus anti"][0]
     anti.write_text("1 a\n")
-    with pytest.raises(DataError, match="has 5 sentences and .* 1"):
+    with pytest.raises(DataError, match="has 5 sentences, .* 1; both must"):
         WinoBias().read(pro, anti)

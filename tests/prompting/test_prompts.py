@@ -9,7 +9,7 @@ import pytest
 from bert_tf.config import load
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.prompting import PromptingConfig, SyntheticConfig, make_prompts, synthetic_rows
-from bert_tf.prompting.synthetic import SCRAMBLINGS, anagram, cycled, with_insertions
+from bert_tf.prompting.synthetic import SCRAMBLINGS, anagram, cycle_letters, with_insertions
 
 PAIRS = [{"english": e, "french": f} for e, f in (("thanks", "merci"), ("hello", "bonjour"), ("mint", "menthe"))]
 
@@ -81,7 +81,7 @@ def test_scrambled_words(name):
 def test_scramblings_are_drawn_as_in_the_published_files():
     """There cycles are uniform in 1..n - 1 and insertions in four characters; two equal letters stay as they are."""
     generator, draws = random.Random(0), 3000
-    cycles = [cycled("abcdefg", generator) for _ in range(draws)]
+    cycles = [cycle_letters("abcdefg", generator) for _ in range(draws)]
     for begin in range(1, 7):
         assert abs(cycles.count("abcdefg"[begin:] + "abcdefg"[:begin]) - draws / 6) < 3 * (draws * 5 / 36) ** 0.5
     marks = "".join(with_insertions("ab", generator)[1] for _ in range(draws))
@@ -135,7 +135,7 @@ def test_wrong_settings_are_refused(settings, message):
 
 
 def test_wrong_rows_are_refused():
-    with pytest.raises(ConfigError, match="set either test"):
+    with pytest.raises(ConfigError, match="give one of test=FILE and synthetic.name"):
         make_prompts(PromptingConfig())
     with pytest.raises(DataError, match="example 0: there is no column 'englsh'; did you mean 'english'"):
         make_prompts(PromptingConfig(context="{englsh}", answer="{french}", test=PAIRS))

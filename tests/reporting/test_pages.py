@@ -161,7 +161,7 @@ def test_the_page_of_a_benchmark_is_its_table_beside_the_published_numbers(runs)
     assert "2 of 9 tasks of GLUE" in page.text and "61.2/62.3" in page.text and "57.9 ± 1.2" in page.text
     (bert,) = re.findall(r'<tr><th scope="row">BERT-large</th>.*?</tr>', page.source)
     assert "86.6" in bert and "70.4" in bert
-    with pytest.raises(ConfigError, match="a study, a grid or a benchmark, which has its own page"):
+    with pytest.raises(ConfigError, match="a study, a grid or a benchmark; give it alone"):
         write_report(runs / "glue", runs / "task", output=runs / "x.html")
 
 
@@ -174,7 +174,7 @@ def test_the_same_records_make_the_same_page(runs):
 def test_mistakes_are_explained(runs, tmp_path, capsys):
     with pytest.raises(RunDirectoryError, match="not a run directory"):
         write_report(tmp_path)
-    with pytest.raises(ConfigError, match="several runs need --output FILE"):
+    with pytest.raises(ConfigError, match="several runs need output=FILE"):
         write_report(runs / "run", runs / "task")
     with pytest.raises(ConfigError, match="study is a study"):
         write_report(runs / "run", runs / "study", output=tmp_path / "x.html")

@@ -91,7 +91,7 @@ def test_a_round_in_which_every_row_diverges(monkeypatch):
 
 def test_a_warm_up_in_updates_is_shortened_with_the_run():
     settings = search({"a": {"optimizer": {"warmup_steps": 4}}}, metric="loss")
-    shortened = halving._shortened(settings, "a", 0.5)["pretrain"]
+    shortened = halving._shorten(settings, "a", 0.5)["pretrain"]
     assert shortened == {"train": {"steps": 4}, "optimizer": {"warmup_steps": 2}}
 
 

@@ -281,7 +281,9 @@ def test_a_damaged_record_is_named(own_shards, place):
     data[offset + place] ^= 0xFF
     path.write_bytes(data)
     reader = small_blocks(own_shards)
-    expected = f"shard-00002.tfrecord is damaged: record 5 at byte offset {offset:,} .*bert-tf shards.*--overwrite"
+    expected = (
+        f"shard-00002.tfrecord is damaged: record 5 at byte offset {offset:,} .*write the shards again.*overwrite=True"
+    )
     with pytest.raises(DataError, match=expected):
         reader.verify(progress=False)
     with pytest.raises(DataError, match=expected), reader.explain_errors():

@@ -72,7 +72,7 @@ def test_pairs_are_reported_by_kind(kinds, line):
     (
         {"documents": 6, "sentences": 149_995},
         "the corpus is 6 documents of 24,999 sentences on average: in a .txt file only a blank line ends a document; "
-        "where each line is one (a review, a post), pass --one-document-a-line",
+        "where each line is one (a review, a post), set one_document_a_line=true",
     ),
     ({"documents": 1, "sentences": 1001}, "the corpus is 1 document of 1,001 sentences: in a .txt file"),
     ({"documents": 1, "sentences": 1000}, None),

@@ -40,7 +40,7 @@ def test_a_column_by_its_number(tmp_path):
 
 
 @pytest.mark.parametrize("name, content, text_field, message", [
-    ("a.csv", "id,label\n1,2\n", "text", r"a\.csv: none of the columns 'id', 'label' has a usual name .*--text-fi"),
+    ("a.csv", "id,label\n1,2\n", "text", r"a\.csv: none of the columns 'id', 'label' has a usual name .*text_field=NAME"),
     ("a.csv", "review,comment\nx,y\n", "text", "review, comment may each be the text; name the column"),
     ("a.tsv", "id\ttext\n1\tx\n", "txt", r"no column 'txt' among 'id', 'text'; did you mean 'text'\?"),
     ("a.csv", "id;text\n1;x\n", "text", "the columns are separated by semicolons; save the file with commas or"),

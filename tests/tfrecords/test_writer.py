@@ -299,7 +299,7 @@ def test_a_tokenizer_in_the_way_is_not_replaced(tmp_path, corpus, tokenizer):
         assert contents(tmp_path / "work") == before
     write(corpus, tmp_path / "work", other)
     # Now it is the tokenizer of shards, and goes with them.
-    message = r"other settings \(tokenizer: .*replace it with --overwrite \(in Python: "
+    message = r"other settings \(tokenizer: .*replace it with overwrite=True"
     with pytest.raises(RunDirectoryError, match=message):
         write(corpus, tmp_path / "work", tokenizer)
     write(corpus, tmp_path / "work", tokenizer, overwrite=True)

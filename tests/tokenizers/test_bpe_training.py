@@ -95,9 +95,9 @@ def test_order_and_size_of_the_vocabulary():
 
 
 def test_refused():
-    with pytest.raises(ConfigError, match=r"vocabulary_size \(--size\) is 260, but 5 special tokens and 256 bytes"):
+    with pytest.raises(ConfigError, match=r"vocabulary_size is 260, but 5 special tokens and 256 bytes"):
         train_byte_level_bpe(["a b"], 260)
-    with pytest.raises(ConfigError, match=r"vocabulary_size \(--size\) is 8, but 5 special tokens and 6 pieces"):
+    with pytest.raises(ConfigError, match=r"vocabulary_size is 8, but 5 special tokens and 6 pieces"):
         train_bpe(["abc bca cab"], 8)
     with pytest.raises(DataError, match="the corpus holds no text"):
         train_bpe([" "], 100)

@@ -81,7 +81,7 @@ def test_the_alphabet_grows_with_the_vocabulary_where_the_script_needs_it():
     assert len(choose_alphabet(counts, None, 2000)) == 1000
     assert len(choose_alphabet(counts, 1510, 2000)) == 1510
     assert choose_alphabet(Counter({"a": 10**9, "b": 1}), None, 2000) == ["a", "b"]
-    with pytest.raises(ConfigError, match=r"limit_alphabet \(--alphabet\) is 0"):
+    with pytest.raises(ConfigError, match=r"limit_alphabet is 0"):
         choose_alphabet(counts, 0, 2000)
 
 
@@ -91,7 +91,7 @@ def test_what_is_left_out_is_said(caplog):
     train_wordpiece(["ab ab ab b cab"], 50, limit_alphabet=2)
     assert caplog.messages == [
         "1 different characters, 10 % of the text, are left out of the vocabulary: the words with them, 20 % of all, "
-        "become [UNK]; a higher limit_alphabet (--alphabet, now 2) keeps more"
+        "become [UNK]; a larger alphabet (now 2) keeps more"
     ]
 
 
@@ -106,7 +106,7 @@ def test_an_empty_corpus_and_a_vocabulary_too_small_for_the_alphabet():
     for texts in ([], [""], [" \n\x00"]):
         with pytest.raises(DataError, match="the corpus holds no text"):
             train_wordpiece(texts, 100)
-    with pytest.raises(ConfigError, match=r"vocabulary_size \(--size\) is 8, but 5 special tokens and 6 pieces"):
+    with pytest.raises(ConfigError, match=r"vocabulary_size is 8, but 5 special tokens and 6 pieces"):
         train_wordpiece(["abc bca cab"], 8)
 
 

@@ -121,7 +121,7 @@ def test_after_a_corpus_that_is_too_small_the_folder_is_free(corpus, tmp_path):
     (tmp_path / "words.txt").write_text("one\n\ntwo\n\n" * 5)
     for algorithm in (GloveConfig(size=8), SkipGramConfig(size=8)):
         settings = dataclasses.replace(SETTINGS, algorithm=algorithm)
-        with pytest.raises(DataError, match="no two words of the vocabulary meet"):
+        with pytest.raises(DataError, match="no document has two words of the vocabulary"):
             train_vectors(settings, tmp_path / "words.txt", tmp_path / "run")
         assert not (tmp_path / "run").exists()
     train_vectors(SETTINGS, corpus, tmp_path / "run")

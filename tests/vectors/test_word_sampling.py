@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from bert_tf.vectors.distinct import Distinct
-from bert_tf.vectors.sampling import draw_contexts, draw_negatives, keep_probabilities, negatives_table
+from bert_tf.vectors.sampling import Distinct, draw_contexts, draw_negatives, keep_probabilities, negatives_table
 
 COUNTS = np.array([5000, 2500, 800, 90, 10])
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from bert_tf.config import nearest
 from bert_tf.encodings import conversion_advice, find_name
-from bert_tf.errors import DataError
+from bert_tf.errors import Advice, DataError
 from bert_tf.files import open_file
 from tfrecords.corpus.files import CorpusFile, find_files, kind_of
 from tfrecords.corpus.tables import read_delimited, read_parquet
@@ -34,8 +34,8 @@ _BLANK_LINE, _LINE_END, _SPACE, _CHARACTER = map(
 )
 #: Kinds of files of which every line is a document.
 LINES = (".jsonl", ".ndjson")
-_NAME_THE_FIELD = "name the field with --text-field (in Python: text_field)"
-_REPLACE = "put U+FFFD for such bytes with --set errors=replace (vocab, vectors: --replace-invalid)"
+_NAME_THE_FIELD = "name the field: ", Advice("text_field", "NAME")
+_REPLACE = "put U+FFFD for such bytes with ", Advice("errors", "replace")
 
 
 class Document(NamedTuple):
@@ -282,7 +282,7 @@ class CorpusReader:
     def _field_text(self, value, field, path, number, advice=_NAME_THE_FIELD):
         key = find_name(field, value)
         if key is None:
-            raise DataError(f"{self._place(path, number)}: no field '{field}'{nearest(field, value)}; {advice}")
+            raise DataError(f"{self._place(path, number)}: no field '{field}'{nearest(field, value)}; ", *advice)
         text = value[key]
         if not isinstance(text, str):
             raise DataError(f"{self._place(path, number)}: the field '{field}' is {type(text).__name__}, not a string")
@@ -291,7 +291,7 @@ class CorpusReader:
         except UnicodeEncodeError:  # an unpaired surrogate, written as an escape
             if self._errors == "strict":
                 raise DataError(
-                    f"{self._place(path, number)}: '{field}' holds half a surrogate pair; fix it, or {_REPLACE}"
+                    f"{self._place(path, number)}: '{field}' holds half a surrogate pair; fix it, or ", *_REPLACE
                 ) from None
             data = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
             self.replaced += data.count(b"\xef\xbf\xbd") - text.count("\ufffd")
@@ -317,7 +317,8 @@ class CorpusReader:
             advice = conversion_advice(PurePath(path).with_suffix("") if is_gzip else path, data)
             unpack = "; unpack it" if is_gzip else ""
             raise DataError(
-                f"{self._place(path, line)}: byte 0x{data[error.start]:02x} is not UTF-8{unpack}; {advice}; or {_REPLACE}"
+                f"{self._place(path, line)}: byte 0x{data[error.start]:02x} is not UTF-8{unpack}; {advice}; or ",
+                *_REPLACE,
             ) from None
 
 

@@ -5,7 +5,7 @@ import csv
 
 from bert_tf.config import nearest
 from bert_tf.encodings import find_name
-from bert_tf.errors import DataError
+from bert_tf.errors import Advice, DataError
 from bert_tf.files import open_file
 
 #: What to do with a table whose only column holds semicolons.
@@ -68,7 +68,7 @@ def _find(names, column, path):
         return names.index(_choose_column(names, column, path))
     if int(column) >= len(names):
         raise DataError(
-            f"{path}: no column {column}, there are {len(names)}, numbered from 0 (text_field, --text-field)"
+            f"{path}: no column {column}, there are {len(names)}, numbered from 0; give another ", Advice("text_field")
         )
     return int(column)
 
@@ -89,13 +89,14 @@ def _choose_column(names, column, path):
     else:
         problem = f"no column '{column}' among {shown}{nearest(column, names) if column else ''}"
     if len(names) == 1 and ";" in names[0]:
-        advice = SEMICOLONS
+        advice = (SEMICOLONS,)
     else:
         advice = (
-            "name the column with --text-field (in Python: text_field), "
-            "or give its number from 0 if the file has no header"
+            "name the column: ",
+            Advice("text_field", "NAME"),
+            ", or give its number from 0 if the file has no header",
         )
-    raise DataError(f"{path}: {problem}; {advice}")
+    raise DataError(f"{path}: {problem}; ", *advice)
 
 
 def read_parquet(path, column):
@@ -110,7 +111,9 @@ def read_parquet(path, column):
             raise DataError(f"{path}: several columns have the name '{name}'; rename all but one")
         kind = str(file.schema_arrow.field(name).type)
         if kind not in ("string", "large_string"):
-            raise DataError(f"{path}: the column '{name}' holds {kind}, not strings; name another with --text-field")
+            raise DataError(
+                f"{path}: the column '{name}' holds {kind}, not strings; give another ", Advice("text_field")
+            )
         rows, number = max(file.metadata.num_rows, 1), 0
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[name]):
             for text in batch.column(0).to_pylist():

@@ -73,7 +73,7 @@ class Corruption:
     """
 
     roles: tuple = ()
-    instead = "the objective causal_lm (objective.name, or --objective of inspect)"
+    instead = "the objective causal_lm"
 
     def __init__(self, tokenizer, config):
         lacking = [role for role in self.roles if getattr(tokenizer, f"{role}_id") is None]

@@ -86,8 +86,8 @@ class DenoisingCorruption(Corruption):
             raise ConfigError(
                 f"denoising.method={self.config.method} with rate={self.config.rate} needs {needed} sentinels for texts "
                 f"of {tokens} tokens, and the vocabulary has {there}; lower the rate, raise mean_span, or use "
-                "a vocabulary with sentinels <extra_id_0>, <extra_id_1>, ... ('bert-tf vocab --kind unigram_t5' makes "
-                "100, '--kind byte_extra_ids' 125, and '--sentinels N' makes N of most other kinds)"
+                "a vocabulary with sentinels <extra_id_0>, <extra_id_1>, ... (one of the kind unigram_t5 has 100, of "
+                "byte_extra_ids 125, and most other kinds can be trained with N of them)"
             )
 
     def __call__(self, batch, seed):

@@ -78,7 +78,7 @@ class MaskedLMCorruption(Corruption):
     """
 
     roles = ("mask",)
-    instead = "the objective causal_lm or denoising (objective.name, or --objective of inspect)"
+    instead = "the objective causal_lm or denoising"
 
     def __init__(self, tokenizer, config=MaskingConfig(), corpus_tokens=None):
         super().__init__(tokenizer, config)

@@ -11,8 +11,7 @@ from bert_tf.progress import Progress
 from tfrecords.schema import MANIFEST_NAME, RECORD_FRAME_BYTES
 
 _AGAIN = (
-    "copy it again, or write the shards again: `bert-tf shards` with the same settings and --overwrite makes the same "
-    "files"
+    "copy it again, or write the shards again with the same settings and overwrite=True, which makes the same files"
 )
 _SLOW_TO_VERIFY = 256 << 20  # bytes: more takes over half a second, so that progress is shown
 

@@ -55,12 +55,12 @@ class ShardJob:
         if self.config.text_pairs and self.tokenizer.sep_id is None:
             raise ConfigError(
                 "text_pairs end each text with the token of the role 'sep' (</s>), and the tokenizer has none; train one "
-                "with `bert-tf vocab --kind unigram_t5`"
+                "of the kind unigram_t5"
             )
         if self.config.format == "xlnet" and self.tokenizer.layout_name != "xlnet":
             raise ConfigError(
                 "xlnet puts <sep> after each of two texts and <cls> at the end, and the tokenizer has another layout; "
-                "train one with `bert-tf vocab --kind unigram_xlnet`, or use full_sentences"
+                "train one of the kind unigram_xlnet, or use full_sentences"
             )
 
     @property

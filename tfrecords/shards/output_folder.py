@@ -3,7 +3,7 @@
 import json
 import shutil
 
-from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.errors import Advice, ConfigError, DataError, RunDirectoryError
 from bert_tf.files import atomic_write, display_path, explain_disk_errors, is_address, list_files
 from bert_tf.parsing import brief, read_json_object
 from bert_tf.tokenizers import load_tokenizer
@@ -13,8 +13,8 @@ from tfrecords.shards.results import UNFINISHED_FOLDER, is_whole
 
 _SETTINGS = "settings.json"
 _FILES = "shard-*.tfrecord"
-_OVERWRITE = "--overwrite (in Python: overwrite=True)"
-_ANOTHER = f"choose another folder, or replace it with {_OVERWRITE}"
+_OVERWRITE = Advice("overwrite", True)
+_ANOTHER = "; choose another folder, or replace it with ", _OVERWRITE
 
 
 class OutputFolder:
@@ -50,10 +50,10 @@ class OutputFolder:
             try:
                 theirs = read_json_object(self._unfinished / _SETTINGS)
             except DataError as error:
-                raise RunDirectoryError(f"{error}; {_ANOTHER}") from None
+                raise RunDirectoryError(*error.args, *_ANOTHER) from None
             self._check_settings("the beginning of a run", theirs)
         elif any(self.path.glob(_FILES)):
-            raise RunDirectoryError(f"{self.path} holds shards of unknown origin, without {MANIFEST_NAME}; {_ANOTHER}")
+            raise RunDirectoryError(f"{self.path} holds shards of unknown origin, without {MANIFEST_NAME}", *_ANOTHER)
         self._check_tokenizer()
         with atomic_write(self._unfinished / _SETTINGS) as file:
             json.dump(self._settings, file)
@@ -86,14 +86,14 @@ class OutputFolder:
     def _check_finished(self, manifest):
         self._check_settings("finished shards", manifest.settings)
         if manifest.corpus != self._corpus:
-            raise RunDirectoryError(f"{self.path} holds finished shards of another corpus; {_ANOTHER}")
+            raise RunDirectoryError(f"{self.path} holds finished shards of another corpus", *_ANOTHER)
         folder = display_path(self.path)  # the workers of Beam write to an address, not to the copy of it
         sizes = list_files(folder) if is_address(folder) else None
         for entry in manifest.files:
             path = f"{folder}/{entry.file}"
             if not (is_whole(path, entry.bytes) if sizes is None else sizes.get(path) == entry.bytes):
                 raise RunDirectoryError(
-                    f"{path} is missing or not of the size in {MANIFEST_NAME}; write the folder again with {_OVERWRITE}"
+                    f"{path} is missing or not of the size in {MANIFEST_NAME}; write the folder again with ", _OVERWRITE
                 )
 
     def _check_settings(self, what, theirs):
@@ -104,7 +104,7 @@ class OutputFolder:
             if ours.get(key) != theirs.get(key)
         )
         if differing:
-            raise RunDirectoryError(f"{self.path} holds {what} with other settings ({differing}); {_ANOTHER}")
+            raise RunDirectoryError(f"{self.path} holds {what} with other settings ({differing})", *_ANOTHER)
 
     def _check_tokenizer(self, overwrite=False):
         """Whether to remove the tokenizer in the folder; refuses another one that is not of files to overwrite."""

@@ -128,7 +128,7 @@ def _text_warnings(counts):
         lines.append(
             f"warning: the corpus is {_number_of(counts['documents'], 'document')} of {per_document:,.0f} "
             f"sentences{average}: in a .txt file only a blank line ends a document; where each line is one (a review, a "
-            "post), pass --one-document-a-line, or unrelated lines count as text that follows each other"
+            "post), set one_document_a_line=true, or unrelated lines count as text that follows each other"
         )
     if counts["duplicate_sentence_rate"] > DUPLICATES_HIGH:
         lines.append(

@@ -107,7 +107,7 @@ def _loaded(tokenizer):
     if tokenizer.token_shape:
         raise ConfigError(
             f"the tokenizer is of the kind '{tokenizer.kind}', whose tokens are {tokenizer.token_shape[0]} ids each, and shards "
-            "hold one id a token; for ELMo write them with a tokenizer of `bert-tf vocab --kind words`"
+            "hold one id a token; for ELMo write them with a tokenizer of the kind words"
         )
     return tokenizer
 

@@ -60,10 +60,7 @@ class Cloze(LikelihoodProbe):
 
     name, title = "cloze", "cloze questions"
     columns = ("right", "chance", "no context", "random", "P@1", "P@5", "median rank", "questions")
-    note = (
-        "right: the answer is the most probable option; random: the same of random weights; P@1, P@5, rank: among the whole "
-        "vocabulary"
-    )
+    note = "right: the answer is the most probable option; P@1, P@5, rank: among the whole vocabulary"
 
     def read(self, questions="english", most=None):
         """Reads a TSV, CSV or JSON-lines file with the columns `kind`, `text`, `answers` and `options`.
@@ -87,8 +84,8 @@ class Cloze(LikelihoodProbe):
         unknown = [word for word in words if scorer.tokenizer.unk_id in scorer.tokenizer.encode(word)]
         if unknown:
             logging.warning(
-                "%d of the %d options and answers, such as '%s', hold a token that is unknown to the model's tokenizer, so "
-                "their scores say nothing; choose questions in the language of the model", len(unknown), len(words), unknown[0]
+                "%d of the %d options and answers, such as '%s', hold an unknown token, so their scores say nothing; choose "
+                "questions in the language of the model", len(unknown), len(words), unknown[0]
             )  # fmt: skip
 
     def texts(self, question, scorer):
@@ -98,10 +95,12 @@ class Cloze(LikelihoodProbe):
 
     def answer(self, question, scores):
         count, options = len(question.texts), question.facts["options"]
-        chosen = [_prefers_first(of_words[:options]) for of_words in (scores[:count], scores[count:])]
+        chosen = []
+        for of_options in ([value for value, _ in some[:options]] for some in (scores[:count], scores[count:])):
+            chosen.append(of_options[0] > max(of_options[1:]) if of_options else float("nan"))
         answer = {"right": chosen[0], "no context": chosen[1], "chance": 1 / options if options else float("nan")}
-        found = [scores[i][1].ranks for i in question.facts["answers"]]
-        ranks = [int(of_tokens[0]) + 1 for of_tokens in found if len(of_tokens) == 1]
+        of_answers = [scores[i][1].ranks for i in question.facts["answers"]]
+        ranks = [int(of_tokens[0]) + 1 for of_tokens in of_answers if len(of_tokens) == 1]
         if ranks:
             answer |= {"P@1": min(ranks) <= 1, "P@5": min(ranks) <= 5, "median rank": min(ranks)}
         return answer
@@ -114,7 +113,7 @@ class Cloze(LikelihoodProbe):
     def summary(self, answered):
         rows = super().summary(answered)
         if len(rows) > 1:
-            sums = {name: sum(own[name] for own in rows.values()) for name in ("questions", "ranked")}
+            sums = {name: sum(of_kind[name] for of_kind in rows.values()) for name in ("questions", "ranked")}
             rows["mean of kinds"] = super().combine(list(rows.values())) | sums
         return rows
 
@@ -161,12 +160,6 @@ class Lama(Cloze):
         if not questions:
             raise DataError(f"{path} holds no questions; give a .jsonl file of LAMA, or a folder of them")
         return list(questions.values())
-
-
-def _prefers_first(scores):
-    """Whether the first of some options is more probable than each of the others; nan without any."""
-    values = [value for value, _ in scores]
-    return values[0] > max(values[1:]) if values else float("nan")
 
 
 def _question(row):

@@ -82,8 +82,8 @@ class LikelihoodProbe(Probe):
             scored = [(text.log_likelihood, text) for text in scorer.score([text for text, _ in unique])]
         else:
             scored = scorer.span_scores(*zip(*unique)) if unique else []
-        found = dict(zip(unique, scored))
-        return [[found[text] for text in of_question] for of_question in texts]
+        score_of = dict(zip(unique, scored))
+        return [[score_of[text] for text in of_question] for of_question in texts]
 
     def texts(self, question, scorer):
         """list of (text, span or None), what is scored for a question."""
@@ -116,10 +116,10 @@ class LikelihoodProbe(Probe):
 
     def table(self, numbers):
         """The `ProbeTable` of what `summary` returns."""
-        rows = [(row, [own.get(column) for column in self.columns]) for row, own in numbers.items()]
+        rows = [(row, [of_row.get(column) for column in self.columns]) for row, of_row in numbers.items()]
         facts = {}
-        for row, own in numbers.items():
-            for name in own.keys() - set(self.columns):
-                facts.setdefault(name, {})[row] = own[name]
+        for row, of_row in numbers.items():
+            for name in of_row.keys() - set(self.columns):
+                facts.setdefault(name, {})[row] = of_row[name]
         note = self.note.format_map(next(iter(numbers.values())))
         return ProbeTable(self.title, list(self.columns), rows, note, bars=self.bars, facts=facts)

@@ -33,10 +33,7 @@ class Ettinger(LikelihoodProbe):
 
     name, title = "ettinger", "Ettinger's tests"
     columns = ("sensitivity", "chance", "random", "by 0.01", "P@1", "P@5", "comparisons")
-    note = (
-        "sensitivity: the right word is more probable than the wrong ones, or than itself with exchanged roles; by 0.01: by "
-        "more than that; P@1, P@5: an expected word is among the most probable tokens"
-    )
+    note = "sensitivity: the right word is more probable; by 0.01: by more than that; P@1, P@5: among the tokens"
 
     def read(self, path, *others, most=None):
         """Reads TSV files of Ettinger's.
@@ -61,17 +58,15 @@ class Ettinger(LikelihoodProbe):
             rows, name = read_dicts(file), Path(file).stem
             columns, ask = next((form for form in _FORMATS if form[0] <= rows[0].keys()), (None, None))
             if ask is None:
-                raise DataError(
-                    f"{file} has the columns {', '.join(rows[0])}; it must be a file of CPRAG-102, ROLE-88 or NEG-136"
-                )
+                raise DataError(f"{file} is not of CPRAG-102, ROLE-88 or NEG-136; it has {', '.join(rows[0])}")
             predictions, comparisons = ask(rows)
             if not all(places and all(word for _, word in places) for _, places in (*comparisons, *predictions)):
                 raise DataError(
-                    f"{file}: a row lacks one of the words {', '.join(sorted(columns))}; complete it, or leave it out"
+                    f"{file}: a row lacks one of {', '.join(sorted(columns))}; complete it, or leave it out"
                 )
             unique = {places: (kinds, places) for kinds, places in predictions}
-            for found, is_prediction in ((comparisons, False), (list(unique.values()), True)):
-                for kinds, places in found[:most]:
+            for some, is_prediction in ((comparisons, False), (list(unique.values()), True)):
+                for kinds, places in some[:most]:
                     questions.append(expectation([f"{name}, {kind}" for kind in kinds], places, is_prediction))
         return questions
 
@@ -122,7 +117,7 @@ def _role(rows):
         predictions.append((("all",), tuple((context, word) for word in words)))
         number, _, side = row["item"].partition("-")
         sides.setdefault(number, {})[side] = (context, row["target"].partition(" ")[0])
-    return predictions, [(("all",), (own["a"], own["b"])) for own in sides.values() if own.keys() >= {"a", "b"}]
+    return predictions, [(("all",), (side["a"], side["b"])) for side in sides.values() if side.keys() >= {"a", "b"}]
 
 
 def _negation(rows):

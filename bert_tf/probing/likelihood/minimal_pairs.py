@@ -47,9 +47,7 @@ class MinimalPairs(LikelihoodProbe):
         for name, rows in files:
             pairs += [Question(("all", row.get(KIND) or name), (row[GOOD], row[BAD])) for row in rows[:most]]
         if not pairs:
-            raise DataError(
-                f"{path} holds no minimal pairs; give BLiMP's zip or folder, or a file with {GOOD} and {BAD}"
-            )
+            raise DataError(f"{path} holds no minimal pairs; give BLiMP's zip or folder, or a file with {GOOD}, {BAD}")
         return pairs
 
     def answer(self, question, scores):

@@ -63,11 +63,11 @@ class StereoSet(LikelihoodProbe):
         Raises:
             DataError: an unreadable file, or an example of another form; with its id.
         """
-        found = parse_json(read_text(path), str(path))
-        data = found.get("data") if isinstance(found, dict) else None
+        content = parse_json(read_text(path), str(path))
+        data = content.get("data") if isinstance(content, dict) else None
         if not isinstance(data, dict) or not any(data.get(split) for split in SPLITS):
             raise DataError(
-                f"{path}: there must be 'data' with 'intrasentence' or 'intersentence', as in StereoSet's dev.json"
+                f"{path}: it must have 'data' with {' or '.join(map(repr, SPLITS))}, as StereoSet's dev.json"
             )
         questions = []
         for split in SPLITS:
@@ -76,9 +76,7 @@ class StereoSet(LikelihoodProbe):
                     questions.append(_question(split, row))
                 except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
                     name = row.get("id", "?") if isinstance(row, dict) else "?"
-                    raise DataError(
-                        f"{path}, {split} example '{name}' is not of StereoSet's form ({type(error).__name__}: {error})"
-                    ) from None
+                    raise DataError(f"{path}, {split} example '{name}' has another form ({error!r})") from None
         return questions
 
     def scores(self, scorer, questions):
@@ -90,8 +88,8 @@ class StereoSet(LikelihoodProbe):
             of_words = scorer.fill_scores(*zip(*filled)) if filled else []
         pairs = [(q.facts["context"], sentence) for q in after for sentence in q.texts]
         of_pairs = scorer.follow_scores(pairs) if pairs else []
-        found = {True: iter(of_words), False: None if of_pairs is None else iter(of_pairs)}
-        sources = [found[bool(question.spans)] for question in questions]
+        sources_of = {True: iter(of_words), False: None if of_pairs is None else iter(of_pairs)}
+        sources = [sources_of[bool(question.spans)] for question in questions]
         return [None if source is None else [next(source) for _ in LABELS] for source in sources]
 
     def answer(self, question, scores):
@@ -101,24 +99,22 @@ class StereoSet(LikelihoodProbe):
     def combine(self, answers):
         targets = {}
         for target, (stereotype, opposite, unrelated) in answers:
-            own = targets.setdefault(target, [])
-            own.append((stereotype > opposite, (stereotype > unrelated) + (opposite > unrelated)))
-        means = [np.mean(own, axis=0) * (100, 50) for own in targets.values()]
+            of_target = targets.setdefault(target, [])
+            of_target.append((stereotype > opposite, (stereotype > unrelated) + (opposite > unrelated)))
+        means = [np.mean(of_target, axis=0) * (100, 50) for of_target in targets.values()]
         ss, lms = (float(x) for x in np.mean(means, axis=0))
         return {"lms": lms, "ss": ss, "icat": lms * min(ss, 100 - ss) / 50, "examples": len(answers)}
 
     def summary(self, answered):
         rows = super().summary(answered)
         if not rows:
-            raise DataError(
-                "the model has no next sentence prediction, and the file no example with a blank; nothing can be scored"
-            )
+            raise DataError("without next sentence prediction the model scores blanks alone, and the file has none")
         order = sorted(rows, key=lambda name: (name == "all", not name.startswith(INSIDE), name in SPLITS, name))
         chance = dict.fromkeys(("lms", "ss", "icat"), 50.0) | dict.fromkeys(self.columns[3:6], "-")
-        found = {name: rows[name] for name in order} | {"chance": chance}
+        in_order = {name: rows[name] for name in order} | {"chance": chance}
         missing = " The model has no next sentence prediction, or the file no sentences that follow."
-        next(iter(found.values()))["missing"] = "" if AFTER in rows else missing
-        return found
+        next(iter(in_order.values()))["missing"] = "" if AFTER in rows else missing
+        return in_order
 
 
 def _question(split, row):

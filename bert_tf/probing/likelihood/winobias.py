@@ -34,10 +34,9 @@ class WinoBias(LikelihoodProbe):
     columns = ("accuracy", "F1", "neutral", "random", "pairs")
     bars = False
     note = (
-        "accuracy: the sentence's own pronoun is the more probable one; pro: it fits the stereotype; 0.5 is no preference. A "
-        "model that says “he” everywhere has 1 with he and 0 with she. {skipped} lines were left out. The sentences are few "
-        "templates of forty occupations, and syntax, too, tells whom a pronoun means: compare models by it, do not call one "
-        "fair"
+        "accuracy: the sentence's own pronoun is the more probable one; pro: it fits the stereotype; 0.5 is no preference. "
+        "{skipped} lines were left out. The sentences are few templates of forty occupations, and syntax, too, tells whom a "
+        "pronoun means: compare models by it, do not call one fair"
     )
 
     def read(self, pro, anti, most=None):
@@ -57,14 +56,10 @@ class WinoBias(LikelihoodProbe):
         """
         sides = [[line for _, line in numbered_lines(read_text(path)) if line.strip()] for path in (pro, anti)]
         if len(sides[0]) != len(sides[1]):
-            raise DataError(
-                f"{pro} has {len(sides[0])} sentences and {anti} {len(sides[1])}; they must have the same ones"
-            )
+            raise DataError(f"{pro} has {len(sides[0])} sentences, {anti} {len(sides[1])}; both must have the same")
         pairs = [_pair(*lines) for lines in list(zip(*sides))[:most]]
         if not any(pair.texts for pair in pairs):
-            raise DataError(
-                f"{pro} and {anti} have no two sentences that differ in one pronoun in brackets, such as [she]"
-            )
+            raise DataError(f"{pro} and {anti} have no sentences that differ in one pronoun in brackets, [she]")
         return pairs
 
     def answer(self, question, scores):
@@ -72,31 +67,28 @@ class WinoBias(LikelihoodProbe):
 
     def summary(self, answered):
         pairs = [one for one in answered if one[1] is not None]
-        prefers = np.array([own for _, own in pairs])
+        prefers = np.array([chosen for _, chosen in pairs])
         female = np.array([question.groups == ("she",) for question, _ in pairs])
         numbers, rows = {"neutral": 0.5, "pairs": len(pairs)}, {}
-        for name, own, true in (("pro", prefers, female), ("anti", ~prefers, ~female)):
-            rows[name] = {
-                "accuracy": float(own.mean()),
-                "F1": f1_score(true, prefers == female, average="macro"),
-            } | numbers
+        for name, chosen, true in (("pro", prefers, female), ("anti", ~prefers, ~female)):
+            f1 = f1_score(true, prefers == female, average="macro")
+            rows[name] = {"accuracy": float(chosen.mean()), "F1": f1} | numbers
         rows["pro"]["skipped"] = len(answered) - len(pairs)
-        rows["pro minus anti"] = {
-            name: rows["pro"][name] - rows["anti"][name] for name in ("accuracy", "F1", "neutral")
-        }
-        for name, own in (("he", ~female), ("she", female)):
-            if own.any():
-                accuracy = float(prefers[own].mean())
-                rows[f"pro with {name}"] = numbers | {"accuracy": accuracy, "pairs": int(own.sum())}
+        differing = ("accuracy", "F1", "neutral")
+        rows["pro minus anti"] = {name: rows["pro"][name] - rows["anti"][name] for name in differing}
+        for name, chosen in (("he", ~female), ("she", female)):
+            if chosen.any():
+                accuracy = float(prefers[chosen].mean())
+                rows[f"pro with {name}"] = numbers | {"accuracy": accuracy, "pairs": int(chosen.sum())}
         return rows
 
 
 def _pair(*lines):
     """The `Question` of two lines; an empty one unless their only pronouns differ in gender, and nothing else does."""
     parts = [_PRONOUN.split(re.sub(r"^\d+\s+", "", line.strip())) for line in lines]
-    parts = [[re.sub(r"[\[\]]", "", part) for part in own] for own in parts]
-    she = [own[1].lower() in FEMALE for own in parts if len(own) == 3]  # before, the pronoun, and after
+    parts = [[re.sub(r"[\[\]]", "", part) for part in of_line] for of_line in parts]
+    she = [of_line[1].lower() in FEMALE for of_line in parts if len(of_line) == 3]  # before, the pronoun, and after
     if len(she) < 2 or she[0] == she[1] or parts[0][::2] != parts[1][::2]:
         return Question((), ())
     spans = tuple((len(before), len(before) + len(pronoun)) for before, pronoun, _ in parts)
-    return Question(("she" if she[0] else "he",), tuple("".join(own) for own in parts), spans)
+    return Question(("she" if she[0] else "he",), tuple("".join(of_line) for of_line in parts), spans)

@@ -120,24 +120,24 @@ class Benchmark:
         if not folder.is_dir():
             raise DataError(f"no {self.title} at {folder}: there is no such folder")
         there = {_plain(path.name): path for path in sorted(folder.iterdir()) if path.is_dir()}
-        sizes, lacking = {}, {}
+        sizes, unusable = {}, {}
         for name, task in self.tasks.items():
             path = there.get(name)
             missing = [file for file in (task.train, task.dev) if path is None or not (path / file).is_file()]
             if missing and path is not None:
-                lacking[name] = f"{path} has no {' and no '.join(missing)}{self.hint(name, path)}"
+                unusable[name] = f"{path} has no {' and no '.join(missing)}{self.hint(name, path)}"
             elif not missing:
                 sizes[name] = (path / task.train).stat().st_size
         for name in names or ():
             if name not in sizes:
-                raise DataError(lacking.get(name, f"{folder} has no folder {self.tasks[name].title}"))
+                raise DataError(unusable.get(name, f"{folder} has no folder {self.tasks[name].title}"))
         if not sizes:
             titles = ", ".join(task.title for task in self.tasks.values())
             raise DataError(
-                "; ".join(lacking.values()) or f"{folder} holds none of the folders of {self.title}: {titles}"
+                "; ".join(unusable.values()) or f"{folder} has none of the folders of {self.title}: {titles}"
             )
-        found = sorted((name for name in sizes if not names or name in names), key=sizes.get)
-        return {name: there[name] for name in found}, [text for name, text in lacking.items() if not names]
+        in_order = sorted((name for name in sizes if not names or name in names), key=sizes.get)
+        return {name: there[name] for name in in_order}, [text for name, text in unusable.items() if not names]
 
 
 def _plain(name):

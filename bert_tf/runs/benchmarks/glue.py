@@ -50,10 +50,8 @@ def _lines(name, path, answers):
 
 def _hint(name, path):
     if name == "mrpc" and (path / "msr_paraphrase_train.txt").is_file():
-        return (
-            "; the files of Microsoft are there, and GLUE's dev set is the 408 of their training pairs that dev_ids.tsv "
-            "lists: write these rows to dev.tsv and the others to train.tsv"
-        )
+        of_microsoft = "; of Microsoft's msr_paraphrase_train.txt write the 408 rows that dev_ids.tsv lists to dev.tsv"
+        return f"{of_microsoft} and the others to train.tsv"
     return ""
 
 

@@ -24,8 +24,8 @@ def measure_broad_coverage(path, answers):
     """
     from sklearn.metrics import matthews_corrcoef
 
-    found = [(row["label"], label) for _, row, label in _rows(path, answers) if "label" in row]
-    return {"matthews": float(matthews_corrcoef(*zip(*found)))} if found else {}
+    pairs = [(row["label"], label) for _, row, label in _rows(path, answers) if "label" in row]
+    return {"matthews": float(matthews_corrcoef(*zip(*pairs)))} if pairs else {}
 
 
 def measure_gender_parity(path, answers):
@@ -38,7 +38,7 @@ def measure_gender_parity(path, answers):
     Raises:
         DataError: two rows of a pair with different hypotheses, or a row without the other one.
     """
-    rows = [found for found in _rows(path, answers) if "label" in found[1]]
+    rows = [row for row in _rows(path, answers) if "label" in row[1]]
     same = []
     for (line, first, label), (_, second, other) in zip(rows[::2], [*rows[1::2], (None, {}, None)]):
         if first.get("hypothesis") != second.get("hypothesis"):
@@ -97,10 +97,10 @@ def _lines(path):
 
 def _by_line(answers):
     """Line or item -> the answers of `Task.predict` to it, in order."""
-    found = {}
+    by_line = {}
     for answer in answers:
-        found.setdefault(answer.get("line", answer.get("item")), []).append(answer)
-    return found
+        by_line.setdefault(answer.get("line", answer.get("item")), []).append(answer)
+    return by_line
 
 
 def submission_lines(name, path, answers):
@@ -118,13 +118,13 @@ def submission_lines(name, path, answers):
     for line, row in _lines(path):
         where, given = f"{path}, line {line}", iter(of_line[line])
         if name == "record":
-            found = [{"idx": _idx(query, where), "label": next(given)["answer"]} for query in row["qas"]]
+            objects = [{"idx": _idx(query, where), "label": next(given)["answer"]} for query in row["qas"]]
         elif name == "multirc":
-            found = [{"idx": _idx(row, where), "passage": {"questions": _multirc(row, given, where)}}]
+            objects = [{"idx": _idx(row, where), "passage": {"questions": _multirc(row, given, where)}}]
         else:
             label = next(given).get("label", first)
-            found = [{"idx": _idx(row, where), "label": label.capitalize() if name == "wsc" else label}]
-        yield from (json.dumps(one, ensure_ascii=False) for one in found)
+            objects = [{"idx": _idx(row, where), "label": label.capitalize() if name == "wsc" else label}]
+        yield from (json.dumps(one, ensure_ascii=False) for one in objects)
 
 
 def _multirc(row, given, where):
@@ -137,9 +137,7 @@ def _multirc(row, given, where):
 
 def _idx(row, where):
     if "idx" not in row:
-        raise DataError(
-            f"{where}: there is no 'idx' in {brief(row)}, which the submission needs; take the published file"
-        )
+        raise DataError(f"{where}: {brief(row)} has no 'idx' for the submission; take the published file")
     return row["idx"]
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from bert_tf.errors import ConfigError
+from bert_tf.errors import Advice, ConfigError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,8 +90,9 @@ class OptionRows:
         if self.option_length is not None and self.option_length > most:
             raise ConfigError(
                 f"task.option_length={self.option_length} leaves no room for a context in rows of task.sequence_length="
-                f"{sequence_length} tokens with {layout.special_tokens_per_pair} special ones; set task.option_length={most} "
-                "or less"
+                f"{sequence_length} tokens with {layout.special_tokens_per_pair} special ones; set ",
+                Advice("task.option_length", most),
+                " or less",
             )
 
 

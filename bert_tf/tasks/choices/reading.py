@@ -8,7 +8,7 @@ import dataclasses
 import re
 from pathlib import Path
 
-from bert_tf.errors import DataError
+from bert_tf.errors import Advice, DataError
 from bert_tf.parsing import parse_json
 from bert_tf.tasks.choices.formats import FORMATS, ChoiceFormat, arc_row, recognized
 from bert_tf.tasks.choices.question import LETTERS, Question, label_of, numbers, options_of
@@ -49,7 +49,8 @@ def open_questions(data, config, columns, row_of=None):
     if table.format in ("conll", "lines"):
         raise DataError(
             f"{table.path} has no columns, and multiple_choice reads questions with options; if it is a table, name its format, "
-            "e.g. data.columns.format=csv"
+            "e.g. ",
+            Advice("data.columns.format", "csv"),
         )
     # The keys of Python objects say themselves what they are.
     name, guess = config.format if table.is_file else None, columns.options is None
@@ -202,7 +203,9 @@ def _number(label, names):
     except BadRow as error:
         if names[0] != "0" or not label.isdecimal():
             raise
-        raise BadRow(f"{error}, or set data.columns.first_label=1 if the options are numbered from 1") from None
+        raise BadRow(
+            f"{error}, or set ", Advice("data.columns.first_label", "1"), " if the options are numbered from 1"
+        ) from None
 
 
 def _plain(value):
@@ -241,6 +244,9 @@ def _option_columns(table, columns):
         raise DataError(
             f"{table.path}: no columns have usual names of options (option0, choice1, ending0, answer0, A, ..., or "
             f"{', '.join(columns.usual['options'])} for a list); name them among {', '.join(map(repr, names[:20]))}, e.g. "
-            "data.columns.options=[wrong,right], or the data set with task.format=NAME"
+            "",
+            Advice("data.columns.options", "[wrong,right]"),
+            ", or the data set with ",
+            Advice("task.format", "NAME"),
         )
     return several

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.errors import ConfigError
+from bert_tf.errors import Advice, ConfigError
 from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.choices.choice_sequences import encode_questions
 from bert_tf.tasks.choices.model import MultipleChoice
@@ -99,7 +99,8 @@ class MultipleChoiceTask(Task):
         if self.metric != "accuracy" and not {"middle", "high"} <= groups:
             raise ConfigError(
                 f"task.metric={self.metric} needs RACE's questions of middle and high schools, and {examples.path} lacks "
-                "one of them; set task.metric=accuracy"
+                "one of them; set ",
+                Advice("task.metric", "accuracy"),
             )
 
     def encode(self, examples):

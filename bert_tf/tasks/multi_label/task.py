@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import Advice, ConfigError, DataError
 from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.metric_registry import METRICS, measure
 from bert_tf.tasks.multi_label.decoding import predicted
@@ -50,8 +50,10 @@ class MultiLabelTask(TextTask):
             labels = sorted_labels(label for chosen in examples.labels for label in chosen)
             if not labels:
                 raise DataError(
-                    f"{examples.path}: no example has a label; name the column of the labels with "
-                    "data.columns.label=NAME, or the columns of the labels with data.columns.label=[joy,love]"
+                    f"{examples.path}: no example has a label; name the column of the labels with ",
+                    Advice("data.columns.label", "NAME"),
+                    ", or the columns of the labels with ",
+                    Advice("data.columns.label", "[joy,love]"),
                 )
             check_distinct(labels, examples.path)
         return super().learned(examples) | {"labels": labels}

@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 from bert_tf.config import nearest
-from bert_tf.errors import DataError
+from bert_tf.errors import Advice, DataError
 from bert_tf.tasks.rows.files import numbered_lines, read_text
 from bert_tf.tasks.rows.sniffing import fields_of
 from bert_tf.tasks.rows.table import Table
@@ -72,7 +72,10 @@ class ConllTable(Table):
         if not -self.fields <= given < self.fields:
             raise DataError(
                 f"{self.where(self.rows[0][0])}: no column {given} for the {role}, the line has {self.fields} "
-                f"field{'s' * (self.fields != 1)}; set the columns by number with data.columns.words=0 and data.columns.tags=-1"
+                f"field{'s' * (self.fields != 1)}; set the columns by number with ",
+                Advice("data.columns.words", "0"),
+                " and ",
+                Advice("data.columns.tags", "-1"),
             )
         return given
 

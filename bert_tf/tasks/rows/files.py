@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 
 from bert_tf.encodings import conversion_advice
-from bert_tf.errors import DataError
+from bert_tf.errors import Advice, DataError
 from bert_tf.files import open_file
 from bert_tf.parsing import brief, parse_json
 from bert_tf.tasks.rows.sniffing import SAMPLE_BYTES, sniff
@@ -63,15 +63,18 @@ def file_format(path, given=None, tagged=False):
         if by_content is None:
             read_text(path)  # raises if the file is empty or not UTF-8
             raise DataError(
-                f"{path}: neither the ending '{ending}' nor what the file holds says what format it has; name it "
-                f"with data.columns.format=tsv (or {', '.join(name for name in NAMES if name != 'tsv')}), or "
-                f"choose one of the endings {', '.join(FORMATS)}"
+                f"{path}: neither the ending '{ending}' nor what the file holds says what format it has; name it with ",
+                Advice("data.columns.format", "tsv"),
+                f" (or {', '.join(name for name in NAMES if name != 'tsv')}), or "
+                f"choose one of the endings {', '.join(FORMATS)}",
             )
         return by_content
     if by_content in _CONTRADICTIONS[by_ending]:
         raise DataError(
-            f"{path} ends with {ending}, but holds {NAMES[by_content]}; read it as that with data.columns.format="
-            f"{by_content}, or as {NAMES[by_ending]} all the same with data.columns.format={by_ending}"
+            f"{path} ends with {ending}, but holds {NAMES[by_content]}; read it as that with ",
+            Advice("data.columns.format", by_content),
+            f", or as {NAMES[by_ending]} all the same with ",
+            Advice("data.columns.format", by_ending),
         )
     return by_ending
 
@@ -217,7 +220,8 @@ def _quoted_rows(path, text, separator):
             raise DataError(f"{path}, line 1: {SEMICOLONS}") from None
         raise DataError(
             f"{path}, line {line}: {error}; a quotation mark inside a quoted field is written twice, "
-            "or quotation marks are plain characters here: data.columns.quoted=false"
+            "or quotation marks are plain characters here: ",
+            Advice("data.columns.quoted", "false"),
         ) from None
     return rows
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bert_tf.config import nearest
 from bert_tf.encodings import find_name
-from bert_tf.errors import DataError
+from bert_tf.errors import Advice, DataError
 from bert_tf.parsing import join_names
 from bert_tf.tasks.rows.columns_config import ID_NAMES, ColumnsConfig
 from bert_tf.tasks.rows.values import BadRow, text_value
@@ -88,7 +88,10 @@ class Table:
             places = [place for place, name in enumerate(self.names) if name == column]
             raise DataError(
                 f"{self.path}: the columns {join_names(list(map(str, places)))} are both named '{column}'; give the number of the "
-                f"one that is read, with {key}={places[0]} and data.columns.header=true"
+                f"one that is read, with ",
+                Advice(key, places[0]),
+                " and ",
+                Advice("data.columns.header", "true"),
             )
         return column
 
@@ -181,7 +184,9 @@ class Table:
         if self.width is not None and len(row) != self.width:
             raise BadRow(
                 f"{len(row)} field{'s' * (len(row) != 1)} where {'the first row' if self.names is None else 'the header'} "
-                f"has {self.width}; correct the row, set data.columns.quoted=true if fields are quoted (else false)"
+                f"has {self.width}; correct the row, set ",
+                Advice("data.columns.quoted", "true"),
+                " if fields are quoted (else false)",
             )
 
 
@@ -252,8 +257,8 @@ def read_each(
                 )
                 if error.line is not None:
                     place = f"{table.path}, line {error.line}"
-                leave_out = "" if skip is None else ", or leave out such rows with data.columns.skip_malformed=true"
-                raise DataError(f"{place}: {error}{leave_out}") from None
+                leave_out = ", or leave out such rows with ", Advice("data.columns.skip_malformed", "true")
+                raise DataError(f"{place}: ", *error.args, *(() if skip is None else leave_out)) from None
             unusable.append({table.unit: number, **identifier, "error": str(error)})
             bad += 1
             continue

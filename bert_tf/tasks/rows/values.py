@@ -10,13 +10,13 @@ class BadRow(DataError):
     """A row that cannot be used: the message says what is wrong and what to do, `read_each` where the row stands.
 
     Args:
-        message: without an end, as "the text is empty; remove the row".
+        parts: of the message, without an end, as "the text is empty; remove the row".
         line: where another line than the first one of the row is wrong; None for the row.
         word: the number of the wrong word in the row, from 1; None for no word.
     """
 
-    def __init__(self, message: str, line: int | None = None, word: int | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, *parts: object, line: int | None = None, word: int | None = None) -> None:
+        super().__init__(*parts)
         self.line, self.word = line, word
 
 

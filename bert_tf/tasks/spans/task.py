@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import Advice, ConfigError, DataError
 from bert_tf.models.families import describe
 from bert_tf.parsing import brief
 from bert_tf.tasks import findings
@@ -118,8 +118,9 @@ class QuestionAnsweringTask(Task):
         if impossible and self.state.impossible is False:
             raise DataError(
                 f"{examples.where(impossible[0])}: the question is impossible, as {len(impossible)} are, but the task has no "
-                "impossible questions, as its training file had none; train with task.impossible_questions=true, or remove "
-                "these questions"
+                "impossible questions, as its training file had none; train with ",
+                Advice("task.impossible_questions", "true"),
+                ", or remove these questions",
             )
 
     def encode(self, examples):

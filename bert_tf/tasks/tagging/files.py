@@ -5,7 +5,7 @@ import os
 
 from absl import logging
 
-from bert_tf.errors import DataError
+from bert_tf.errors import Advice, DataError
 from bert_tf.hub import local_file
 from bert_tf.parsing import brief
 from bert_tf.tasks.examples import Example, read_examples
@@ -40,8 +40,10 @@ def open_tagged(data, columns, labelled, row_of):
         return read_conll(path)
     if labelled and format not in ("jsonl", "parquet"):
         raise DataError(
-            f"{path}: tagging reads CoNLL files, or JSON with the keys words and tags; if this is one, set "
-            "data.columns.format=conll or data.columns.format=jsonl"
+            f"{path}: tagging reads CoNLL files, or JSON with the keys words and tags; if this is one, set ",
+            Advice("data.columns.format", "conll"),
+            " or ",
+            Advice("data.columns.format", "jsonl"),
         )
     return open_table(path, columns, format=format)
 
@@ -106,7 +108,7 @@ def _tags(tags, known, lines=None):
     for position, tag in enumerate(tags):
         problem = no_label(tag, known, "tag")
         if problem:
-            raise BadRow(problem, lines and lines[position], position + 1)
+            raise BadRow(problem, line=lines and lines[position], word=position + 1)
     return tags
 
 
@@ -197,7 +199,8 @@ def _check(examples, scheme, given):
             instead = "" if given or scheme in ("BIOES", "BILOU") else ", and other tags of the file are no IOB1"
             raise DataError(
                 f"{examples.where_word(index, position)}: {why}{instead}; correct the tag, or read the entities that "
-                "conlleval finds with data.columns.tag_scheme=conlleval"
+                "conlleval finds with ",
+                Advice("data.columns.tag_scheme", "conlleval"),
             )
 
 
@@ -217,7 +220,9 @@ def without_documents(path, labelled):
     )
     if labelled:
         raise DataError(
-            f"{problem}; put a line -DOCSTART- before each document, or train with task.context=file, which takes a whole "
-            "file as one document, or with task.context=sentence"
+            f"{problem}; put a line -DOCSTART- before each document, or train with ",
+            Advice("task.context", "file"),
+            ", which takes a whole file as one document, or with ",
+            Advice("task.context", "sentence"),
         )
     logging.warning("%s: each sentence is read alone", problem)

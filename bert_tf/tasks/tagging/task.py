@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import Advice, ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.examples import Examples
@@ -79,7 +79,8 @@ class TaggingTask(Task):
         super().__init__(config, tokenizer, columns, backbone, state)
         if self.labels is not None and self.metric != "accuracy" and not self.marks_entities:
             raise ConfigError(
-                f"task.metric={self.metric} needs tags that mark entities (O, B-..., I-...); set task.metric=accuracy"
+                f"task.metric={self.metric} needs tags that mark entities (O, B-..., I-...); set ",
+                Advice("task.metric", "accuracy"),
             )
 
     def make_tokenizer(self, tokenizer):
@@ -151,7 +152,10 @@ class TaggingTask(Task):
             if len(counts) < 2 and not marks_entities(counts):
                 raise DataError(
                     f"{examples.path}: every word has the tag '{min(counts)}', but there must be two tags at least; give the "
-                    "column of the tags, e.g. data.columns.tags=3, or all tags, e.g. task.labels=[O,B-PER,I-PER]"
+                    "column of the tags, e.g. ",
+                    Advice("data.columns.tags", "3"),
+                    ", or all tags, e.g. ",
+                    Advice("task.labels", "[O,B-PER,I-PER]"),
                 )
             check_distinct(sorted(counts), examples.path)
             labels = complete(counts) if marks_entities(counts) else tuple(sorted(counts))

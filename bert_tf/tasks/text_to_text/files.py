@@ -2,7 +2,7 @@
 
 import functools
 
-from bert_tf.errors import DataError
+from bert_tf.errors import Advice, DataError
 from bert_tf.tasks.examples import Example, read_examples
 from bert_tf.tasks.glue import open_glue
 from bert_tf.tasks.rows.values import BadRow
@@ -25,7 +25,8 @@ def open_texts(data, format, columns, labelled, row_of=None):
     if table.format == "conll" or (table.format == "lines" and labelled):
         raise DataError(
             f"{table.path} has no columns, and text_to_text reads a source and a target column; if it is a table, name its "
-            "format, e.g. data.columns.format=tsv"
+            "format, e.g. ",
+            Advice("data.columns.format", "tsv"),
         )
     return table, columns
 

@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import Advice, ConfigError, DataError
 from bert_tf.generation import Restrictions, StopStrings
 from bert_tf.parsing import brief
 from bert_tf.tasks import findings, metrics
@@ -106,8 +106,11 @@ class TextToTextTask(Task):
         frame = make(self.tokenizer)
         if frame.end is None:
             raise ConfigError(
-                "the layout of the tokenizer has no token at the end of a text, so that a target would never end; set "
-                "task.decoder.layout=t5, or task.decoder.layout=gpt1 where the tokenizer has no separator"
+                "the layout of the tokenizer has no token at the end of a text, so that a target would never end; set ",
+                Advice("task.decoder.layout", "t5"),
+                ", or ",
+                Advice("task.decoder.layout", "gpt1"),
+                " where the tokenizer has no separator",
             )
         return dataclasses.replace(frame, text_before=self.config.prefix or "")
 

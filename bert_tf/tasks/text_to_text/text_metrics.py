@@ -5,7 +5,7 @@ import importlib
 
 import numpy as np
 
-from bert_tf.errors import ConfigError
+from bert_tf.errors import Advice, ConfigError
 from bert_tf.tasks import metrics
 from bert_tf.tasks.spans.questions import Answers
 from bert_tf.tasks.spans.scorer import raw_scores
@@ -36,7 +36,8 @@ def check_packages(names):
         except ImportError:
             raise ConfigError(
                 f"task.text_metrics has '{name}', which needs the package {package.replace('_', '-')}, and it is not "
-                "installed; install it with pip install 'bert_tf[text-metrics]', or set task.text_metrics=[]"
+                "installed; install it with pip install 'bert_tf[text-metrics]', or set ",
+                Advice("task.text_metrics", "[]"),
             ) from None
 
 

@@ -5,7 +5,7 @@ import dataclasses
 
 import numpy as np
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import Advice, ConfigError, DataError
 from bert_tf.parsing import parse_number
 from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.heads import Classifier
@@ -58,8 +58,10 @@ class ClassificationTask(TextTask):
             if len(labels) < 2:
                 raise DataError(
                     f"{examples.path}: every example has the label '{labels[0]}', but there must be two labels at "
-                    "least; name the column of the labels with data.columns.label=NAME, or all labels, e.g. "
-                    "task.labels=[neg,pos]"
+                    "least; name the column of the labels with ",
+                    Advice("data.columns.label", "NAME"),
+                    ", or all labels, e.g. ",
+                    Advice("task.labels", "[neg,pos]"),
                 )
             check_distinct(labels, examples.path)
         counts = collections.Counter(examples.labels)
@@ -70,7 +72,8 @@ class ClassificationTask(TextTask):
         of_many = METRICS[self.metric].two_labels if self.metric in METRICS else None
         if of_many and self.labels is not None and len(self.labels) != 2:
             raise ConfigError(
-                f"task.metric={self.metric} is for two labels, here are {len(self.labels)}; set task.metric={of_many}"
+                f"task.metric={self.metric} is for two labels, here are {len(self.labels)}; set ",
+                Advice("task.metric", of_many),
             )
         super().check(examples)
 

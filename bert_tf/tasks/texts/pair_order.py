@@ -5,7 +5,7 @@ Radford et al. 2018, section 3.3: "there is no inherent ordering of the two sent
 
 from keras import ops
 
-from bert_tf.errors import ConfigError
+from bert_tf.errors import Advice, ConfigError
 
 
 def check_layout(layout):
@@ -17,7 +17,8 @@ def check_layout(layout):
     if layout.second_segment == 0:
         raise ConfigError(
             "task.decoder.pair_order=both needs a tokenizer whose layout gives the second text a segment of its own, and this one "
-            "gives both texts segment 0; set task.decoder.pair_order=given"
+            "gives both texts segment 0; set ",
+            Advice("task.decoder.pair_order", "given"),
         )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from bert_tf.config import Range
+from bert_tf.errors import Advice
 from bert_tf.parsing import brief, parse_number
 from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.heads import Regressor
@@ -53,7 +54,10 @@ class RegressionTask(TextTask):
         if number is None or abs(number) > LARGEST_NUMBER:
             raise BadRow(
                 f"the label '{brief(label)[1:-1]}' is not a finite number of at most {LARGEST_NUMBER:.0e}, which regression "
-                "needs; name the column of the numbers with data.columns.label=NAME, set task.kind=classification"
+                "needs; name the column of the numbers with ",
+                Advice("data.columns.label", "NAME"),
+                ", set ",
+                Advice("task.kind", "classification"),
             )
         return number
 

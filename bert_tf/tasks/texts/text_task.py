@@ -4,7 +4,7 @@ import abc
 
 import numpy as np
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import Advice, ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.tasks.examples import Example, read_examples
 from bert_tf.tasks.glue import open_glue
@@ -45,13 +45,16 @@ class TextTask(Task):
         table, columns = open_glue(getattr(self.config, "preset", None), data, columns, labelled, self.row_of)
         if table.format == "conll":
             raise DataError(
-                f"{table.path} holds tagged words (CoNLL), but the task is {self.kind}; set task.kind=tagging, or, if it is "
-                "a table, its format, e.g. data.columns.format=tsv"
+                f"{table.path} holds tagged words (CoNLL), but the task is {self.kind}; set ",
+                Advice("task.kind", "tagging"),
+                ", or, if it is a table, its format, e.g. ",
+                Advice("data.columns.format", "tsv"),
             )
         if table.format == "lines" and labelled:
             raise DataError(
                 f"{table.path}: plain text has no labels, only predict takes it; if the file has columns, name its format, "
-                "e.g. data.columns.format=tsv"
+                "e.g. ",
+                Advice("data.columns.format", "tsv"),
             )
         return table, columns
 
