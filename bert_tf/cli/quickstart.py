@@ -1,14 +1,13 @@
-"""Run all steps on data that comes with the library, in a few minutes on two cores.
+"""Run all steps on data that comes with the library, in less than four minutes on two cores.
 
-Trains a WordPiece vocabulary on 33 State of the Union addresses and on the movie-review sentences
-of the fine-tuning data (without their labels), writes shards, pretrains a small ModernBERT with
-masked LM (configs/laptop/best.yaml), fills masks, fine-tunes on the sentiment of the reviews with
-and without that pretraining, exports the model with its tokenizer, and queries the export in a new
-process. Ends with the commands for your own data.
+Pretrains a small ModernBERT on 33 State of the Union addresses and on movie-review sentences for the minutes that are
+given (the vocabulary, the shards and the number of updates are chosen for that), fills masks, fine-tunes it on parts
+of speech with and without that pretraining, exports the model with its tokenizer, and queries the export in a new
+process. Ends with the difference that pretraining made, and the commands for your own data.
 
 example:
   bert-tf quickstart
-  bert-tf quickstart --output somewhere --pretrain-steps 3000
+  bert-tf quickstart --output somewhere --minutes 10
 """
 
 import os
@@ -24,7 +23,7 @@ SENTENCES = (
     "We must [MASK] the people of this country.",
     "The two countries signed a [MASK] of peace.",
 )
-REVIEWS = ("A warm, funny and deeply moving film.", "A dull and lifeless mess that wastes its cast.")
+TEXTS = ("Google has bought a small company in Seoul.", "I will book the book about the last run.")
 
 # A minimal client of the export: it imports neither bert_tf nor Keras.
 ASK = """\
@@ -32,90 +31,75 @@ import sys
 import tensorflow as tf
 import tensorflow_text  # registers the tokenizer's ops
 model = tf.saved_model.load(sys.argv[1])
-answer = model.signatures["serving_default"](text=tf.constant(sys.argv[2:]))
-for text, label, p in zip(sys.argv[2:], answer["label"].numpy(), answer["probabilities"].numpy()):
-    print(f"  {label.decode()} ({p.max():.2f})  {text}")
+answer = {name: value.numpy() for name, value in model.signatures["serving_default"](text=tf.constant(sys.argv[2:])).items()}
+for text, tags, starts, ends in zip(sys.argv[2:], answer["tags"], answer["starts"], answer["ends"]):
+    print("  " + "  ".join(f"{text[s:e]}/{tag.decode()}" for tag, s, e in zip(tags, starts, ends) if tag))
 """
 
 
 def add_arguments(parser):
     parser.add_argument("--output", default="quickstart", help="folder for all results (default ./%(default)s)")
-    add_number(parser, "--pretrain-steps", "updates of pretraining (default %(default)s)", default=1000)
-    add_number(parser, "--epochs", "epochs of fine-tuning (default %(default)s)", default=3)
-    add_number(parser, "--vocabulary-size", "entries of the vocabulary (default %(default)s)", default=4000)
+    help = "the time for vocabulary, shards and pretraining (default %(default)s)"
+    parser.add_argument("--minutes", type=float, default=1.5, help=help)
+    add_number(parser, "--epochs", "epochs of fine-tuning (default %(default)s)", default=5)
 
 
 def run(arguments):
     started = time.monotonic()
     import bert_tf
-    from bert_tf import config, samples
-    from bert_tf.tokenizers import train_wordpiece
-    from bert_tf.training.pretraining import PretrainConfig, pretrain
-    from tfrecords import ShardsConfig, read_texts, write_shards
-    from tfrecords.shards.statistics import report
+    from bert_tf import samples
+    from bert_tf.reporting import write_report
 
     folder = Path(arguments.output)
-    corpus = [samples.STATE_OF_THE_UNION, folder / "reviews.txt"]
-    vocabulary, shards, pretrained = folder / "tokenizer", folder / "shards", folder / "pretrained"
+    _title(
+        f"1  pretraining: 33 State of the Union addresses and 8,252 sentences of reviews, {arguments.minutes:g} minutes"
+    )
+    reviews = folder / "reviews.txt"
+    samples.write_review_text(reviews)
+    corpus = [samples.STATE_OF_THE_UNION, reviews]
+    pretrained = bert_tf.pretrain(corpus, minutes=arguments.minutes, output=folder / "pretrained")
 
-    _title("1  vocabulary: WordPiece, trained on 33 State of the Union addresses and 8,252 review sentences")
-    samples.write_review_text(corpus[1])
-    tokenizer = train_wordpiece(read_texts(corpus), arguments.vocabulary_size, lowercase=True)
-    tokenizer.save(vocabulary)
-    text = "Congress of the United States"
-    tokens = [tokenizer.id_to_token(i) for i in tokenizer.encode(text)]
-    print(f"  {tokenizer.vocabulary_size:,} tokens; {text!r} -> {tokens}")
-
-    _title("2  shards: rows of 64 tokens, filled with whole sentences")
-    packing = ShardsConfig(sequence_length=64, format="full_sentences")
-    manifest = write_shards(corpus, shards, tokenizer, packing)
-    print("\n".join(f"  {line}" for line in report(manifest.counts, manifest.sequence_length)))
-
-    _title(f"3  pretraining: a ModernBERT of 4 layers, {arguments.pretrain_steps:,} steps of masked LM")
-    settings = {"data": {"shards": shards}, "train": {"steps": arguments.pretrain_steps}}
-    _, metrics = pretrain(config.load(PretrainConfig, "laptop/best", settings), pretrained)
-
-    _title("4  filling masks")
-    for sentence, (guesses,) in zip(SENTENCES, bert_tf.load(pretrained).fill_mask(SENTENCES)):
+    _title("2  filling masks")
+    for sentence, (guesses,) in zip(SENTENCES, pretrained.fill_mask(SENTENCES)):
         print(f"  {sentence}  ->  " + ", ".join(f"{token} {p:.2f}" for token, p in guesses))
 
-    _title("5  fine-tuning: sentiment of movie-review sentences, with and without the pretraining")
-    settings = {"epochs": arguments.epochs, "optimizer": {"learning_rate": 1e-3}} | samples.REVIEWS
-    model = bert_tf.finetune(pretrained, output=folder / "sentiment", **settings)
-    without = folder / "sentiment_without_pretraining"
-    without = bert_tf.finetune(pretrained, output=without, pretrained=False, **settings).results
+    _title("3  fine-tuning: parts of speech of 1,080 sentences, with and without the pretraining")
+    task = {"kind": "tagging", "sequence_length": 64}
+    settings = {"task": task, "epochs": arguments.epochs, "optimizer": {"learning_rate": 1e-3}} | samples.TAGS
+    tagger = bert_tf.finetune(pretrained.path, output=folder / "tagger", **settings)
+    without = bert_tf.finetune(pretrained.path, output=folder / "without_pretraining", pretrained=False, **settings)
+    write_report(without.path, tagger.path, output=folder / "report.html")
 
-    _title("6  export, queried in a new process that imports only tensorflow and tensorflow_text")
-    exported = model.export()
+    _title("4  export, queried in a new process that imports only tensorflow and tensorflow_text")
+    exported = tagger.export()
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    subprocess.run([sys.executable, "-c", ASK, str(exported), *REVIEWS], check=True, env=environment)
-    _report(folder, metrics, model.results, without, exported, time.monotonic() - started)
+    subprocess.run([sys.executable, "-c", ASK, str(exported), *TEXTS], check=True, env=environment)
+    _report(folder, pretrained.results, tagger.results["test"], without.results["test"], exported, started)
 
 
 def _title(text):
     print(f"\n== {text}", flush=True)
 
 
-def _report(folder, metrics, with_it, without_it, exported, seconds):
-    accuracy = [s["test"]["mean"]["accuracy"] for s in (with_it, without_it)]
-    majority = with_it["test"]["baselines"]["majority class"]["accuracy"]
+def _report(folder, metrics, with_it, without_it, exported, started):
+    rows = {name: scores["accuracy"] for name, scores in with_it["baselines"].items()}
+    rows |= {"without pretraining": without_it["mean"]["accuracy"], "with pretraining": with_it["mean"]["accuracy"]}
+    width = max(map(len, rows))
+    chart = "\n".join(f"  {name:<{width}}  {'█' * round(40 * value):<40}  {value:.1%}" for name, value in rows.items())
     print(f"""
-== done in {seconds / 60:.1f} minutes
+== done in {(time.monotonic() - started) / 60:.1f} minutes
 
-  masked LM accuracy    {metrics["masked_lm_accuracy"]:.3f}   unigram guess {metrics["unigram_masked_lm_accuracy"]:.3f}
-  masked LM loss        {metrics["masked_lm_loss"]:.3f}   unigram guess {metrics["unigram_masked_lm_loss"]:.3f}
-  sentiment, test       {accuracy[0]:.3f}   without pretraining {accuracy[1]:.3f}   majority class {majority:.3f}
+  held-out masked LM loss {metrics["eval_masked_lm_loss"]:.2f}; parts of speech of 733 other sentences, accuracy:
 
-  everything is in {folder}/: tokenizer/ shards/ pretrained/ sentiment/
+{chart}
+
+  everything is in {folder}/: pretrained/ tagger/ without_pretraining/ report.html
   the SavedModel is {exported}
 
 == the same on your own data
 
-  bert-tf vocab     YOUR_TEXT/ --output tokenizer --size 4096
-  bert-tf shards    YOUR_TEXT/ --tokenizer tokenizer --output shards --format full_sentences --sequence-length 64
-  bert-tf inspect   shards
-  bert-tf pretrain  --shards shards --output run --config laptop/best
-  bert-tf predict run "The [MASK] of the United States."
+  bert-tf pretrain  --text YOUR_TEXT/ --minutes 30 --output run
+  bert-tf predict   run "The [MASK] of the United States."
   bert-tf finetune  --init-from run --train train.tsv --dev dev.tsv --output task --set optimizer.learning_rate=1e-3
   bert-tf evaluate  task test.tsv
   bert-tf predict   task "Some text."

@@ -10,6 +10,8 @@ _FOLDER = Path(__file__).parent
 STATE_OF_THE_UNION = _FOLDER / "state_of_the_union.jsonl"
 #: Sentences of movie reviews with their sentiment, 1 or 0: TSV with columns `text` and `label`.
 REVIEWS = {split: _FOLDER / f"reviews_{split}.tsv" for split in ("train", "dev", "test")}
+#: Sentences of web texts, a word with its part of speech a line: CoNLL.
+TAGS = {split: _FOLDER / f"tags_{split}.conll" for split in ("train", "dev", "test")}
 
 
 def write_review_text(path):

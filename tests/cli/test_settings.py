@@ -12,7 +12,7 @@ from bert_tf.training.pretrain_config import PretrainConfig
 
 
 @pytest.mark.parametrize(("command", "message"), [
-    ("quickstart --pretrain-steps 0", "--pretrain-steps: 0 is too small; it must be at least 1"),
+    ("quickstart --epochs 0", "--epochs: 0 is too small; it must be at least 1"),
     ("predict nowhere text --batch-size 0", "--batch-size: 0 is too small; it must be at least 1"),
     ("prompt nowhere --show -1", "--show: -1 is too small; it must be at least 0"),
     ("probe cloze nowhere --most 1.5", "--most: '1.5' is not a whole number"),
