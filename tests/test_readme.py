@@ -3,18 +3,12 @@
 import ast
 import configparser
 import importlib
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from bert_tf import samples
 from bert_tf.cli.main import COMMANDS
-from bert_tf.tokenizers import train_wordpiece
-from tfrecords import ShardsConfig, read_texts, write_shards
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -82,24 +76,3 @@ def test_extras_named_exist():
     for page in FILES:
         for extra in re.findall(r"\.\[([a-z]+)\]", page.read_text(encoding="utf-8")):
             assert extra in setup["options.extras_require"], f"{page}: {extra}"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("readme")
-    lines = (Path(samples.__file__).parent / "state_of_the_union.jsonl").read_text(encoding="utf-8").splitlines()
-    corpus = folder / "corpus.jsonl"
-    corpus.write_text("\n".join(lines[:4]), encoding="utf-8")
-    tokenizer = train_wordpiece(read_texts(corpus), 600, lowercase=True)
-    write_shards(corpus, folder / "shards", tokenizer, ShardsConfig(sequence_length=32), progress=False)
-    return folder
-
-
-def test_the_script_of_ones_own_runs(folder):
-    script = next(b for b in blocks("python") if "objective.fit" in b).replace(
-        "steps_per_epoch=100", "steps_per_epoch=3"
-    )
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run([sys.executable, "-c", script], cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "Epoch 3/3" in done.stdout and "masked_lm_accuracy" in done.stdout
