@@ -244,13 +244,14 @@ class LanguageModel(OpenedModel):
         module = served_module(self, kind, sequence_length, options)
         return write_saved_model(module, self.path / "export" if output is None else output, version)
 
-    def save(self, path: StrPath, format: str = "hf", encoder_only: bool = False) -> None:
+    def save(self, path: StrPath, format: str = "hf", encoder_only: bool = False, approximate: bool = False) -> None:
         """Writes the model with its tokenizer, and the head of its task or its pretraining.
 
         Args:
             path: a folder that does not exist yet, or is empty; for word vectors a file.
             format: "run", a run directory, or one of `bert_tf.save`.
             encoder_only: whether the heads are left out.
+            approximate: as of `bert_tf.save`.
 
         Raises:
             ConfigError, DataError, RunDirectoryError: as `bert_tf.save`.
@@ -260,7 +261,7 @@ class LanguageModel(OpenedModel):
         """
         from bert_tf.training.converting import convert
 
-        convert(self, path, format, encoder_only)
+        convert(self, path, format, encoder_only, approximate)
 
 
 def _as_list(texts):

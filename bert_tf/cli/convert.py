@@ -44,6 +44,11 @@ def add_arguments(parser):
         help="write the encoder without pretraining heads and without the head of a fine-tuned run",
     )
     add(
+        "--approximate",
+        action="store_true",
+        help="write a preset of KerasHub although its code fixes what the model has otherwise, and say how far the outputs are apart",
+    )
+    add(
         "--average",
         type=at_least(2),
         metavar="N",
@@ -59,7 +64,7 @@ def run(arguments):
     from bert_tf.training.converting import convert
 
     loaded = bert_tf.load(arguments.source, arguments.family)
-    model = convert(loaded, arguments.output, arguments.to, arguments.encoder_only)
+    model = convert(loaded, arguments.output, arguments.to, arguments.encoder_only, arguments.approximate)
     print(f"{arguments.output}: {loaded.family}, {model.count_params():,} parameters, as {arguments.to}")
     for what, names in (("held no weight", loaded.report.ignored), ("not used", loaded.report.unused)):
         if names:

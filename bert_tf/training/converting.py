@@ -4,7 +4,8 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from bert_tf import config as configuration
-from bert_tf.checkpoints import write_checkpoint
+from bert_tf.checkpoints import keras_hub, write_checkpoint
+from bert_tf.checkpoints.formats import options_of
 from bert_tf.checkpoints.hugging_face import write_finetuned
 from bert_tf.checkpoints.published_tasks import arrays_of_task, publish
 from bert_tf.errors import ConfigError, DataError
@@ -16,7 +17,7 @@ from bert_tf.training.run_directory import RunDirectory
 from bert_tf.training.run_records import CONFIG
 
 
-def convert(opened, output, to, encoder_only=False):
+def convert(opened, output, to, encoder_only=False, approximate=False):
     """Writes an `OpenedModel` as `to`: "run" or another format; see `bert_tf.save`.
 
     Parts that it has already made are written with their present weights, trained or not. A fine-tuned model is written
@@ -27,6 +28,7 @@ def convert(opened, output, to, encoder_only=False):
         output: a folder that does not exist yet, or is empty.
         to: the name of the format.
         encoder_only: whether the heads are left out.
+        approximate: as of `bert_tf.save`.
 
     Returns:
         The Keras model that was written.
@@ -36,7 +38,7 @@ def convert(opened, output, to, encoder_only=False):
         RunDirectoryError: the folder holds something, or cannot be written.
     """
     if opened.source.task is not None and not encoder_only:
-        save_task_model(opened.task, opened.model, output, to, opened.path)
+        save_task_model(opened.task, opened.model, output, to, opened.path, approximate)
         return opened.model
     settings = None if encoder_only else opened.objective_settings
     if settings is None:
@@ -47,7 +49,7 @@ def convert(opened, output, to, encoder_only=False):
         except DataError as error:
             raise DataError(f"{error}\n  to convert the encoder without its heads, add --encoder-only") from None
     if to != "run":
-        write_checkpoint(model, opened.tokenizer, output, to)
+        write_checkpoint(model, opened.tokenizer, output, to, approximate)
         return model
     record = {
         "model": describe(opened.config),
@@ -59,27 +61,33 @@ def convert(opened, output, to, encoder_only=False):
     return model
 
 
-def save_task_model(task, model, output, to="hf", path=None):
+def save_task_model(task, model, output, to="hf", path=None, approximate=False):
     """Writes a fine-tuned model with the head of its task, as it is in memory.
 
     Args:
         task: the `Task`.
         model: its model, of `task.model`.
         output: a folder that does not exist yet, or is empty.
-        to: "run" or "hf".
+        to: "run", "hf" or "keras_hub".
         path: the source that it was opened from, which messages and the run name; None: it was made in memory.
+        approximate: as of `bert_tf.save`.
 
     Raises:
-        ConfigError: another format, or Hugging Face has no class for the task, or one with another head.
+        ConfigError: another format, or its library has no class for the task, or one with another head.
         RunDirectoryError: the folder holds something, or cannot be written.
     """
     name = path or type(model).__name__
-    if to not in ("run", "hf"):
+    if to not in ("run", "hf", "keras_hub"):
         raise ConfigError(
             f"{name} is a fine-tuned model, and the head of its task cannot be written as '{to}'; to convert only its "
             "encoder, add --encoder-only (encoder_only=True, or save its backbone). To serve the whole model, use 'bert-tf "
             "export'"
         )
+    options = options_of(to, approximate)
+    if to == "keras_hub":
+        published, arrays = publish(task, model, name, to)
+        keras_hub.write_finetuned(model, arrays, published, task.tokenizer, output, **options)
+        return
     if to == "hf":
         published, arrays = publish(task, model, name)
         write_finetuned(model.backbone, arrays, published, task.tokenizer, output)
