@@ -98,10 +98,6 @@ def _may_be_vectors(path):
     return path.is_file() and path.suffix not in (".json", ".safetensors", ".yaml")
 
 
-class _ModelGarden(_Own):
-    write = Format.write
-
-
 def _has_index(path):
     if path.is_dir():
         return any(path.glob("*.index"))
@@ -133,7 +129,7 @@ FORMATS = Registry(
     [
         *(_WordVectors(name, "one file of word vectors", _may_be_vectors, "word_vectors") for name in VECTOR_FILES),
         _Own("tf1", "one .index file with its configuration (TensorFlow 1)", _has_index, "tensorflow1"),
-        _ModelGarden("garden", "one .index file of a BERT of the Model Garden", _has_object_graph, "model_garden"),
+        _Own("garden", "one .index file of a BERT of the Model Garden", _has_object_graph, "model_garden"),
         _Own("bilm", "options.json and weights.hdf5 (ELMo)", _has_bilm, "bilm"),
         _Own("numpy", "params_shapes.json (GPT-1)", lambda path: (path / "params_shapes.json").is_file(), "gpt1_numpy"),
         _Own("hf", "config.json (Hugging Face)", _has_config, "hugging_face"),

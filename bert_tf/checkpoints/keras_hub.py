@@ -22,7 +22,7 @@ from bert_tf.checkpoints import published_tasks
 from bert_tf.checkpoints.arrays import NamedArrays
 from bert_tf.checkpoints.finetuned import PublishedTask, published_head, write_task
 from bert_tf.checkpoints.hdf5 import Hdf5Arrays
-from bert_tf.checkpoints.saving import as_float32, lost_settings, warn_of_lost
+from bert_tf.checkpoints.saving import as_float32, lost_settings, random_pooler, warn_of_lost
 from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.checkpoints.source import Source, StoredTask
 from bert_tf.config import build, nearest
@@ -344,10 +344,8 @@ def _adapt(variables, weight_map, config, encoder, path):
         left = ", ".join(sorted({part_of(name) for name in unknown}))
         logging.warning("%s: KerasHub's %s has no %s: not written", path, type(encoder).__name__, left)
     if weight_map.source("pooler/dense/kernel") and "pooler/dense/kernel" not in variables:
-        size, generator = config.hidden_size, np.random.default_rng(0)
-        variables["pooler/dense/kernel"] = config.initializer_range * generator.normal(size=(size, size))
-        variables["pooler/dense/bias"] = np.zeros(size)
-        logging.warning("%s: the model has no pooler: KerasHub's is randomly initialized", path)
+        names = ("pooler/dense/kernel", "pooler/dense/bias")
+        variables |= zip(names, random_pooler(config, path, "KerasHub"))
 
 
 def _fixed_choices(config_map, config, objective):
