@@ -41,7 +41,8 @@ def load(
         path: a Hugging Face directory (config.json, model.safetensors or its shards, tokenizer
             files); a folder with a TensorFlow 1 checkpoint of the original authors and its
             configuration (bert_config.json, vocab.txt, .ckpt), or the checkpoint's prefix in it;
-            the same with a BERT of the TensorFlow Model Garden; GPT-1's params_*.npy; ELMo's options.json and
+            the same with a BERT of the TensorFlow Model Garden; a preset of KerasHub (config.json, model.weights.h5);
+            GPT-1's params_*.npy; ELMo's options.json and
             weights.hdf5; a file of word vectors (word2vec, GloVe, fastText's .vec); or a run directory. `hf://owner/name`
             and `hf://owner/name@revision` are fetched from the Hugging Face Hub.
         family: the model family, if the files do not name it or name another: SpanBERT is published as
@@ -95,7 +96,7 @@ def save(
         tokenizer: the tokenizer to save in the same folder; None for none. With a task it is the task's.
         path: a folder that does not exist yet, or is empty; it appears only when it is complete.
         format: "hf": a Hugging Face directory; "keras_hub": a preset of KerasHub; "tf1": a TensorFlow 1 checkpoint as the original
-            authors' code reads it; "numpy": GPT-1's params_*.npy; "bilm": ELMo's options.json and weights.hdf5;
+            authors' code reads it; "garden": a BERT for the TensorFlow Model Garden; "numpy": GPT-1's params_*.npy; "bilm": ELMo's options.json and weights.hdf5;
             "word2vec", "word2vec_binary", "glove": a file of the token table alone. With a task "hf" or "keras_hub": the
             class of the task; or "run": a run directory, which `load` opens.
         task: the `Task` that the model was made by, `task.model(encoder)`.

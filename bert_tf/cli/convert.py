@@ -1,9 +1,10 @@
 """Convert a published checkpoint to a run directory, or any model to another library's format; average checkpoints.
 
 The format of the source is recognized: a Hugging Face directory, a TensorFlow 1 checkpoint of the
-original authors, a BERT of the TensorFlow Model Garden, a file of word vectors (word2vec's text or binary, GloVe,
+original authors, a BERT of the TensorFlow Model Garden, a preset of KerasHub, a file of word vectors (word2vec's text or binary, GloVe,
 fastText's .vec), or a run directory. Pretraining heads are converted too, and so are the heads of fine-tuned models
-between runs and Hugging Face's classes for sequence and token classification and multiple choice. The formats of word
+between runs, Hugging Face's classes for sequence and token classification and multiple choice, and KerasHub's
+classifiers. The formats of word
 vectors hold the token table of any model. A weight or a setting that is not understood is an error.
 
 With --average N the output is a run with the mean of the weights of the newest N checkpoints of a pretraining run, which
@@ -15,6 +16,7 @@ example:
   bert-tf convert sentiment published --to hf            # a fine-tuned run, for the transformers library
   bert-tf convert uncased_L-12_H-768_A-12 bert --to hf   # from TensorFlow 1 to Hugging Face
   bert-tf convert hf://google-bert/bert-base-uncased bert
+  bert-tf convert run preset --to keras_hub              # for keras_hub.models.BertMaskedLM.from_preset("preset")
   bert-tf convert glove.6B.100d.txt vectors              # word vectors, as a run
   bert-tf convert vectors vectors.bin --to word2vec_binary
   bert-tf convert run averaged --average 5

@@ -15,6 +15,7 @@ from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, UserError
 from bert_tf.models import build_backbone, build_config
 from bert_tf.objectives import MaskedLM
+from bert_tf.tasks import build_task
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "keras_hub"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.zip"))
@@ -263,3 +264,36 @@ def test_what_is_not_understood_is_named(presets, tmp_path, file, change, messag
         path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(UserError, match=message):
         _ = bert_tf.load(tmp_path / "preset").model
+
+
+def test_xlm_roberta_is_a_roberta_without_a_tokenizer_here(presets, tmp_path):
+    shutil.copytree(presets / "roberta_classifier", tmp_path / "preset")
+    for file in ("config.json", "task.json", "tokenizer.json"):
+        path = tmp_path / "preset" / file
+        path.write_text(path.read_text().replace('"Roberta', '"XLMRoberta'))
+    again = bert_tf.load(tmp_path / "preset")
+    assert (again.family, again.config.padding_id) == ("roberta", 1)
+    expected = golden(presets / "roberta_classifier")
+    outputs = again.backbone(again.backbone.select(inputs(expected)))
+    assert difference(outputs["sequence_output"], expected["sequence_output"], real_tokens(expected)) < 1e-6
+    with pytest.raises(ConfigError, match="the tokenizer of XLM-RoBERTa is not supported"):
+        _ = again.tokenizer
+
+
+def test_labels_and_kinds_of_classifiers_come_back(presets, tmp_path):
+    loaded = bert_tf.load(presets / "bert_classifier")
+    for kind, labels in (("classification", ["no", "yes"]), ("multi_label", ["a", "b", "c"]), ("regression", None)):
+        given = {"kind": kind, "sequence_length": 16} | ({"labels": labels} if labels else {})
+        task = build_task(given, loaded.tokenizer, backbone=loaded.config)
+        task = task.with_state(mean=2.0, scale=3.0) if kind == "regression" else task
+        model = task.model(build_backbone(loaded.config, pooler=True))
+        bert_tf.save(model, None, tmp_path / kind, format="keras_hub", task=task)
+        again = bert_tf.load(tmp_path / kind)
+        assert (again.task.kind, again.task.labels) == (kind, tuple(labels) if labels else None)
+        ours, theirs = task.predict(model, ["the people"]), again.predict(["the people"])
+        assert ours[0].keys() == theirs[0].keys()
+        assert kind != "regression" or ours[0]["score"] == pytest.approx(theirs[0]["score"], abs=1e-5)
+    tagging = build_task({"kind": "tagging", "labels": ["O", "B-X", "I-X"], "sequence_length": 16}, loaded.tokenizer)
+    with pytest.raises(ConfigError, match="KerasHub has no class for tagging with 'bert'"):
+        model = tagging.model(build_backbone(loaded.config, pooler=False))
+        bert_tf.save(model, None, tmp_path / "no", format="keras_hub", task=tagging)
