@@ -47,9 +47,11 @@ ASSETS = Path("assets") / "tokenizer"
 #: What the files of all classes say and no output depends on.
 _BOOKKEEPING = ("name", "dtype", "trainable", "backbone", "preprocessor", "hidden_dim")
 #: Kernels and biases of attention, [H, n, d] and [n, d] there and [H, n * d] and [n * d] here.
-_INTO_HEADS = re.compile(r"_self_attention_layer/_?(query|key|value)_dense/vars/[01]")
+_INTO_HEADS = re.compile(r"_self_attention_layer/(query|key|value)_dense/vars/[01]")
 #: Those of its output, [n, d, H] there.
-_OUT_OF_HEADS = re.compile(r"_self_attention_layer/_?output_dense/vars/0")
+_OUT_OF_HEADS = re.compile(r"_self_attention_layer/output_dense/vars/0")
+#: What Keras called these layers until 2025.
+_OLDER = {f"_{name}_dense": f"{name}_dense" for name in ("query", "key", "value", "output")}
 
 
 def open_model(path: Path, family: str | None = None) -> Source:
@@ -196,6 +198,7 @@ def _canonical(name, part, renames):
     words = name.split("/")[1:]
     if not re.search(r"_\d+$", words[0]):
         words[0] += "_0"
+    renames = _OLDER | renames
     words = [*([part] if part == "task" else []), *(renames.get(word, word) for word in words)]
     return "/".join(words)
 
