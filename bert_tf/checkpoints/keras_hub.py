@@ -27,7 +27,7 @@ from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.checkpoints.source import Source, StoredTask
 from bert_tf.config import build, nearest
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.files import atomic_folder
+from bert_tf.files import atomic_folder, explain_reading
 from bert_tf.models.families import FAMILIES, family_of, maps_of
 from bert_tf.models.lora import merged_weights
 from bert_tf.models.weights import export_weights, part_of
@@ -44,8 +44,8 @@ from bert_tf.types import Arrays, Shapes, StrPath
 CONFIG, TASK, TOKENIZER, METADATA = "config.json", "task.json", "tokenizer.json", "metadata.json"
 WEIGHTS, SHARDS, TASK_WEIGHTS = "model.weights.h5", "model.weights.json", "task.weights.h5"
 ASSETS = Path("assets") / "tokenizer"
-#: What the files of all classes say and no output depends on.
-_BOOKKEEPING = ("name", "dtype", "trainable", "backbone", "preprocessor", "hidden_dim")
+#: The settings of a SentencePiece tokenizer that changes nothing before the model.
+_AS_IT_IS = {"lowercase": False, "keep_accents": True, "split_digit_commas": False}
 #: Kernels and biases of attention, [H, n, d] and [n, d] there and [H, n * d] and [n * d] here.
 _INTO_HEADS = re.compile(r"_self_attention_layer/(query|key|value)_dense/vars/[01]")
 #: Those of its output, [n, d, H] there.
@@ -233,12 +233,9 @@ def read_tokenizer(family: str, path: Path) -> Tokenizer:
     if name.startswith("XLM"):
         raise ConfigError(f"{file}: the tokenizer of XLM-RoBERTa is not supported; give bert_tf.save tokenizer=None")
     if (assets / "vocabulary.spm").is_file():
-        own = (
-            {"extra_ids": 0}
-            if family == "t5"
-            else {"lowercase": False, "keep_accents": True, "split_digit_commas": False}
-        )
-        return SentencePieceTokenizer((assets / "vocabulary.spm").read_bytes(), family, **own)
+        own = _AS_IT_IS if family == "albert" else {"extra_ids": 0}
+        with explain_reading(assets):
+            return SentencePieceTokenizer((assets / "vocabulary.spm").read_bytes(), family, **own)
     if (assets / "vocabulary.json").is_file():
         vocabulary = tokens_by_id(read_json_object(assets / "vocabulary.json"), assets / "vocabulary.json")
         roles, layout = (ROBERTA_ROLES, "roberta") if family == "roberta" else (GPT2_ROLES, "none")
@@ -283,7 +280,7 @@ def _write(path, model, variables, tokenizer, approximate, task=None):
     maps = published[family]
     weight_map = task.published.weights(maps.weights) if task else maps.weights
     variables = {name: np.asarray(value) for name, value in variables.items()}
-    _adapt(variables, weight_map, config, encoder, path)
+    _adapt(variables, weight_map, encoder, path)
     parts = {part_of(name) for name in variables}
     architecture = task.published.architecture if task else maps.config.architecture(parts)
     fixed = _fixed_choices(maps.config, config, model if "masked_lm_head" in parts else None)
@@ -294,8 +291,7 @@ def _write(path, model, variables, tokenizer, approximate, task=None):
             "writes it all the same and says how far the outputs are apart; without its heads it is written by "
             "encoder_only=True (--encoder-only)"
         )
-    own = {name: theirs for name, (_, theirs) in fixed.items() if not name.startswith("head_")}
-    config = dataclasses.replace(config, **own)
+    config = dataclasses.replace(config, **{key: theirs for key, (_, theirs) in fixed.items() if key[:4] != "head"})
     keys = maps.config.write(config)
     if keys.get("activation") == "gelu_approximate":
         function = {"module": "builtins", "class_name": "function", "registered_name": "function"}
@@ -332,7 +328,7 @@ def _write(path, model, variables, tokenizer, approximate, task=None):
         logging.warning(message, path, architecture, key, theirs, ours, apart)
 
 
-def _adapt(variables, weight_map, config, encoder, path):
+def _adapt(variables, weight_map, encoder, path):
     """Leaves out of the variables, a dict, what KerasHub does not have, and adds what only KerasHub has."""
     segments = variables.pop("embeddings/segment_embeddings", None)
     if segments is not None and weight_map.source("embeddings/segment_embeddings"):
@@ -345,10 +341,10 @@ def _adapt(variables, weight_map, config, encoder, path):
         del variables[name]
     if unknown:
         left = ", ".join(sorted({part_of(name) for name in unknown}))
-        logging.warning("%s: KerasHub's %s has no %s: not written", path, type(encoder).__name__, left)
+        logging.warning("%s: KerasHub's %s has no %s: not written", path, encoder.name, left)
     if weight_map.source("pooler/dense/kernel") and "pooler/dense/kernel" not in variables:
         names = ("pooler/dense/kernel", "pooler/dense/bias")
-        variables |= zip(names, random_pooler(config, path, "KerasHub"))
+        variables |= zip(names, random_pooler(encoder.config, path, "KerasHub"))
 
 
 def _fixed_choices(config_map, config, objective):
@@ -405,7 +401,7 @@ def _difference(model, encoder, folder, task):
     features = {"token_ids": ids, "segment_ids": np.zeros(shape, "int32"), "padding_mask": np.ones(shape, bool)}
     features["mask_positions"] = np.tile(np.arange(shape[1], dtype="int32"), (2, 1))
     pairs = [(encoder(encoder.select(features)), again.backbone(again.backbone.select(features)))]
-    if task is not None or again.objective_settings is not None:
+    if model is not encoder and (task is not None or again.objective_settings is not None):
         pairs.append((model(features), again.model(features)))
     return max(
         float(np.max(np.abs(np.asarray(ours[key]) - np.asarray(theirs[key]))) / np.max(np.abs(np.asarray(theirs[key]))))
@@ -419,7 +415,7 @@ def _write_tokenizer(tokenizer, folder, family, name, approximate):
     kinds = {"roberta": "byte_level_bpe", "gpt2": "byte_level_bpe", "albert": "sentencepiece", "t5": "sentencepiece"}
     kind = kinds.get(family, "wordpiece")
     if family == "xlnet":
-        logging.warning("%s: KerasHub has no tokenizer of XLNet: the model is written without it", folder.name)
+        logging.warning("KerasHub has no tokenizer of XLNet: the model is written without it")
         return None
     if tokenizer.kind != kind:
         raise ConfigError(
@@ -432,13 +428,15 @@ def _write_tokenizer(tokenizer, folder, family, name, approximate):
     assets.mkdir(parents=True)
     if kind == "sentencepiece":
         fixed = {"family": family, "pre_tokenization": "authors"}
-        fixed |= {"lowercase": False, "keep_accents": True, "split_digit_commas": False} if family == "albert" else {}
+        fixed |= _AS_IT_IS if family == "albert" else {}
         (assets / "vocabulary.spm").write_bytes(tokenizer.model)
     elif kind == "wordpiece":
         fixed = {"normalization": None, "tokenize_chinese_chars": True}
         fixed["role_tokens"] = roles | {"unk": tokenizer.role_tokens["unk"]}
         keys = {"vocabulary": None, "lowercase": tokenizer.lowercase, "strip_accents": tokenizer.strip_accents}
         keys |= {"oov_token": tokenizer.role_tokens["unk"], "special_tokens_in_strings": True}
+        if tokenizer.lowercase:
+            logging.warning("KerasHub's %sTokenizer folds case with NFKC: some texts get other ids there", name)
         write_vocabulary(tokenizer, assets)
         (assets / "vocab.txt").rename(assets / "vocabulary.txt")
     else:

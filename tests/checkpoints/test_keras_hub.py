@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 import bert_tf
+from bert_tf.checkpoints import open_source
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, UserError
 from bert_tf.models import build_backbone, build_config
-from bert_tf.objectives import MaskedLM
+from bert_tf.objectives import CausalLM, MaskedLM
 from bert_tf.tasks import build_task
+from bert_tf.training.starting import initialize
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "keras_hub"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.zip"))
@@ -123,6 +125,16 @@ def test_the_head_of_its_own_goes_with_a_run(presets, tmp_path):
     )
 
 
+def test_pretraining_continues_with_the_head_of_its_own(presets):
+    source = open_source(presets / "bert_masked_lm")
+    encoder = build_backbone(source.config, pooler=False)
+    with pytest.raises(
+        ConfigError, match="objective.head_activation is None, but .* has 'gelu_erf'; set objective.head_act"
+    ):
+        initialize(MaskedLM(encoder), source.tokenizer, source)
+    initialize(MaskedLM(encoder, head={"activation": "gelu_erf", "layer_norm_epsilon": 1e-5}), source.tokenizer, source)
+
+
 def stored(folder):
     """Name -> array of the layers in a preset's files."""
     found = {}
@@ -197,9 +209,24 @@ def test_what_kerashub_has_fixed_otherwise_is_refused_or_measured(tmp_path, capl
     assert f"differ by {measured:.1e} of the largest" in logged
 
 
+def test_the_difference_of_a_decoder_is_measured(tmp_path, caplog):
+    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 64, "max_positions": 16}
+    decoder = build_backbone(build_config({"family": "gpt2", "layer_norm_epsilon": 1e-2} | sizes, 30))
+    for number, model in enumerate((decoder, CausalLM(decoder))):
+        with pytest.raises(ConfigError, match="GPT2CausalLM has fixed .* layer_norm_epsilon is 0.01 here, 1e-05 there"):
+            bert_tf.save(model, None, tmp_path / "no", format="keras_hub")
+        bert_tf.save(model, None, tmp_path / str(number), format="keras_hub", approximate=True)
+    assert (
+        caplog.text.count(
+            "GPT2CausalLM has layer_norm_epsilon=1e-05, the model 0.01; on random tokens the outputs differ"
+        )
+        == 2
+    )
+
+
 def test_heads_that_kerashub_does_not_have_are_left_out(tmp_path, caplog):
     bert_tf.save(MaskedLM(bert(), pair_task="nsp"), None, tmp_path / "bert", format="keras_hub", approximate=True)
-    assert "KerasHub's BertEncoder has no pair_head: not written" in caplog.text
+    assert "KerasHub's bert has no pair_head: not written" in caplog.text
     assert bert_tf.load(tmp_path / "bert").source.parts >= {"masked_lm_head", "pooler"}
     plain = build_backbone(bert().config, pooler=False)
     bert_tf.save(plain, None, tmp_path / "plain", format="keras_hub")
