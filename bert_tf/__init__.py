@@ -41,7 +41,8 @@ def load(
         path: a Hugging Face directory (config.json, model.safetensors or its shards, tokenizer
             files); a folder with a TensorFlow 1 checkpoint of the original authors and its
             configuration (bert_config.json, vocab.txt, .ckpt), or the checkpoint's prefix in it;
-            the same with a BERT of the TensorFlow Model Garden; GPT-1's params_*.npy; ELMo's options.json and
+            the same with a BERT of the TensorFlow Model Garden; a preset of KerasHub (config.json, model.weights.h5);
+            GPT-1's params_*.npy; ELMo's options.json and
             weights.hdf5; a file of word vectors (word2vec, GloVe, fastText's .vec); or a run directory. `hf://owner/name`
             and `hf://owner/name@revision` are fetched from the Hugging Face Hub.
         family: the model family, if the files do not name it or name another: SpanBERT is published as
@@ -80,18 +81,27 @@ def load(
     return LanguageModel(open_source(path, family), dtype, pooler, fresh, trained, **arguments)
 
 
-def save(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str = "hf", task: Task | None = None) -> None:
+def save(
+    model: Any,
+    tokenizer: Tokenizer | None,
+    path: StrPath,
+    format: str = "hf",
+    task: Task | None = None,
+    approximate: bool = False,
+) -> None:
     """Writes a model in a format that other libraries load. The round trip is bit-exact.
 
     Args:
         model: an encoder, or a pretraining model around one with its heads; or the model of `task`.
         tokenizer: the tokenizer to save in the same folder; None for none. With a task it is the task's.
         path: a folder that does not exist yet, or is empty; it appears only when it is complete.
-        format: "hf": a Hugging Face directory; "tf1": a TensorFlow 1 checkpoint as the original
-            authors' code reads it; "numpy": GPT-1's params_*.npy; "bilm": ELMo's options.json and weights.hdf5;
-            "word2vec", "word2vec_binary", "glove": a file of the token table alone. With a task "hf": Hugging Face's class of
-            the task; or "run": a run directory, which `load` opens.
+        format: "hf": a Hugging Face directory; "keras_hub": a preset of KerasHub; "tf1": a TensorFlow 1 checkpoint as the original
+            authors' code reads it; "garden": a BERT for the TensorFlow Model Garden; "numpy": GPT-1's params_*.npy; "bilm": ELMo's options.json and weights.hdf5;
+            "word2vec", "word2vec_binary", "glove": a file of the token table alone. With a task "hf" or "keras_hub": the
+            class of the task; or "run": a run directory, which `load` opens.
         task: the `Task` that the model was made by, `task.model(encoder)`.
+        approximate: whether a preset of KerasHub is written although KerasHub's code fixes what this model has otherwise,
+            such as the activation of its BERT; how far the outputs are apart is measured and logged.
 
     Raises:
         ConfigError: a family, a task or a setting that the format cannot express.
@@ -101,8 +111,8 @@ def save(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str = "
     if task is not None:
         from bert_tf.training.converting import save_task_model
 
-        save_task_model(task, model, path, format)
+        save_task_model(task, model, path, format, approximate=approximate)
         return
     from bert_tf.checkpoints import write_checkpoint
 
-    write_checkpoint(model, tokenizer, path, format)
+    write_checkpoint(model, tokenizer, path, format, approximate)

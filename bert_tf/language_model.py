@@ -280,7 +280,14 @@ class LanguageModel(OpenedModel):
         module = served_module(self, kind, sequence_length, options)
         return write_saved_model(module, self.path / "export" if output is None else output, version)
 
-    def save(self, path: StrPath, format: str = "hf", encoder_only: bool = False, license: str | None = None) -> None:
+    def save(
+        self,
+        path: StrPath,
+        format: str = "hf",
+        encoder_only: bool = False,
+        approximate: bool = False,
+        license: str | None = None,
+    ) -> None:
         """Writes the model with its tokenizer, and the head of its task or its pretraining.
 
         A Hugging Face folder has a model card: what the model is, its scores beside the baselines, and its settings.
@@ -289,6 +296,7 @@ class LanguageModel(OpenedModel):
             path: a folder that does not exist yet, or is empty; for word vectors a file.
             format: "run", a run directory, or one of `bert_tf.save`.
             encoder_only: whether the heads are left out.
+            approximate: as of `bert_tf.save`.
             license: an identifier for the card, such as "apache-2.0"; None names none.
 
         Raises:
@@ -299,7 +307,7 @@ class LanguageModel(OpenedModel):
         """
         from bert_tf.training.converting import convert
 
-        convert(self, path, format, encoder_only, license)
+        convert(self, path, format, encoder_only, approximate, license)
 
     def push(
         self, repository: str, license: str | None = None, private: bool = True, encoder_only: bool = False

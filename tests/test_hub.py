@@ -3,6 +3,7 @@
 import json
 import re
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,16 @@ def test_a_model_is_loaded_from_an_address(hub, tmp_path):
         np.testing.assert_array_equal(ours, theirs)
     assert load_tokenizer("hf://me/tiny").fingerprint == tokenizer.fingerprint
     assert hub.fetched.count("model.safetensors") == 1
+
+
+def test_a_preset_of_kerashub_is_loaded_from_an_address(hub):
+    archive = Path(__file__).parent / "fixtures" / "checkpoints" / "keras_hub" / "bert_classifier.zip"
+    with zipfile.ZipFile(archive) as file:
+        hub.add("models", "me/preset", {name: file.read(name) for name in file.namelist()})
+    loaded = bert_tf.load("hf://me/preset")
+    assert (loaded.source.format, loaded.task.kind) == ("keras_hub", "classification")
+    assert loaded.predict("the people").keys() >= {"label", "probability"}
+    assert "expected.npz" not in hub.fetched
 
 
 def test_only_weights_and_text_are_fetched(hub):

@@ -31,6 +31,7 @@ class Format:
     Attributes:
         name: what `bert_tf.save(format=...)` and `bert-tf convert --to` say.
         files: by which files it is recognized, for messages.
+        approximates: whether `write` takes `approximate` of `bert_tf.save`.
 
     Example:
         class Npz(Format):
@@ -50,6 +51,7 @@ class Format:
 
     name = ""
     files = ""
+    approximates = False
 
     def recognize(self, path: Path) -> bool:
         """Whether `path` holds this format: a look at names, not at weights. False where it is only written."""
@@ -80,6 +82,13 @@ class _Own(Format):
         importlib.import_module(self._module).write(model, tokenizer, path)
 
 
+class _KerasHub(_Own):
+    approximates = True
+
+    def write(self, model, tokenizer, path, approximate=False):
+        importlib.import_module(self._module).write(model, tokenizer, path, approximate)
+
+
 class _WordVectors(_Own):
     def write(self, model, tokenizer, path):
         importlib.import_module(self._module).write(model, tokenizer, path, self.name)
@@ -87,10 +96,6 @@ class _WordVectors(_Own):
 
 def _may_be_vectors(path):
     return path.is_file() and path.suffix not in (".json", ".safetensors", ".yaml")
-
-
-class _ModelGarden(_Own):
-    write = Format.write
 
 
 def _has_index(path):
@@ -124,11 +129,11 @@ FORMATS = Registry(
     [
         *(_WordVectors(name, "one file of word vectors", _may_be_vectors, "word_vectors") for name in VECTOR_FILES),
         _Own("tf1", "one .index file with its configuration (TensorFlow 1)", _has_index, "tensorflow1"),
-        _ModelGarden("garden", "one .index file of a BERT of the Model Garden", _has_object_graph, "model_garden"),
+        _Own("garden", "one .index file of a BERT of the Model Garden", _has_object_graph, "model_garden"),
         _Own("bilm", "options.json and weights.hdf5 (ELMo)", _has_bilm, "bilm"),
         _Own("numpy", "params_shapes.json (GPT-1)", lambda path: (path / "params_shapes.json").is_file(), "gpt1_numpy"),
         _Own("hf", "config.json (Hugging Face)", _has_config, "hugging_face"),
-        _Own("keras_hub", "config.json and model.weights.h5 (KerasHub)", _has_keras_weights, "keras_hub"),
+        _KerasHub("keras_hub", "config.json and model.weights.h5 (KerasHub)", _has_keras_weights, "keras_hub"),
     ],
 )
 
@@ -175,7 +180,9 @@ def open_source(path: StrPath, family: str | None = None) -> Source:
     raise DataError(f"{path} holds no model: it has none of {'; '.join(files)}")
 
 
-def write_checkpoint(model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str = "hf") -> None:
+def write_checkpoint(
+    model: Any, tokenizer: Tokenizer | None, path: StrPath, format: str = "hf", approximate: bool = False
+) -> None:
     """Writes a model in a format; see `bert_tf.save`."""
     if not hasattr(model, "backbones"):
         raise ConfigError(
@@ -187,4 +194,12 @@ def write_checkpoint(model: Any, tokenizer: Tokenizer | None, path: StrPath, for
         raise ConfigError(
             f"the tokenizer has {tokenizer.vocabulary_size} tokens, the model only {size}; give the tokenizer of its training"
         )
-    FORMATS[format].write(model, tokenizer, path)
+    FORMATS[format].write(model, tokenizer, path, **options_of(format, approximate))
+
+
+def options_of(format: str, approximate: bool) -> dict[str, bool]:
+    """The arguments of `Format.write` that say `approximate`; ConfigError where the format writes nothing so."""
+    if approximate and not FORMATS[format].approximates:
+        able = ", ".join(record.name for record in FORMATS.values() if record.approximates)
+        raise ConfigError(f"format '{format}' has no approximations; leave approximate out, or choose {able}")
+    return {"approximate": True} if approximate else {}

@@ -4,43 +4,54 @@ Its code fixes what a preset does not say (`assumed` in the families' maps: the 
 masked LM head, ...). A model that is read computes what KerasHub computes.
 """
 
+import contextlib
 import dataclasses
 import functools
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import h5py
 import ml_dtypes
 import numpy as np
+from absl import logging
 
 from bert_tf.checkpoints import published_tasks
 from bert_tf.checkpoints.arrays import NamedArrays
 from bert_tf.checkpoints.hdf5 import Hdf5Arrays
-from bert_tf.checkpoints.published_tasks import published_head
+from bert_tf.checkpoints.published_tasks import PublishedTask, published_head, write_task
+from bert_tf.checkpoints.saving import as_float32, lost_settings, random_pooler, warn_of_lost
 from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.checkpoints.source import Source, StoredTask
 from bert_tf.config import build, nearest
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models.families import FAMILIES, maps_of
+from bert_tf.files import atomic_folder, explain_reading
+from bert_tf.models.families import FAMILIES, family_of, maps_of
+from bert_tf.models.lora import merged_weights
+from bert_tf.models.weights import export_weights, part_of
 from bert_tf.parsing import bare_name, brief, read_json_object
 from bert_tf.tokenizers.bpe.byte_level_bpe import ROBERTA_ROLES, ByteLevelBPETokenizer
 from bert_tf.tokenizers.files.vocabularies import read_merges, read_vocabulary, tokens_by_id
+from bert_tf.tokenizers.files.writing import write_bpe, write_vocabulary
 from bert_tf.tokenizers.sentencepiece.sentencepiece import SentencePieceTokenizer
-from bert_tf.tokenizers.special_tokens import GPT2_ROLES
+from bert_tf.tokenizers.special_tokens import GPT2_ROLES, STANDARD_SPECIAL_TOKENS
 from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.tokenizers.wordpiece.wordpiece import WordPieceTokenizer
-from bert_tf.types import Shapes
+from bert_tf.types import Arrays, Shapes, StrPath
 
 CONFIG, TASK, TOKENIZER, METADATA = "config.json", "task.json", "tokenizer.json", "metadata.json"
 WEIGHTS, SHARDS, TASK_WEIGHTS = "model.weights.h5", "model.weights.json", "task.weights.h5"
 ASSETS = Path("assets") / "tokenizer"
-#: What the files of all classes say and no output depends on.
-_BOOKKEEPING = ("name", "dtype", "trainable", "backbone", "preprocessor", "hidden_dim")
+#: The settings of a SentencePiece tokenizer that changes nothing before the model.
+_AS_IT_IS = {"lowercase": False, "keep_accents": True, "split_digit_commas": False}
 #: Kernels and biases of attention, [H, n, d] and [n, d] there and [H, n * d] and [n * d] here.
-_INTO_HEADS = re.compile(r"_self_attention_layer/_?(query|key|value)_dense/vars/[01]")
+_INTO_HEADS = re.compile(r"_self_attention_layer/(query|key|value)_dense/vars/[01]")
 #: Those of its output, [n, d, H] there.
-_OUT_OF_HEADS = re.compile(r"_self_attention_layer/_?output_dense/vars/0")
+_OUT_OF_HEADS = re.compile(r"_self_attention_layer/output_dense/vars/0")
+#: What Keras called these layers until 2025.
+_OLDER = {f"_{name}_dense": f"{name}_dense" for name in ("query", "key", "value", "output")}
 
 
 def open_model(path: Path, family: str | None = None) -> Source:
@@ -187,6 +198,7 @@ def _canonical(name, part, renames):
     words = name.split("/")[1:]
     if not re.search(r"_\d+$", words[0]):
         words[0] += "_0"
+    renames = _OLDER | renames
     words = [*([part] if part == "task" else []), *(renames.get(word, word) for word in words)]
     return "/".join(words)
 
@@ -221,12 +233,9 @@ def read_tokenizer(family: str, path: Path) -> Tokenizer:
     if name.startswith("XLM"):
         raise ConfigError(f"{file}: the tokenizer of XLM-RoBERTa is not supported; give bert_tf.save tokenizer=None")
     if (assets / "vocabulary.spm").is_file():
-        own = (
-            {"extra_ids": 0}
-            if family == "t5"
-            else {"lowercase": False, "keep_accents": True, "split_digit_commas": False}
-        )
-        return SentencePieceTokenizer((assets / "vocabulary.spm").read_bytes(), family, **own)
+        own = _AS_IT_IS if family == "albert" else {"extra_ids": 0}
+        with explain_reading(assets):
+            return SentencePieceTokenizer((assets / "vocabulary.spm").read_bytes(), family, **own)
     if (assets / "vocabulary.json").is_file():
         vocabulary = tokens_by_id(read_json_object(assets / "vocabulary.json"), assets / "vocabulary.json")
         roles, layout = (ROBERTA_ROLES, "roberta") if family == "roberta" else (GPT2_ROLES, "none")
@@ -239,3 +248,212 @@ def read_tokenizer(family: str, path: Path) -> Tokenizer:
     return WordPieceTokenizer(
         vocabulary, get("lowercase", False), get("strip_accents", False), role_tokens={"unk": str(unknown)}
     )
+
+
+def write(model: Any, tokenizer: Tokenizer | None, path: StrPath, approximate: bool = False) -> None:
+    """Writes a preset: of a pretraining model as the task that KerasHub has for it, else of the backbone. See `bert_tf.save`.
+
+    Heads that KerasHub does not have are left out, and a pooler that only KerasHub has is random; both are logged.
+    """
+    _write(path, model, merged_weights(model), tokenizer, approximate)
+
+
+def write_finetuned(
+    model: Any, arrays: Arrays, task: PublishedTask, tokenizer: Tokenizer, path: StrPath, approximate: bool = False
+) -> None:
+    """Writes a fine-tuned model as KerasHub's classifier of its family; the names of the labels go to metadata.json.
+
+    Args:
+        model: of the task.
+        arrays, task: of `published_tasks.publish`.
+        tokenizer: is saved in the same folder.
+        path, approximate: as of `bert_tf.save`.
+    """
+    _write(path, model, arrays, tokenizer, approximate, task)
+
+
+def _write(path, model, variables, tokenizer, approximate, task=None):
+    encoder = next(iter(model.backbones().values()))
+    config, family, published = encoder.config, family_of(encoder.config).name, maps_of("keras_hub")
+    if family not in published:
+        raise ConfigError(f"KerasHub has no '{family}'{nearest(family, published)}")
+    maps = published[family]
+    weight_map = task.published.weights(maps.weights) if task else maps.weights
+    variables = {name: np.asarray(value) for name, value in variables.items()}
+    _adapt(variables, weight_map, encoder, path)
+    parts = {part_of(name) for name in variables}
+    architecture = task.published.architecture if task else maps.config.architecture(parts)
+    fixed = _fixed_choices(maps.config, config, model if "masked_lm_head" in parts else None)
+    if fixed and not approximate:
+        listed = "; ".join(f"{name} is {ours!r} here, {theirs!r} there" for name, (ours, theirs) in fixed.items())
+        raise ConfigError(
+            f"KerasHub's {architecture} has fixed what this model has otherwise: {listed}. approximate=True (--approximate) "
+            "writes it all the same and says how far the outputs are apart; without its heads it is written by "
+            "encoder_only=True (--encoder-only)"
+        )
+    config = dataclasses.replace(config, **{key: theirs for key, (_, theirs) in fixed.items() if key[:4] != "head"})
+    keys = maps.config.write(config)
+    if keys.get("activation") == "gelu_approximate":
+        function = {"module": "builtins", "class_name": "function", "registered_name": "function"}
+        keys["activation"] = function | {"config": "keras_hub>gelu_approximate"}
+    weights = as_float32(export_weights(variables, weight_map))
+    lost = lost_settings(maps, config, weights)
+    name = maps.config.model_type.removesuffix("Backbone")
+    with atomic_folder(path) as folder:
+        spoken = None if tokenizer is None else _write_tokenizer(tokenizer, folder, family, name, approximate)
+        _write_weights(folder, weights, config, maps.renames(config) if maps.renames else {})
+        whole = _object(maps.config.model_type, keys)
+        metadata = {"keras_hub_version": "0.32.0", "parameter_count": sum(value.size for value in weights.values())}
+        _dump(folder / CONFIG, whole)
+        if architecture != maps.config.model_type:
+            length = {"sequence_length": config.max_positions} if "max_sequence_length" in keys else {}
+            reader = spoken and _object(f"{architecture}Preprocessor", {"tokenizer": spoken} | length)
+            described: dict[str, Any] = {"backbone": whole, "preprocessor": reader}
+            if reader:
+                _dump(folder / "preprocessor.json", reader)
+            if task:
+                outputs = variables["head/dense/kernel"].shape[-1]
+                described |= {"num_classes": outputs, "activation": "linear", "dropout": task.dropout}
+                metadata |= {
+                    key: value for key, value in write_task(task, {}).items() if key in ("id2label", "problem_type")
+                }
+            _dump(folder / TASK, _object(architecture, described))
+        _dump(folder / METADATA, metadata)
+        apart = _difference(model, encoder, folder, task) if fixed else 0.0
+    warn_of_lost(path, lost)
+    for key, (ours, theirs) in fixed.items():
+        message = (
+            "%s: KerasHub's %s has %s=%r, the model %r; on random tokens the outputs differ by %.1e of the largest"
+        )
+        logging.warning(message, path, architecture, key, theirs, ours, apart)
+
+
+def _adapt(variables, weight_map, encoder, path):
+    """Leaves out of the variables, a dict, what KerasHub does not have, and adds what only KerasHub has."""
+    segments = variables.pop("embeddings/segment_embeddings", None)
+    if segments is not None and weight_map.source("embeddings/segment_embeddings"):
+        variables["embeddings/segment_embeddings"] = segments
+    elif segments is not None:  # RoBERTa's one row, which every token gets
+        variables["embeddings/position_embeddings"] = variables["embeddings/position_embeddings"] + segments[0]
+    needed = {part_of(variable.path) for variable in encoder.weights} - {"pooler"}
+    unknown = [name for name in variables if part_of(name) not in needed and not weight_map.source(name)]
+    for name in unknown:
+        del variables[name]
+    if unknown:
+        left = ", ".join(sorted({part_of(name) for name in unknown}))
+        logging.warning("%s: KerasHub's %s has no %s: not written", path, encoder.name, left)
+    if weight_map.source("pooler/dense/kernel") and "pooler/dense/kernel" not in variables:
+        names = ("pooler/dense/kernel", "pooler/dense/bias")
+        variables |= zip(names, random_pooler(encoder.config, path, "KerasHub"))
+
+
+def _fixed_choices(config_map, config, objective):
+    """What KerasHub's code has otherwise than a model: setting -> (of the model, KerasHub's)."""
+    names = [name for name in ("activation", "layer_norm_epsilon") if name in config_map.assumed]
+    choices = {name: (getattr(config, name), config_map.assumed[name]) for name in names}
+    if objective is not None:
+        head = objective.masked_lm_head
+        choices["head_activation"] = head.activation, config_map.head_activations["masked_lm_head"]
+        choices["head_epsilon"] = head.layer_norm_epsilon, config_map.head_epsilon
+    return {name: (ours, theirs) for name, (ours, theirs) in choices.items() if ours != theirs}
+
+
+def _write_weights(folder, weights, config, renames):
+    back, heads = {new: old for old, new in renames.items()}, config.num_heads
+    first = getattr(config, "padding_id", -1) + 1
+    with contextlib.ExitStack() as stack:
+        files = {}
+        for name, value in weights.items():
+            words = [back.get(word, word) for word in name.removeprefix("task/").split("/")]
+            words[0] = words[0].removesuffix("_0")
+            if _INTO_HEADS.search(name):
+                value = value.reshape(*value.shape[:-1], heads, -1)
+            elif _OUT_OF_HEADS.search(name):
+                value = value.reshape(heads, -1, value.shape[-1])
+            elif name.endswith("position_embedding/vars/0"):
+                value = value[first:]
+            file = TASK_WEIGHTS if name.startswith("task/") else WEIGHTS
+            if file not in files:
+                files[file] = stack.enter_context(h5py.File(folder / file, "w"))
+            files[file]["/".join(["layers", *words])] = value
+
+
+def _object(name, config):
+    """An object as Keras serializes it."""
+    return {"module": "keras_hub.models", "class_name": name, "config": config, "registered_name": f"keras_hub>{name}"}
+
+
+def _dump(file, content):
+    file.write_text(json.dumps(content, indent=4) + "\n", encoding="utf-8")
+
+
+def _difference(model, encoder, folder, task):
+    """How far the outputs of what was written are from the model's, relative to the largest value."""
+    from bert_tf.checkpoints.formats import open_source
+    from bert_tf.checkpoints.opened_model import OpenedModel
+
+    again, config = OpenedModel(open_source(folder)), encoder.config
+    shape = (2, min(64, config.max_positions))
+    first = getattr(config, "padding_id", -1) + 1  # RoBERTa's padding has a position of its own
+    ids = np.random.default_rng(0).integers(
+        min(first, config.vocabulary_size - 1), config.vocabulary_size, shape, "int32"
+    )
+    features = {"token_ids": ids, "segment_ids": np.zeros(shape, "int32"), "padding_mask": np.ones(shape, bool)}
+    features["mask_positions"] = np.tile(np.arange(shape[1], dtype="int32"), (2, 1))
+    pairs = [(encoder(encoder.select(features)), again.backbone(again.backbone.select(features)))]
+    if model is not encoder and (task is not None or again.objective_settings is not None):
+        pairs.append((model(features), again.model(features)))
+    return max(
+        float(np.max(np.abs(np.asarray(ours[key]) - np.asarray(theirs[key]))) / np.max(np.abs(np.asarray(theirs[key]))))
+        for ours, theirs in pairs
+        for key in ours.keys() & theirs.keys()
+    )
+
+
+def _write_tokenizer(tokenizer, folder, family, name, approximate):
+    """Writes tokenizer.json and its files, and returns the content of the first."""
+    kinds = {"roberta": "byte_level_bpe", "gpt2": "byte_level_bpe", "albert": "sentencepiece", "t5": "sentencepiece"}
+    kind = kinds.get(family, "wordpiece")
+    if family == "xlnet":
+        logging.warning("KerasHub has no tokenizer of XLNet: the model is written without it")
+        return None
+    if tokenizer.kind != kind:
+        raise ConfigError(
+            f"the tokenizer of KerasHub's {name} is {kind}, this one is {tokenizer.kind}; write the model without it: "
+            "bert_tf.save(model, None, ...)"
+        )
+    roles = {"roberta": ROBERTA_ROLES, "gpt2": GPT2_ROLES}.get(family, STANDARD_SPECIAL_TOKENS)
+    keys: dict[str, Any] = {"proto": None}
+    assets = folder / ASSETS
+    assets.mkdir(parents=True)
+    if kind == "sentencepiece":
+        fixed = {"family": family, "pre_tokenization": "authors"}
+        fixed |= _AS_IT_IS if family == "albert" else {}
+        (assets / "vocabulary.spm").write_bytes(tokenizer.model)
+    elif kind == "wordpiece":
+        fixed = {"normalization": None, "tokenize_chinese_chars": True}
+        fixed["role_tokens"] = roles | {"unk": tokenizer.role_tokens["unk"]}
+        keys = {"vocabulary": None, "lowercase": tokenizer.lowercase, "strip_accents": tokenizer.strip_accents}
+        keys |= {"oov_token": tokenizer.role_tokens["unk"], "special_tokens_in_strings": True}
+        if tokenizer.lowercase:
+            logging.warning("KerasHub's %sTokenizer folds case with NFKC: some texts get other ids there", name)
+        write_vocabulary(tokenizer, assets)
+        (assets / "vocab.txt").rename(assets / "vocabulary.txt")
+    else:
+        fixed = {"normalization": None, "role_tokens": roles}
+        keys = {"vocabulary": None, "merges": None, "add_prefix_space": tokenizer.add_prefix_space}
+        write_bpe(tokenizer, assets)
+        (assets / "vocab.json").rename(assets / "vocabulary.json")
+    for setting, value in fixed.items():
+        own = getattr(tokenizer, setting)
+        if own != value and not approximate:
+            raise ConfigError(
+                f"KerasHub's {name}Tokenizer has {setting}={value!r}, this tokenizer {own!r}; write the model without it: "
+                "bert_tf.save(model, None, ...), or with another one that gives other ids: approximate=True"
+            )
+        if own != value:
+            message = "KerasHub's %sTokenizer has %s=%r, this tokenizer %r: some texts get other ids there"
+            logging.warning(message, name, setting, value, own)
+    content = _object(f"{name}Tokenizer", keys)
+    _dump(folder / TOKENIZER, content)
+    return content

@@ -5,6 +5,7 @@ names them (`_transformer_layers/0`). Kernels have three dimensions in them ([H,
 names of google-research/bert, so that one weight map serves both.
 """
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -12,14 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
+from absl import logging
 
 from bert_tf.checkpoints import tensorflow1
 from bert_tf.checkpoints.arrays import NamedArrays
+from bert_tf.checkpoints.saving import random_pooler, write_model
 from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.checkpoints.source import Source
 from bert_tf.errors import DataError
 from bert_tf.models.families import maps_of
-from bert_tf.types import Shapes
+from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import Shapes, StrPath
 
 _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 # The prefixes that an encoder has in saved models, the longest first.
@@ -156,3 +161,68 @@ def _rename(inside, numbered):
     if number < numbered[0]:
         return f"{before[number]}/{found[2]}" if numbered[0] == len(before) else inside
     return f"_pooler_layer/{found[2]}" if number == numbered[-1] + 1 else inside
+
+
+def write(model: Any, tokenizer: Tokenizer | None, path: StrPath) -> None:
+    """Writes the configuration, the checkpoint `bert_model.ckpt` and the tokenizer's files; see `bert_tf.save`.
+
+    The checkpoint restores `encoder` or `model`, a `BertEncoder` or a `BertEncoderV2`, and `masked_lm`, the head of a
+    `BertPretrainerV2`: both forms of the object graph name the same variables. A pair head is left out: the Garden's has a
+    pooler of its own.
+    """
+
+    def write_one(folder, family, config, weights, parts, generator):
+        names = {f"encoder/{short}": name for short, name in _TABLES.items()}
+        if "pooler" not in parts:
+            own = ("bert/pooler/dense/kernel", "bert/pooler/dense/bias")
+            weights = weights | dict(zip(own, random_pooler(config, path, "the Model Garden")))
+        for number in range(config.num_layers):
+            for short, (layer, _) in _LAYER.items():
+                there, here = f"encoder/_transformer_layers/{number}/{short}", f"bert/encoder/layer_{number}/{layer}"
+                names |= {f"{there}/{own}": f"{here}/{own}" for own in ("kernel", "bias", "gamma", "beta")}
+        if "masked_lm_head" in parts:
+            names |= _HEAD
+        heads = dict(_LAYER.values())
+        variables, tree = {}, tf.Module()
+        for short, name in names.items():
+            if name in weights:
+                if name not in variables:
+                    layer = re.sub(r"bert/encoder/layer_\d+/", "", name).rpartition("/")[0]
+                    variables[name] = tf.Variable(_in_heads(weights[name], heads.get(layer, 0), config.num_heads))
+                _place(tree, short.replace(".S", "\0").split("/"), variables[name])
+        left = sorted({name.split("/")[1] for name in weights if name not in variables})
+        if left:
+            logging.warning("%s: the Model Garden's BERT has no %s: not written", path, ", ".join(left))
+        blocks = tree.encoder._transformer_layers
+        tree.encoder._transformer_layers = [getattr(blocks, str(i)) for i in range(config.num_layers)]
+        *first, last = [
+            getattr(tree.encoder, name) for name in dict.fromkeys(short.partition("/")[0] for short in _TABLES)
+        ]
+        for number, layer in enumerate([*first, *tree.encoder._transformer_layers, last]):
+            setattr(tree.encoder, f"layer_with_weights-{number}", layer)
+        items = {"encoder": tree.encoder, "model": tree.encoder}
+        items |= {"masked_lm": tree.masked_lm} if "masked_lm_head" in parts else {}
+        tf.train.Checkpoint(**items).write(str(folder / "bert_model.ckpt"))
+        maps = family.maps("garden").config
+        (folder / maps.file).write_text(json.dumps(maps.write(config), indent=2) + "\n", encoding="utf-8")
+        if tokenizer is not None:
+            tokenizer.save(folder)
+
+    write_model(model, path, "garden", write_one)
+
+
+def _in_heads(value, heads_in, num_heads):
+    """The inverse of `GardenArrays.__getitem__`."""
+    if heads_in == 1:
+        return value.reshape(*value.shape[:-1], num_heads, -1)
+    return value.reshape(num_heads, -1, value.shape[-1]) if heads_in == 2 and value.ndim == 2 else value
+
+
+def _place(node, words, variable):
+    """Makes the objects on the way to a variable; "\0" stands for a slash in a name."""
+    *way, name = (word.replace("\0", "/") for word in words)
+    for word in way:
+        if not hasattr(node, word):
+            setattr(node, word, tf.Module())
+        node = getattr(node, word)
+    setattr(node, name, variable)

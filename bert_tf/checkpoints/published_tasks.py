@@ -172,28 +172,28 @@ def task_of(
     return task.with_state(mean=0.0, scale=1.0) if stored.kind == "regression" else task
 
 
-def publish(task: Task, model: Any, where: StrPath) -> tuple[PublishedTask, Arrays]:
-    """A fine-tuned model as Hugging Face's class of its family has it.
+def publish(task: Task, model: Any, where: StrPath, format: str = "hf") -> tuple[PublishedTask, Arrays]:
+    """A fine-tuned model as the class of its family in Hugging Face's library or KerasHub has it.
 
     Args:
         task: a `Task`.
         model: its model.
         where: the run, for messages.
+        format: "hf" or "keras_hub".
 
     Returns:
         (`PublishedTask`, dict from the path of a variable to an array).
 
     Raises:
-        ConfigError: Hugging Face has no class for the task, or one with another head.
+        ConfigError: the library has no class for the task, or one with another head.
     """
+    library = "KerasHub" if format == "keras_hub" else "Hugging Face"
     config = model.backbone.config
     advice = "serve it with 'bert-tf export', or write its encoder alone"
-    heads = getattr(family_of(config).maps("hf"), "heads", {})
+    heads = getattr(family_of(config).maps(format), "heads", {})
     published = heads.get(task.head_kind)
     if published is None or task.kind not in KINDS.get(task.head_kind, {}).values():
-        raise ConfigError(
-            f"{where}: Hugging Face has no class for {task.kind} with '{family_of(config).name}'; {advice}"
-        )
+        raise ConfigError(f"{where}: {library} has no class for {task.kind} with '{family_of(config).name}'; {advice}")
     if not _has_their_layers(task, model, published):
         raise ConfigError(
             f"{where}: {published.architecture} has other layers in its head than this model; fine-tune with "

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from absl import logging
 
 from bert_tf.checkpoints.formats import PAIR
@@ -80,6 +81,14 @@ def warn_of_lost(path: StrPath, lost: dict[str, Any]) -> None:
     for name, (value, read) in lost.items():
         message = "%s cannot say %s=%s: its format has no such setting. Training continues with %s there; the outputs are the same"
         logging.warning(message, path, name, value, read)
+
+
+def random_pooler(config: Any, path: StrPath, library: str) -> tuple[np.ndarray, np.ndarray]:
+    """(kernel, bias) of a pooler for a model without one, where a library's code always has one; which is logged."""
+    logging.warning("%s: the model has no pooler: that of %s is randomly initialized", path, library)
+    shape = (config.hidden_size, config.hidden_size)
+    kernel = np.random.default_rng(0).normal(scale=config.initializer_range, size=shape)
+    return kernel.astype("float32"), np.zeros(config.hidden_size, "float32")
 
 
 def as_float32(weights: Arrays) -> Arrays:

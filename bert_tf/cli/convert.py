@@ -11,6 +11,7 @@ example:
   bert-tf convert sentiment my-name/sentiment --to hub --license apache-2.0
   bert-tf convert uncased_L-12_H-768_A-12 bert --to hf   # from TensorFlow 1 to Hugging Face
   bert-tf convert hf://google-bert/bert-base-uncased bert
+  bert-tf convert run preset --to keras_hub              # for keras_hub.models.BertMaskedLM.from_preset("preset")
   bert-tf convert glove.6B.100d.txt vectors              # word vectors, as a run
   bert-tf convert vectors vectors.bin --to word2vec_binary
   bert-tf convert run averaged --average 5
@@ -46,6 +47,10 @@ def add_arguments(parser):
     add("--add-tokens", nargs="+", metavar="TOKEN", help="add these tokens to the vocabulary and the tables")
     add("--license", metavar="ID", help="for the model card of hf and hub, such as apache-2.0")
     add("--public", action="store_true", help="whether everybody sees what --to hub makes")
+    fixed = (
+        "write a preset although KerasHub's code fixes what the model has otherwise, and say how far outputs are apart"
+    )
+    add("--approximate", action="store_true", help=fixed)
     average = "write the mean of the newest N checkpoints of a pretraining run"
     add_number(parser, "--average", average, least=2)
 
@@ -65,7 +70,8 @@ def run(arguments):
         model, page = push(loaded, address, arguments.license, not arguments.public, arguments.encoder_only)
         print(f"published: {page}")
     else:
-        model = convert(loaded, arguments.output, arguments.to, arguments.encoder_only, arguments.license)
+        options = {name: getattr(arguments, name) for name in ("encoder_only", "approximate", "license")}
+        model = convert(loaded, arguments.output, arguments.to, **options)
     print(f"{arguments.output}: {loaded.family}, {model.count_params():,} parameters, as {arguments.to}")
     for what, names in (("held no weight", loaded.report.ignored), ("not used", loaded.report.unused)):
         if names:

@@ -30,6 +30,14 @@ HF_ACTIVATIONS = {
 #: In google-research/bert, albert and zihangdai/xlnet "gelu" is the tanh approximation.
 TF1_ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh", "linear": "linear"}
 
+#: The sizes that KerasHub's models have by the same names: a part of `ConfigMap.fields`.
+HUB_SIZES = {
+    "vocabulary_size": ("vocabulary_size", REQUIRED),
+    "num_layers": ("num_layers", REQUIRED),
+    "num_heads": ("num_heads", REQUIRED),
+    "hidden_dim": ("hidden_size", REQUIRED),
+    "intermediate_dim": ("intermediate_size", REQUIRED),
+}
 #: Keras's and KerasHub's names of activations.
 HUB_ACTIVATIONS = {"gelu": "gelu_erf", "gelu_approximate": "gelu_tanh"} | {
     name: name for name in ("relu", "silu", "tanh", "linear")

@@ -7,7 +7,8 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from bert_tf import config as configuration
-from bert_tf.checkpoints import write_checkpoint
+from bert_tf.checkpoints import keras_hub, write_checkpoint
+from bert_tf.checkpoints.formats import FORMATS, options_of
 from bert_tf.checkpoints.hugging_face import write_finetuned
 from bert_tf.checkpoints.published_tasks import arrays_of_task, publish
 from bert_tf.errors import Advice, ConfigError, DataError
@@ -29,11 +30,11 @@ def push(opened, address, license=None, private=True, encoder_only=False):
     """
     with tempfile.TemporaryDirectory() as folder:
         name = address.removeprefix("hf://").partition("@")[0]
-        model = convert(opened, Path(folder) / "model", "hf", encoder_only, license, name)
+        model = convert(opened, Path(folder) / "model", "hf", encoder_only, license=license, name=name)
         return model, push_folder(Path(folder) / "model", address, private)
 
 
-def convert(opened, output, to, encoder_only=False, license=None, name=None):
+def convert(opened, output, to, encoder_only=False, approximate=False, license=None, name=None):
     """Writes an `OpenedModel` as `to`: "run" or another format; see `bert_tf.save`. As "hf" it has a model card.
 
     Parts that it has already made are written with their present weights, trained or not. A fine-tuned model is written
@@ -44,6 +45,7 @@ def convert(opened, output, to, encoder_only=False, license=None, name=None):
         output: a folder that does not exist yet, or is empty.
         to: the name of the format.
         encoder_only: whether the heads are left out.
+        approximate: as of `bert_tf.save`.
         license: for the model card; see `model_card`.
         name: of the model in its card; None: the name of the folder.
 
@@ -57,18 +59,18 @@ def convert(opened, output, to, encoder_only=False, license=None, name=None):
     if to != "hf":
         if license is not None:
             raise ConfigError(f"license={license!r} is for the model card of the format 'hf'; leave it out")
-        return _write(opened, output, to, encoder_only)
+        return _write(opened, output, to, encoder_only, approximate)
     card = model_card(opened, name or Path(output).name, license, encoder_only)
-    model = _write(opened, output, to, encoder_only)
+    model = _write(opened, output, to, encoder_only, approximate)
     with atomic_write(Path(output) / "README.md") as file:
         file.write(card)
     return model
 
 
-def _write(opened, output, to, encoder_only):
+def _write(opened, output, to, encoder_only, approximate):
     """Writes the model itself, and returns it."""
     if opened.source.task is not None and not encoder_only:
-        save_task_model(opened.task, opened.model, output, to, opened.path)
+        save_task_model(opened.task, opened.model, output, to, opened.path, approximate)
         return opened.model
     settings = None if encoder_only else opened.objective_settings
     if settings is None:
@@ -80,7 +82,7 @@ def _write(opened, output, to, encoder_only):
             advice = "\n  to convert the encoder without its heads, add ", Advice("encoder_only", True)
             raise DataError(*error.args, *advice) from None
     if to != "run":
-        write_checkpoint(model, opened.tokenizer, output, to)
+        write_checkpoint(model, opened.tokenizer, output, to, approximate)
         return model
     record = {
         "model": describe(opened.config),
@@ -92,28 +94,36 @@ def _write(opened, output, to, encoder_only):
     return model
 
 
-def save_task_model(task, model, output, to="hf", path=None):
+def save_task_model(task, model, output, to="hf", path=None, approximate=False):
     """Writes a fine-tuned model with the head of its task, as it is in memory.
 
     Args:
         task: the `Task`.
         model: its model, of `task.model`.
         output: a folder that does not exist yet, or is empty.
-        to: "run" or "hf".
+        to: "run", "hf" or "keras_hub".
         path: the source that it was opened from, which messages and the run name; None: it was made in memory.
+        approximate: as of `bert_tf.save`.
 
     Raises:
-        ConfigError: another format, or Hugging Face has no class for the task, or one with another head.
+        ConfigError: another format, or its library has no class for the task, or one with another head.
         RunDirectoryError: the folder holds something, or cannot be written.
     """
     name = path or type(model).__name__
-    if to not in ("run", "hf"):
+    if to != "run":
+        _ = FORMATS[to]  # an unknown one is refused with the known ones
+    if to not in ("run", "hf", "keras_hub"):
         raise ConfigError(
             f"{name} is a fine-tuned model, and the head of its task cannot be written as '{to}'; to convert only its "
             "encoder, add ",
             Advice("encoder_only", True),
             ", or save its backbone. To serve the whole model, export it",
         )
+    options = options_of(to, approximate)
+    if to == "keras_hub":
+        published, arrays = publish(task, model, name, to)
+        keras_hub.write_finetuned(model, arrays, published, task.tokenizer, output, **options)
+        return
     if to == "hf":
         published, arrays = publish(task, model, name)
         write_finetuned(model.backbone, arrays, published, task.tokenizer, output)

@@ -104,7 +104,7 @@ def initialize(objective, tokenizer, source, fresh=()):
             if the source does not have them. Parts of it that the objective does not have are ignored.
 
     Raises:
-        ConfigError: a setting of the encoder differs from that of the source.
+        ConfigError: a setting of the encoder or of its masked LM head differs from that of the source.
         DataError: the weights do not fill the model, or it was trained on other tokens.
     """
     _check_vocabulary(source, tokenizer)
@@ -113,6 +113,12 @@ def initialize(objective, tokenizer, source, fresh=()):
         if name not in _FREE and known.get(name) != value:
             raise ConfigError(
                 f"model.{name} is {value!r}, but {source.path} has {known.get(name)!r}; set model.{name} to that value"
+            )
+    for name in ("head_activation", "head_epsilon") if "masked_lm_head" in source.parts else ():
+        own, theirs = getattr(objective.settings, name, None), (source.objective or {}).get(name)
+        if own != theirs and getattr(objective, "masked_lm_head", None) is not None:
+            raise ConfigError(
+                f"objective.{name} is {own!r}, but {source.path} has {theirs!r}; set objective.{name} to that value"
             )
     missing = sorted({part_of(name) for name in by_path(objective)} - source.parts - set(fresh))
     if missing:

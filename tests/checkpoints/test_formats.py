@@ -19,6 +19,10 @@ FIXTURE = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "bert"
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "law", "people"]
 
 
+class OnlyRead(Format):
+    name, files = "only_read", "model.only_read"
+
+
 class Npz(Format):
     name, files = "archive", "model.npz"
 
@@ -55,10 +59,14 @@ def test_a_format_from_outside(npz, tmp_path):
     assert bert_tf.load(tmp_path / "b").source.format == "hf"
 
 
-def test_a_format_that_is_only_read():
+def test_a_format_that_is_only_read(tmp_path):
     model = BertEncoder(BertConfig(len(WORDS), 8, 1, 2, 16))
-    with pytest.raises(ConfigError, match="cannot be written in the format 'garden'; choose one of .*hf"):
-        bert_tf.save(model, None, "nowhere", format="garden")
+    FORMATS.register(OnlyRead())
+    try:
+        with pytest.raises(ConfigError, match="cannot be written in the format 'only_read'; choose one of .*hf"):
+            bert_tf.save(model, None, tmp_path / "no", format="only_read")
+    finally:
+        FORMATS.remove("only_read")
 
 
 @pytest.mark.parametrize("first", ["backbone", "objective"])

@@ -1,13 +1,23 @@
 """Presets that KerasHub wrote, see tests/golden/keras_hub_presets.py, and those that are written for it."""
 
+import json
+import shutil
 import zipfile
 from pathlib import Path
 
+import h5py
+import ml_dtypes
 import numpy as np
 import pytest
 
 import bert_tf
-from bert_tf.errors import ConfigError
+from bert_tf.checkpoints import open_source
+from bert_tf.cli.main import main
+from bert_tf.errors import ConfigError, UserError
+from bert_tf.models import build_backbone, build_config
+from bert_tf.objectives import CausalLM, MaskedLM
+from bert_tf.tasks import build_task
+from bert_tf.training.starting import initialize
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "keras_hub"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.zip"))
@@ -113,3 +123,204 @@ def test_the_head_of_its_own_goes_with_a_run(presets, tmp_path):
         difference(again.objective(inputs(expected))["masked_lm_logits"], expected["logits"], real_tokens(expected))
         < 1e-6
     )
+
+
+def test_pretraining_continues_with_the_head_of_its_own(presets):
+    source = open_source(presets / "bert_masked_lm")
+    encoder = build_backbone(source.config, pooler=False)
+    with pytest.raises(
+        ConfigError, match="objective.head_activation is None, but .* has 'gelu_erf'; set objective.head_act"
+    ):
+        initialize(MaskedLM(encoder), source.tokenizer, source)
+    initialize(MaskedLM(encoder, head={"activation": "gelu_erf", "layer_norm_epsilon": 1e-5}), source.tokenizer, source)
+
+
+def stored(folder):
+    """Name -> array of the layers in a preset's files."""
+    found = {}
+    for file in ("model.weights.h5", "task.weights.h5"):
+        if (folder / file).exists():
+            with h5py.File(folder / file) as opened:
+                names = []
+                opened.visititems(lambda name, item, names=names: isinstance(item, h5py.Dataset) and names.append(name))
+                found |= {f"{file}/{name}": opened[name][...] for name in names if name.startswith("layers/")}
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_written_holds_what_kerashub_wrote(presets, tmp_path, name):
+    loaded, folder = bert_tf.load(presets / name), tmp_path / "again"
+    if name in ("electra", "t5", "xlnet"):  # these have no tokenizer
+        bert_tf.save(loaded.objective if name == "t5" else loaded.backbone, None, folder, format="keras_hub")
+    else:
+        assert main(["convert", str(presets / name), str(folder), "--to", "keras_hub"]) in (None, 0)
+    ours, theirs = stored(folder), stored(presets / name)
+    assert ours.keys() == theirs.keys()
+    pooler = ("model.weights.h5/layers/dense_1/vars/0",) if name == "electra" else ()  # random: ours has none
+    for path in ours:
+        assert path in pooler or np.array_equal(ours[path], theirs[path]), path
+    for file in ("config.json", "task.json"):
+        if (presets / name / file).exists():
+            mine, kerashubs = (json.loads((path / file).read_text()) for path in (folder, presets / name))
+            assert mine["registered_name"] == kerashubs["registered_name"]
+            same = set(mine["config"]) & set(kerashubs["config"]) - {"backbone", "preprocessor", "activation"}
+            assert {key: mine["config"][key] for key in same} == {key: kerashubs["config"][key] for key in same}
+            assert set(mine["config"]) <= set(kerashubs["config"])
+    if not (presets / name / "tokenizer.json").exists():
+        return
+    again = bert_tf.load(folder)
+    assert again.tokenizer.encode("The people of the states.") == loaded.tokenizer.encode("The people of the states.")
+    if name in TASKS:
+        assert again.predict("the people") == loaded.predict("the people")
+
+
+def bert(**settings):
+    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 24, "max_positions": 16}
+    encoder = build_backbone(build_config({"family": "bert"} | sizes | settings, 30), pooler=True)
+    generator = np.random.default_rng(1)
+    for variable in encoder.weights:
+        variable.assign(np.asarray(variable) + 0.3 * generator.normal(size=variable.shape))
+    return encoder
+
+
+def test_what_kerashub_has_fixed_otherwise_is_refused_or_measured(tmp_path, caplog):
+    encoder = bert(activation="gelu_erf")
+    with pytest.raises(ConfigError, match="BertBackbone has fixed .* activation is 'gelu_erf' here, 'gelu_tanh' there"):
+        bert_tf.save(encoder, None, tmp_path / "no", format="keras_hub")
+    model = MaskedLM(bert())
+    with pytest.raises(
+        ConfigError, match="BertMaskedLM .* head_activation is 'gelu_tanh' here, 'gelu_erf' there; head_epsilon"
+    ):
+        bert_tf.save(model, None, tmp_path / "no", format="keras_hub")
+    with pytest.raises(
+        ConfigError, match="format 'hf' has no approximations; leave approximate out, or choose keras_hub"
+    ):
+        bert_tf.save(encoder, None, tmp_path / "no", approximate=True)
+    assert not (tmp_path / "no").exists()
+    bert_tf.save(encoder, None, tmp_path / "preset", format="keras_hub", approximate=True)
+    logged = next(
+        text for text in caplog.messages if "BertBackbone has activation='gelu_tanh', the model 'gelu_erf'" in text
+    )
+    again = bert_tf.load(tmp_path / "preset").backbone
+    assert again.config.activation == "gelu_tanh"
+    ids = {"token_ids": np.random.default_rng(0).integers(0, 30, (2, 16), "int32")}
+    measured = max(difference(encoder(ids)[key], again(ids)[key]) for key in ("sequence_output", "pooled_output"))
+    assert 1e-5 < measured < 1e-2
+    assert f"differ by {measured:.1e} of the largest" in logged
+
+
+def test_the_difference_of_a_decoder_is_measured(tmp_path, caplog):
+    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 64, "max_positions": 16}
+    decoder = build_backbone(build_config({"family": "gpt2", "layer_norm_epsilon": 1e-2} | sizes, 30))
+    for number, model in enumerate((decoder, CausalLM(decoder))):
+        with pytest.raises(ConfigError, match="GPT2CausalLM has fixed .* layer_norm_epsilon is 0.01 here, 1e-05 there"):
+            bert_tf.save(model, None, tmp_path / "no", format="keras_hub")
+        bert_tf.save(model, None, tmp_path / str(number), format="keras_hub", approximate=True)
+    assert (
+        caplog.text.count(
+            "GPT2CausalLM has layer_norm_epsilon=1e-05, the model 0.01; on random tokens the outputs differ"
+        )
+        == 2
+    )
+
+
+def test_heads_that_kerashub_does_not_have_are_left_out(tmp_path, caplog):
+    bert_tf.save(MaskedLM(bert(), pair_task="nsp"), None, tmp_path / "bert", format="keras_hub", approximate=True)
+    assert "KerasHub's bert has no pair_head: not written" in caplog.text
+    assert bert_tf.load(tmp_path / "bert").source.parts >= {"masked_lm_head", "pooler"}
+    plain = build_backbone(bert().config, pooler=False)
+    bert_tf.save(plain, None, tmp_path / "plain", format="keras_hub")
+    assert "the model has no pooler: that of KerasHub is randomly initialized" in caplog.text
+    with pytest.raises(ConfigError, match="KerasHub has no 'spanbert'"):
+        spanbert = build_config(
+            {"family": "spanbert", "hidden_size": 8, "num_layers": 1, "num_heads": 2, "intermediate_size": 8}, 9
+        )
+        bert_tf.save(build_backbone(spanbert), None, tmp_path / "spanbert", format="keras_hub")
+
+
+def test_the_segment_row_of_a_roberta_goes_into_its_positions(tmp_path):
+    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 24}
+    encoder = build_backbone(build_config({"family": "roberta"} | sizes, 30), pooler=False)
+    for variable in encoder.weights:
+        variable.assign(np.random.default_rng(1).normal(size=variable.shape))
+    bert_tf.save(encoder, None, tmp_path / "preset", format="keras_hub")
+    again, ids = bert_tf.load(tmp_path / "preset").backbone, {"token_ids": np.array([[5, 6, 7, 8, 9]])}
+    assert again.config.num_segments == 0
+    assert difference(again(ids)["sequence_output"], encoder(ids)["sequence_output"]) < 1e-6
+
+
+def test_shards_and_bfloat16(presets, tmp_path):
+    whole, folder = presets / "bert_classifier", tmp_path / "shards"
+    shutil.copytree(whole, folder)
+    with h5py.File(folder / "model.weights.h5") as file, h5py.File(folder / "model_00000.weights.h5", "w") as first:
+        for name in list(file["layers"])[:4]:
+            file.copy(f"layers/{name}", first, f"layers/{name}")
+        with h5py.File(folder / "model_00001.weights.h5", "w") as second:
+            for name in list(file["layers"])[4:]:
+                file.copy(f"layers/{name}", second, f"layers/{name}")
+            kernel = second["layers/reversible_embedding/vars/0"]
+            rounded = kernel[...].astype(ml_dtypes.bfloat16)
+            del second["layers/reversible_embedding/vars/0"]
+            second.create_dataset("layers/reversible_embedding/vars/0", data=rounded).attrs["dtype"] = "bfloat16"
+    (folder / "model.weights.h5").unlink()
+    names = {"/layers/add/vars": "model_00000.weights.h5", "/layers/other/vars": ["model_00001.weights.h5"]}
+    (folder / "model.weights.json").write_text(json.dumps({"weight_map": names}))
+    ours, table = bert_tf.load(folder).backbone, "embeddings/token_embeddings"
+    weights = {variable.path: np.asarray(variable) for variable in ours.weights}
+    for variable in bert_tf.load(whole).backbone.weights:
+        expected = rounded.astype("float32") if variable.path == table else np.asarray(variable)
+        assert np.array_equal(weights[variable.path], expected)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        ("config.json", {"class_name": "BertBackBone"}, "class 'BertBackBone'; did you mean 'BertBackbone'"),
+        ("config.json", {"config": []}, "lacks 'class_name' or 'config'"),
+        ("task.json", {"config": {"num_classes": 3, "activation": "relu"}}, "activation is 'relu'; only 'linear'"),
+        ("tokenizer.json", {"config": {"lowercase": 1, "split": False}}, "split is False, which is not supported"),
+        ("model.weights.h5", None, "is not an HDF5 file of weights"),
+    ],
+)
+def test_what_is_not_understood_is_named(presets, tmp_path, file, change, message):
+    shutil.copytree(presets / "bert_classifier", tmp_path / "preset")
+    path = tmp_path / "preset" / file
+    if change is None:
+        path.write_bytes(path.read_bytes()[:500])
+    else:
+        path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(UserError, match=message):
+        _ = bert_tf.load(tmp_path / "preset").model
+
+
+def test_xlm_roberta_is_a_roberta_without_a_tokenizer_here(presets, tmp_path):
+    shutil.copytree(presets / "roberta_classifier", tmp_path / "preset")
+    for file in ("config.json", "task.json", "tokenizer.json"):
+        path = tmp_path / "preset" / file
+        path.write_text(path.read_text().replace('"Roberta', '"XLMRoberta'))
+    again = bert_tf.load(tmp_path / "preset")
+    assert (again.family, again.config.padding_id) == ("roberta", 1)
+    expected = golden(presets / "roberta_classifier")
+    outputs = again.backbone(again.backbone.select(inputs(expected)))
+    assert difference(outputs["sequence_output"], expected["sequence_output"], real_tokens(expected)) < 1e-6
+    with pytest.raises(ConfigError, match="the tokenizer of XLM-RoBERTa is not supported"):
+        _ = again.tokenizer
+
+
+def test_labels_and_kinds_of_classifiers_come_back(presets, tmp_path):
+    loaded = bert_tf.load(presets / "bert_classifier")
+    for kind, labels in (("classification", ["no", "yes"]), ("multi_label", ["a", "b", "c"]), ("regression", None)):
+        given = {"kind": kind, "sequence_length": 16} | ({"labels": labels} if labels else {})
+        task = build_task(given, loaded.tokenizer, backbone=loaded.config)
+        task = task.with_state(mean=2.0, scale=3.0) if kind == "regression" else task
+        model = task.model(build_backbone(loaded.config, pooler=True))
+        bert_tf.save(model, None, tmp_path / kind, format="keras_hub", task=task)
+        again = bert_tf.load(tmp_path / kind)
+        assert (again.task.kind, again.task.labels) == (kind, tuple(labels) if labels else None)
+        ours, theirs = task.predict(model, ["the people"]), again.predict(["the people"])
+        assert ours[0].keys() == theirs[0].keys()
+        assert kind != "regression" or ours[0]["score"] == pytest.approx(theirs[0]["score"], abs=1e-5)
+    tagging = build_task({"kind": "tagging", "labels": ["O", "B-X", "I-X"], "sequence_length": 16}, loaded.tokenizer)
+    with pytest.raises(ConfigError, match="KerasHub has no class for tagging with 'bert'"):
+        model = tagging.model(build_backbone(loaded.config, pooler=False))
+        bert_tf.save(model, None, tmp_path / "no", format="keras_hub", task=tagging)

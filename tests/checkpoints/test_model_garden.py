@@ -73,3 +73,42 @@ def test_it_becomes_a_run_and_the_originals_format(tmp_path):
     bert_tf.save(again.objective, again.tokenizer, tmp_path / "tf1", format="tf1")
     third = bert_tf.load(tmp_path / "tf1")
     assert_same_weights(loaded.objective, third.objective)
+
+
+@pytest.mark.parametrize("name", ["garden_encoder", "garden_pretrainer"])
+def test_what_is_written_holds_what_the_garden_wrote(tmp_path, name):
+    loaded = bert_tf.load(FIXTURES / name)
+    loaded.save(tmp_path / "again", format="garden")
+    again = bert_tf.load(tmp_path / "again")
+    assert again.source.format == "garden" and again.config == loaded.config
+    assert_same_weights(loaded.objective if "masked_lm_head" in loaded.source.parts else loaded.backbone, again.model)
+    ours, theirs = (
+        tf.train.load_checkpoint(str(path / "bert_model.ckpt")) for path in (tmp_path / "again", FIXTURES / name)
+    )
+    kernels = [reader.get_variable_to_shape_map() for reader in (ours, theirs)]
+    kernels = [sorted(tuple(shape) for name, shape in each.items() if "next_sentence" not in name) for each in kernels]
+    assert kernels[0] == kernels[1]  # [H, n, d] in attention
+
+
+def test_both_forms_of_the_object_graph_restore_what_is_written(tmp_path):
+    loaded = bert_tf.load(FIXTURES / "garden_encoder")
+    loaded.save(tmp_path / "garden", format="garden")
+    kernel = {variable.path: np.asarray(variable) for variable in loaded.backbone.weights}[
+        "transformer_layer_1/intermediate/kernel"
+    ]
+    for root in ("encoder", "model"):
+        for layer in ("_transformer_layers", "layer_with_weights-5"):  # four layers of embeddings come first
+            variable, dense, block, encoder = tf.Variable(np.zeros_like(kernel)), tf.Module(), tf.Module(), tf.Module()
+            dense.kernel, block._intermediate_dense = variable, dense
+            setattr(encoder, layer, [tf.Module(), block] if layer.startswith("_") else block)
+            tf.train.Checkpoint(**{root: encoder}).read(str(tmp_path / "garden" / "bert_model.ckpt")).expect_partial()
+            assert np.array_equal(variable, kernel)
+
+
+def test_heads_that_the_garden_does_not_have_are_left_out(tmp_path, caplog):
+    bert = bert_tf.models.BertEncoder(bert_tf.load(FIXTURES / "garden_encoder").config, pooler=True)
+    bert_tf.save(bert_tf.objectives.MaskedLM(bert, pair_task="nsp"), None, tmp_path / "nsp", format="garden")
+    assert "the Model Garden's BERT has no seq_relationship: not written" in caplog.text
+    plain = bert_tf.models.BertEncoder(bert.config, pooler=False)
+    bert_tf.save(plain, None, tmp_path / "plain", format="garden")
+    assert "the model has no pooler: that of the Model Garden is randomly initialized" in caplog.text

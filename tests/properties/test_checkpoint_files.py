@@ -97,3 +97,36 @@ def test_files_of_weights(copies, data):
     else:
         content = data.draw(damaged_bytes(whole[:4000])) + whole[4000:]
     with_damage(copies / name, file, content, lambda path: open_source(path).parts)
+
+
+@pytest.fixture(scope="module")
+def presets(tmp_path_factory):
+    """Folders of presets of KerasHub."""
+    folder = tmp_path_factory.mktemp("presets")
+    names = ("bert_classifier", "roberta_masked_lm", "albert_masked_lm", "t5")
+    for name in names:
+        shutil.unpack_archive(FIXTURES / "keras_hub" / f"{name}.zip", folder / name)
+    return [folder / name for name in names]
+
+
+def read_preset(path):
+    source = open_source(path)
+    assert source.parts
+    if source.task is not None:
+        source.task.make(source.tokenizer)
+    elif (path / "tokenizer.json").exists():
+        assert source.tokenizer
+
+
+@cases(100)
+@given(st.data())
+def test_files_of_presets(presets, data):
+    folder = data.draw(st.sampled_from(presets))
+    files = [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.suffix != ".npz"]
+    file = data.draw(st.sampled_from(sorted(files)))
+    whole = (folder / file).read_bytes()
+    if file.endswith(".json") and data.draw(st.booleans()):
+        content = as_json(data.draw(damaged(json.loads(whole)))).encode()
+    else:
+        content = data.draw(damaged_bytes(whole[:4000])) + whole[4000:]
+    with_damage(folder, file, content, read_preset)

@@ -5,7 +5,7 @@ from bert_tf.models.bert import checkpoints as bert
 from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import classes
-from bert_tf.models.weights import TF1_IGNORED, WeightMap, keras_arrays, norm_arrays
+from bert_tf.models.weights import TF1_IGNORED, WeightMap, norm_arrays
 
 # The names in a Hugging Face checkpoint (AlbertModel, AlbertForMaskedLM, AlbertForPreTraining). It
 # can hold models that share all (`num_hidden_groups` is then `num_groups`) or none (it is then num_layers).
@@ -164,13 +164,10 @@ HUB = Maps(
         ignored=("trainable", "num_groups"),
         derived=(_read_hub_groups, _write_hub_groups),
     ),
-    WeightMap(
-        arrays={
-            **(bert.HUB_TABLES | bert.HUB_SEGMENTS | bert.HUB_NORM | bert.HUB_HEAD),
-            **keras_arrays({"dense_0": "embedding_projection", "dense_1": "pooler/dense"}, {}),
-            **bert.hub_block("group_{group}_layer_{inner}", _BLOCK),
-        },
-        spellings=bert.HUB_SPELLINGS,
+    bert.hub_weights(
+        *("group_{group}_layer_{inner}", _BLOCK),
+        bert.HUB_EMBEDDINGS | bert.HUB_HEAD,
+        {"dense_0": "embedding_projection", "dense_1": "pooler/dense"},
     ),
     renames=_hub_layers,
     heads=bert.hub_classifier("Albert", False, 0.1),

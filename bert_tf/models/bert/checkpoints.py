@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bert_tf.models.config_map import HF_ENCODER, HF_TIED, REQUIRED, TF1_ACTIVATIONS, ConfigMap
+from bert_tf.models.config_map import HF_ENCODER, HF_TIED, HUB_SIZES, REQUIRED, TF1_ACTIVATIONS, ConfigMap
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import PublishedHead, classes
 from bert_tf.models.weights import TF1_IGNORED, WeightMap, keras_arrays, norm_arrays
@@ -115,44 +115,46 @@ def encoder_names(names: dict[str, str], prefix: str, pooler: bool = True) -> di
 
 
 # The names in a preset of KerasHub (BertBackbone, BertMaskedLM, BertTextClassifier), as `PresetArrays` gives them: Keras
-# names layers by their class, and here each has a number. Its other encoders have the same layers.
-def hub_block(layer: str, block: str, feed_forward_norm: str = "output_layer_norm") -> dict[str, str]:
-    """The names of the arrays of one of KerasHub's transformer layers, for our block with the second norm of that name."""
+# names layers by their class, and here each has a number. Its other encoders and its GPT-2 have the same layers.
+def hub_weights(
+    layer: str, block: str, arrays: dict[str, str], dense: dict[str, str], second_norm: str = "output_layer_norm"
+) -> WeightMap:
+    """The `WeightMap` of a model of KerasHub's transformer layers.
+
+    Args:
+        layer, block: their and our name of a layer, with the numbers in braces.
+        arrays: see `WeightMap`.
+        dense: see `keras_arrays`.
+        second_norm: our name of the second normalization in a layer.
+    """
     names = ("query", "key", "value", "output")
-    return keras_arrays(
-        {f"{layer}/_self_attention_layer/{name}_dense": f"{block}/attention/{name}" for name in names}
-        | {f"{layer}/_feedforward_{name}_dense": f"{block}/{name}" for name in ("intermediate", "output")},
-        {
-            f"{layer}/_self_attention_layer_norm": f"{block}/attention_layer_norm",
-            f"{layer}/_feedforward_layer_norm": f"{block}/{feed_forward_norm}",
-        },
-    )
+    dense = dense | {f"{layer}/_self_attention_layer/{name}_dense": f"{block}/attention/{name}" for name in names}
+    dense |= {f"{layer}/_feedforward_{name}_dense": f"{block}/{name}" for name in ("intermediate", "output")}
+    norms = {
+        f"{layer}/_self_attention_layer_norm": "attention_layer_norm",
+        f"{layer}/_feedforward_layer_norm": second_norm,
+    }
+    return WeightMap(arrays | keras_arrays(dense, {name: f"{block}/{path}" for name, path in norms.items()}))
 
 
-#: What Keras called the layers of attention before 2025 -> since then.
-HUB_SPELLINGS = {f"/_{name}_dense/": f"/{name}_dense/" for name in ("query", "key", "value", "output")}
-#: The names of the token table and the position table, in families whose tables are layers of their own or one layer.
+HUB_LAYER = "transformer_encoder_{layer}"
 HUB_TABLES = {
     "reversible_embedding_0/vars/0": "embeddings/token_embeddings",
     "position_embedding_0/vars/0": "embeddings/position_embeddings",
 }
-HUB_JOINT_TABLES = {
-    f"token_and_position_embedding_0/{name}_embedding/vars/0": f"embeddings/{name}_embeddings"
-    for name in ("token", "position")
-}
-HUB_SEGMENTS = {"embedding_0/vars/0": "embeddings/segment_embeddings"}
-HUB_NORM = keras_arrays({}, {"layer_normalization_0": "embeddings/layer_norm"})
+_HUB_NORM = keras_arrays({}, {"layer_normalization_0": "embeddings/layer_norm"})
+HUB_EMBEDDINGS = HUB_TABLES | {"embedding_0/vars/0": "embeddings/segment_embeddings"} | _HUB_NORM
 HUB_HEAD = keras_arrays(
     {"task/masked_lm_head_0/_intermediate_dense": "masked_lm_head/dense"},
     {"task/masked_lm_head_0/_intermediate_layer_norm": "masked_lm_head/layer_norm"},
 ) | {"task/masked_lm_head_0/vars/0": "masked_lm_head/output_bias"}
-HUB_WEIGHTS = WeightMap(
-    arrays={
-        **(HUB_TABLES | HUB_SEGMENTS | HUB_NORM | HUB_HEAD),
-        **keras_arrays({"dense_0": "pooler/dense"}, {}),
-        **hub_block("transformer_encoder_{layer}", _BLOCK),
-    },
-    spellings=HUB_SPELLINGS,
+HUB_WEIGHTS = hub_weights(HUB_LAYER, _BLOCK, HUB_EMBEDDINGS | HUB_HEAD, {"dense_0": "pooler/dense"})
+_JOINT = "token_and_position_embedding_0/{0}_embedding/vars/0", "embeddings/{0}_embeddings"
+#: Of RoBERTa and DistilBERT: one layer has both tables, and there is no pooler.
+HUB_JOINT_WEIGHTS = hub_weights(
+    *(HUB_LAYER, _BLOCK),
+    {_JOINT[0].format(name): _JOINT[1].format(name) for name in ("token", "position")} | _HUB_NORM | HUB_HEAD,
+    {},
 )
 
 
@@ -161,12 +163,7 @@ def _read_hub_dropout(keys):
 
 
 def hub_config(
-    name: str,
-    epsilon: float = 1e-12,
-    activation: str = "gelu_tanh",
-    head: str = "gelu_erf",
-    vocabulary: str = "vocabulary_size",
-    **others: Any,
+    name: str, epsilon: float = 1e-12, activation: str = "gelu_tanh", head: str = "gelu_erf", **others: Any
 ) -> ConfigMap:
     """The `ConfigMap` of one of KerasHub's encoders or of its GPT-2.
 
@@ -174,19 +171,11 @@ def hub_config(
         name: "Bert", as its classes begin.
         epsilon, activation: which its code has, whatever the model was trained with.
         head: the activation in its masked LM head, whose epsilon is 1e-5.
-        vocabulary: its key of the vocabulary's size.
-        others: `fields` beside those of all, and other arguments of `ConfigMap`.
+        others: `fields` beside or in place of those of all, and other arguments of `ConfigMap`.
     """
-    fields = {
-        vocabulary: ("vocabulary_size", REQUIRED),
-        "num_layers": ("num_layers", REQUIRED),
-        "num_heads": ("num_heads", REQUIRED),
-        "hidden_dim": ("hidden_size", REQUIRED),
-        "intermediate_dim": ("intermediate_size", REQUIRED),
-        "dropout": ("dropout", 0.1),
-        "max_sequence_length": ("max_positions", 512),
-    }
-    fields |= others.pop("fields", {})
+    fields = HUB_SIZES | {"dropout": ("dropout", 0.1), "max_sequence_length": ("max_positions", 512)}
+    own = others.pop("fields", {})
+    fields = {key: value for key, value in fields.items() if value[0] not in {field for field, _ in own.values()}} | own
     settings: dict[str, Any] = {
         "ignored": ("trainable",),
         "assumed": {"activation": activation, "layer_norm_epsilon": epsilon},

@@ -76,12 +76,6 @@ HF = Maps(
 # The names in a preset of KerasHub (DistilBertBackbone, DistilBertMaskedLM, DistilBertTextClassifier).
 HUB = Maps(
     bert.hub_config("DistilBert", 1e-12, "gelu_erf"),
-    WeightMap(
-        arrays=bert.HUB_JOINT_TABLES
-        | bert.HUB_NORM
-        | bert.HUB_HEAD
-        | bert.hub_block("transformer_encoder_{layer}", _BLOCK),
-        spellings=bert.HUB_SPELLINGS,
-    ),
+    bert.HUB_JOINT_WEIGHTS,
     heads=bert.hub_classifier("DistilBert", True, 0.2),
 )

@@ -7,7 +7,7 @@ from bert_tf.models.config_map import REQUIRED, ConfigMap
 from bert_tf.models.electra.config import ElectraConfig
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import TaskHead, classes
-from bert_tf.models.weights import TF1_IGNORED, WeightMap, keras_arrays, norm_arrays
+from bert_tf.models.weights import TF1_IGNORED, WeightMap, norm_arrays
 from bert_tf.types import Settings, Shapes
 
 GENERATOR = "generator/"
@@ -171,17 +171,14 @@ TF1 = Maps(None, TF1_WEIGHTS, config_of_shapes=config_of_shapes, marker="electra
 HUB = Maps(
     bert.hub_config(
         "Electra",
-        vocabulary="vocab_size",
-        fields=bert.HUB_SEGMENT_FIELD | {"embedding_dim": ("embedding_size", REQUIRED)},
+        fields=bert.HUB_SEGMENT_FIELD
+        | {"vocab_size": ("vocabulary_size", REQUIRED), "embedding_dim": ("embedding_size", REQUIRED)},
         architectures={(): "ElectraBackbone"},
     ),
-    WeightMap(
-        arrays={
-            **(bert.HUB_TABLES | bert.HUB_SEGMENTS | bert.HUB_NORM),
-            **keras_arrays({"dense_0": "embedding_projection", "dense_1": "pooler/dense"}, {}),
-            **bert.hub_block("transformer_encoder_{layer}", "transformer_layer_{layer}"),
-        },
-        spellings=bert.HUB_SPELLINGS,
+    bert.hub_weights(
+        *(bert.HUB_LAYER, "transformer_layer_{layer}"),
+        bert.HUB_EMBEDDINGS,
+        {"dense_0": "embedding_projection", "dense_1": "pooler/dense"},
     ),
     renames=lambda config: {"dense_0": "dense_1"} if config.embedding_size == config.hidden_size else {},
 )

@@ -191,11 +191,10 @@ HUB = Maps(
         fields={"max_sequence_length": ("max_positions", 1024)},
         architectures={("embeddings",): "GPT2CausalLM", (): "GPT2Backbone"},
     ),
-    WeightMap(
-        arrays={
-            **(bert.HUB_TABLES | keras_arrays({}, {"layer_normalization_0": "final_layer_norm"})),
-            **bert.hub_block("transformer_decoder_{layer}", _BLOCK, "feed_forward_layer_norm"),
-        },
-        spellings=bert.HUB_SPELLINGS,
+    bert.hub_weights(
+        *("transformer_decoder_{layer}", _BLOCK),
+        bert.HUB_TABLES | keras_arrays({}, {"layer_normalization_0": "final_layer_norm"}),
+        {},
+        "feed_forward_layer_norm",
     ),
 )

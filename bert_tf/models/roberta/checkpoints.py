@@ -66,12 +66,6 @@ HUB = Maps(
         other_architectures=("XLMRobertaMaskedLM",),
         derived=(lambda keys: {"num_segments": 0, "attention_dropout": keys.get("dropout", 0.1)}, lambda config: {}),
     ),
-    WeightMap(
-        arrays=bert.HUB_JOINT_TABLES
-        | bert.HUB_NORM
-        | bert.HUB_HEAD
-        | bert.hub_block("transformer_encoder_{layer}", "transformer_layer_{layer}"),
-        spellings=bert.HUB_SPELLINGS,
-    ),
+    bert.HUB_JOINT_WEIGHTS,
     heads=bert.hub_classifier("Roberta", True, 0.0),
 )

@@ -7,7 +7,7 @@ import numpy as np
 
 from bert_tf.config import nearest
 from bert_tf.errors import ConfigError
-from bert_tf.models.config_map import HF_ACTIVATIONS, HUB_ACTIVATIONS, REQUIRED, ConfigMap, number
+from bert_tf.models.config_map import HF_ACTIVATIONS, HUB_ACTIVATIONS, HUB_SIZES, REQUIRED, ConfigMap, number
 from bert_tf.models.family import Maps
 from bert_tf.models.t5.config import T5Config
 from bert_tf.models.task_heads import PublishedHead
@@ -271,12 +271,8 @@ def _write_hub_rest(config):
 
 HUB = Maps(
     ConfigMap(
-        fields={
-            "vocabulary_size": ("vocabulary_size", REQUIRED),
-            "hidden_dim": ("hidden_size", REQUIRED),
-            "num_layers": ("num_layers", REQUIRED),
-            "num_heads": ("num_heads", REQUIRED),
-            "intermediate_dim": ("intermediate_size", REQUIRED),
+        fields=HUB_SIZES
+        | {
             "dropout": ("dropout", 0.1),
             "activation": ("activation", "relu"),
             "use_gated_activation": ("gated", True),

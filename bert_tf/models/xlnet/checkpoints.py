@@ -1,7 +1,16 @@
 """How the published checkpoints of XLNet name settings and weights. No Keras is imported."""
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.config_map import HF_ENCODER, HF_TIED, HUB_ACTIVATIONS, REQUIRED, TF1_ACTIVATIONS, ConfigMap, number
+from bert_tf.models.config_map import (
+    HF_ENCODER,
+    HF_TIED,
+    HUB_ACTIVATIONS,
+    HUB_SIZES,
+    REQUIRED,
+    TF1_ACTIVATIONS,
+    ConfigMap,
+    number,
+)
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import PublishedHead, classes
 from bert_tf.models.weights import TF1_IGNORED, WeightMap, keras_arrays
@@ -187,12 +196,8 @@ _HUB_NAMES = {
 _HUB_OWN = ("content_bias", "position_bias", "segment_bias", "segment_vectors")
 HUB = Maps(
     ConfigMap(
-        fields={
-            "vocabulary_size": ("vocabulary_size", REQUIRED),
-            "num_layers": ("num_layers", REQUIRED),
-            "num_heads": ("num_heads", REQUIRED),
-            "hidden_dim": ("hidden_size", REQUIRED),
-            "intermediate_dim": ("intermediate_size", REQUIRED),
+        fields=HUB_SIZES
+        | {
             "dropout": ("dropout", 0.0),
             "activation": ("activation", "gelu"),
             "kernel_initializer_range": ("initializer_range", 0.02),
@@ -218,7 +223,6 @@ HUB = Maps(
                     f"{_HUB_LAYER}/layer_norm_ff": f"{_BLOCK}/output_layer_norm",
                 },
             ),
-        },
-        spellings={f"/_{name}_dense/": f"/{name}_dense/" for name in ("query", "key", "value", "output")},
+        }
     ),
 )
