@@ -61,9 +61,7 @@ def run(arguments):
     opened = bert_tf.load(arguments.run)
     if opened.source.task is None:
         if arguments.report or columns:
-            raise ConfigError(
-                f"{arguments.run} is not fine-tuned, its files are a corpus; remove --report and --columns"
-            )
+            raise ConfigError(f"{arguments.run} is not fine-tuned, its files are a corpus; remove --report, --columns")
         return _print_perplexity(opened, arguments)
     if len(arguments.files) > 1 or arguments.length or arguments.stride:
         raise ConfigError(f"{arguments.run} is fine-tuned: give one labelled file, without --length and --stride")

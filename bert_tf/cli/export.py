@@ -62,7 +62,7 @@ def run(arguments):
         return _compress(arguments, compared | options)
     if compared:
         raise ConfigError(
-            f"--{next(iter(compared))} needs --quantize, or --format litert or onnx; add one, or remove it"
+            f"--{next(iter(compared))} needs --quantize, or --format litert or onnx; add one or remove it"
         )
 
     from bert_tf.export import export_run

@@ -67,9 +67,7 @@ def run(arguments):
         _check_output(arguments)
         return _write(arguments, trainer.train((), 0))
     if not arguments.corpus:
-        raise ConfigError(
-            f"--kind {kind} learns from text; name files, folders or globs (--kind {_without_corpus()} needs none)"
-        )
+        raise ConfigError(f"--kind {kind} needs a corpus, files, folders or globs; {_without_corpus()} needs none")
     _check_output(arguments)
     # The trainers are long calls of C++ and Rust, during which Python can neither answer a signal nor show progress.
     return run_in_child(lambda report: _train(arguments, report), f"training the vocabulary ({kind})")

@@ -38,7 +38,8 @@ def augment(model, file, output, config):
         DataError, RunDirectoryError: a file that cannot be read; as `augment_file`.
 
     Example:
-        augment("run", "train.tsv", "augmented.jsonl", AugmentConfig(copies=2, candidates=2))
+        bert_tf.save(MaskedLM(encoder), tokenizer, "masked")
+        augment("masked", "train.tsv", "augmented.jsonl", AugmentConfig(copies=2, candidates=2))
     """
     if not str(output).endswith(".jsonl"):
         raise ConfigError(f"the output is {output}; it must end with .jsonl: the file has JSON lines")

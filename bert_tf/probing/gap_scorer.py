@@ -47,10 +47,7 @@ class GapScorer:
         Raises:
             ConfigError: always.
         """
-        raise ConfigError(
-            "an encoder-decoder fills gaps, and gives no probability of a whole text; ask cloze questions, or give an encoder or a "
-            "decoder"
-        )
+        raise ConfigError("an encoder-decoder gives no probability of a whole text; ask cloze questions")
 
     def span_scores(self, texts, spans):
         """As that of `NextTokenScorer`, but for the float: the log-likelihood of the tokens of the span and of the sentinel that

@@ -115,9 +115,7 @@ class Layers(Probe):
         """
         train_tags = {tag for tags in parts[0][1] for tag in tags}
         if min(len(sentences) for sentences, _ in parts) < LENGTH_CLASSES or len(train_tags) < 2:
-            raise DataError(
-                f"there must be {LENGTH_CLASSES} sentences to train on and to test on, with two tags or more"
-            )
+            raise DataError(f"there must be {LENGTH_CLASSES} sentences to train on and to test on, with two tags")
         sentences, tags = zip(*parts)
         shuffled, moved = zip(*(_exchange_words(of_part, self.seed + i) for i, of_part in enumerate(sentences)))
         words = [[word for sentence in of_part for word in sentence] for of_part in sentences]

@@ -80,7 +80,5 @@ class Probe:
             signature.bind(*files, most=most)
         except TypeError:
             names = [name.upper() for name in signature.parameters if name != "most"]
-            raise ConfigError(
-                f"{self.name} reads {' and '.join(names)}; {len(files)} are given: {brief(files)}"
-            ) from None
+            raise ConfigError(f"{self.name} reads {' and '.join(names)}, not {len(files)}: {brief(files)}") from None
         return self.read(*files, most=most)

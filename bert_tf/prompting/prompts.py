@@ -53,8 +53,7 @@ def make_prompts(config):
     same_rows = config.examples is None
     if config.shots > len(pool) - same_rows:
         raise ConfigError(
-            f"shots={config.shots} needs as many examples beside the one that is asked, and there are "
-            f"{len(pool) - same_rows}; lower shots or set examples"
+            f"shots={config.shots} needs as many further examples, there are {len(pool) - same_rows}; lower it or set examples"
         )
     shots = [[pool[j] for j in _shots(config, i, len(pool), same_rows)] for i in range(len(rows[: config.limit]))]
     return [_prompt(config, *pair) for pair in zip(rows, shots)]

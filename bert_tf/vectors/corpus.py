@@ -100,9 +100,7 @@ def encode(texts, tokenizer, folder, row_words, progress=None):
                     progress.update(done)
         rows = np.concatenate(rows)
         if np.diff(rows).max(initial=0) < 2:
-            raise DataError(
-                "no document has two words of the vocabulary; give more text, or lower vocabulary.min_count"
-            )
+            raise DataError("no document has two words of the vocabulary; give more text or lower vocabulary.min_count")
         with open(folder / ROWS, "wb") as file:
             np.save(file, rows)
         sync(folder / IDS)

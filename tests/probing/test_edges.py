@@ -81,5 +81,5 @@ def test_labels_that_the_context_shows_are_found():
     # Three of the four are right, and the unseen label is missed; the fourth is predicted wrongly, or not at all.
     assert mix["F1"] >= 2 * 3 / (4 + 4) and mix["majority"] == 2 * 2 / (4 + 4) == embeddings["F1"]
     assert 0.5 < mix["mean layer"] <= 1 and found.beside(found).all_rows()[0][1][2] == mix["F1"]
-    with pytest.raises(DataError, match="one span and examples with two"):
+    with pytest.raises(DataError, match="some examples have one span, others two"):
         probe.run(reader, [examples, [SpanExample("a b", ((0, 1), (2, 3)), ("x",))]])

@@ -139,7 +139,7 @@ def test_wrong_rows_are_refused():
         make_prompts(PromptingConfig())
     with pytest.raises(DataError, match="example 0: there is no column 'englsh'; did you mean 'english'"):
         make_prompts(PromptingConfig(context="{englsh}", answer="{french}", test=PAIRS))
-    message = "shots=3 needs as many examples beside the one that is asked, and there are 2"
+    message = "shots=3 needs as many further examples, there are 2"
     with pytest.raises(ConfigError, match=message):
         make_prompts(PromptingConfig(context="{english}", answer="{french}", test=PAIRS, shots=3))
     config = PromptingConfig(context="{english}", options={"merci": "a", "bonjour": "b"}, label="french", test=PAIRS)

@@ -109,7 +109,7 @@ def test_a_model_that_knows_the_answers_has_them_all_right(tokenizer, tmp_path, 
     lines = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
     assert [line["correct"] for line in lines] == [True] * 6
     assert main([*command, "--set", "shots=50"]) == 1
-    assert "shots=50 needs as many examples" in capsys.readouterr().err
+    assert "shots=50 needs as many further examples" in capsys.readouterr().err
 
 
 def test_a_stop_that_the_tokenizer_cannot_write_is_refused(gpt, tokenizer):

@@ -169,7 +169,7 @@ def test_what_is_found(folder, tmp_path):
         GLUE.find(folder, ["qp"])
     with pytest.raises(DataError, match="has no folder SST-2"):
         GLUE.find(folder, ["sst2"])
-    with pytest.raises(DataError, match="has none of the folders of GLUE: MNLI, QNLI"):
+    with pytest.raises(DataError, match="has no folder of GLUE: MNLI, QNLI"):
         GLUE.find(tmp_path)
     with pytest.raises(DataError, match="there is no such folder"):
         GLUE.find(tmp_path / "none")

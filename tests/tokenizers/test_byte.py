@@ -137,7 +137,7 @@ def test_the_command_writes_it_without_a_corpus(byt5, tmp_path, capsys):
         (["corpus.txt", "--kind", "byte"], "learns no vocabulary from text; remove the corpus corpus.txt"),
         (["--size", "300", "--kind", "byte"], "remove --size"),
         (["--text-field", "body", "--kind", "byte"], "remove --text-field"),
-        (["--kind", "bpe"], "--kind bpe needs a corpus: name files, folders or globs of text"),
+        (["--kind", "bpe"], "--kind bpe needs a corpus, files, folders or globs"),
         (["--kind", "byte", "--output", str(tmp_path / "byt5")], "holds a tokenizer; choose another folder"),
     ):
         assert main(["vocab", "--output", str(tmp_path / "other"), *wrong]) == 1

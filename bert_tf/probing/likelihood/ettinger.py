@@ -61,9 +61,7 @@ class Ettinger(LikelihoodProbe):
                 raise DataError(f"{file} is not of CPRAG-102, ROLE-88 or NEG-136; it has {', '.join(rows[0])}")
             predictions, comparisons = ask(rows)
             if not all(places and all(word for _, word in places) for _, places in (*comparisons, *predictions)):
-                raise DataError(
-                    f"{file}: a row lacks one of {', '.join(sorted(columns))}; complete it, or leave it out"
-                )
+                raise DataError(f"{file}: a row lacks one of {', '.join(sorted(columns))}; leave it out")
             unique = {places: (kinds, places) for kinds, places in predictions}
             for some, is_prediction in ((comparisons, False), (list(unique.values()), True)):
                 for kinds, places in some[:most]:

@@ -66,9 +66,7 @@ class StereoSet(LikelihoodProbe):
         content = parse_json(read_text(path), str(path))
         data = content.get("data") if isinstance(content, dict) else None
         if not isinstance(data, dict) or not any(data.get(split) for split in SPLITS):
-            raise DataError(
-                f"{path}: it must have 'data' with {' or '.join(map(repr, SPLITS))}, as StereoSet's dev.json"
-            )
+            raise DataError(f"{path}: it has no 'data' with {' or '.join(map(repr, SPLITS))}, as StereoSet's dev.json")
         questions = []
         for split in SPLITS:
             for row in itertools.islice(data.get(split) or (), most):

@@ -133,9 +133,7 @@ class Benchmark:
                 raise DataError(unusable.get(name, f"{folder} has no folder {self.tasks[name].title}"))
         if not sizes:
             titles = ", ".join(task.title for task in self.tasks.values())
-            raise DataError(
-                "; ".join(unusable.values()) or f"{folder} has none of the folders of {self.title}: {titles}"
-            )
+            raise DataError("; ".join(unusable.values()) or f"{folder} has no folder of {self.title}: {titles}")
         in_order = sorted((name for name in sizes if not names or name in names), key=sizes.get)
         return {name: there[name] for name in in_order}, [text for name, text in unusable.items() if not names]
 
