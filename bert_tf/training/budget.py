@@ -103,10 +103,10 @@ def pretrain_within(minutes, output, files=None, texts=None, init_from=None, see
             raise
     plan = configuration.read_record(Plan, folder / PLAN)
     for field in ("minutes", "init_from", "seed", "text"):
-        ours, theirs = getattr(wanted, field), getattr(plan, field)
-        if ours != theirs:
+        given, recorded = getattr(wanted, field), getattr(plan, field)
+        if given != recorded:
             raise RunDirectoryError(
-                f"{output} holds another run: its {field} is {theirs}, this one's {ours}. Choose another output directory, "
+                f"{output} holds another run: its {field} is {recorded}, this one's {given}. Choose another output directory, "
                 "use the same arguments to resume it, or overwrite it"
             )
     return pretrain(configuration.build(PretrainConfig, plan.config), output)

@@ -170,7 +170,7 @@ class QuestionAnsweringTask(Task):
         decided = {"best": find_answers(sequences, outputs, contexts, n_best, self.null_alone, threshold)}
         if "loss" in outputs[0]:  # not in those of a file in another format
             losses = np.array([output["loss"] for output in outputs], np.float64)
-            decided["loss"] = float(np.sum(losses * sequences.trained) / max(sequences.trained.sum(), 1.0))
+            decided["loss"] = float(np.sum(losses * sequences.loss_weights) / max(sequences.loss_weights.sum(), 1.0))
         return decided
 
     def measure(self, examples, decided):

@@ -156,12 +156,12 @@ class TextToTextTask(Task):
 
     def encode(self, examples):
         settings = self.config
-        trained = examples.details and [pair.label and pair.target not in (None, UNKNOWN) for pair in examples.details]
+        counted = examples.details and [pair.label and pair.target not in (None, UNKNOWN) for pair in examples.details]
         return encode_pairs(
             self.tokenizer,
             examples.texts,
             examples.labels,
-            trained,
+            counted,
             self.frame,
             self.state.structure == "decoder",
             settings.sequence_length,

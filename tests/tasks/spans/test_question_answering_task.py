@@ -121,7 +121,7 @@ def test_answers_without_a_token_are_not_trained_on():
         {"question": ["Where?"] * 2, "context": ["In \u0007 Paris."] * 2, "answers": [[("\u0007", 3)], [("Paris", 5)]]}
     )
     task = task.learn(examples)
-    np.testing.assert_array_equal(task.sequences(examples).trained, [0, 1])
+    np.testing.assert_array_equal(task.sequences(examples).loss_weights, [0, 1])
 
 
 def test_wrong_answers_are_marked_in_their_contexts(trained):
