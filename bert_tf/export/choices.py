@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from bert_tf.export.requests import check_as_many, check_ids, check_shapes
 from bert_tf.export.signatures import TEXT, TRIAL_TEXTS, ServingModule, Signature
-from bert_tf.tasks.choices.option_rows import OptionRows, filled
+from bert_tf.tasks.choices.option_rows import OptionRows, fill_blank
 from bert_tf.tasks.cloze.files import PLACEHOLDER
 
 
@@ -169,7 +169,7 @@ class ServedReCoRD(ServedOptions):
     def rows_of(self, context, question, options, mask):
         owner, tokenize = tf.where(mask)[:, 0], self.tokenizer.tokenize
         queries = tf.gather(question, owner)
-        queries = filled(queries, PLACEHOLDER, tf.boolean_mask(options, mask), queries)
+        queries = fill_blank(queries, PLACEHOLDER, tf.boolean_mask(options, mask), queries)
         return self._pack(tf.gather(tokenize(context), owner), tokenize(queries))
 
     def compute(self, features):

@@ -62,7 +62,7 @@ class ServedQuestionAnswering(ServingModule):
                 f"sequence_length={sequence_length} leaves no room for a context beside a question of "
                 f"{max_query_length} tokens and {special} special tokens; raise it"
             )
-        check_count("n_best", n_best, model.kept, "the spans kept of a window")
+        check_count("n_best", n_best, model.num_spans, "the spans kept of a window")
         self.stride, self.max_query_length, self.n_best, self.threshold = stride, max_query_length, n_best, threshold
 
     @classmethod
@@ -88,7 +88,7 @@ class ServedQuestionAnswering(ServingModule):
         first = tf.gather(tf.cast(ids.row_starts(), tf.int32), windows.owners) + windows.begins
         beside, dynamic = tf.gather(questions, windows.owners), not self.static
         features = window_features(self.tokenizer, beside, ids.values, first, windows, self.sequence_length, dynamic)
-        kept = self._model().kept
+        kept = self._model().num_spans
         outputs = self.bucketed_outputs(features, scores=[kept], starts=[kept], ends=[kept], null_scores=[])
         outputs |= {name: tf.cast(outputs[name], tf.int32) for name in ("starts", "ends")}  # exact below 2**24
         begins = first - context_offsets(self.tokenizer, tf.gather(lengths, windows.owners))

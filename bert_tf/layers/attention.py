@@ -1,22 +1,21 @@
 """Multi-head attention."""
 
-import dataclasses
 from typing import Any
 
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout, Layer, attention_weights
+from bert_tf.backend import Dropout, attention_weights
 from bert_tf.errors import ConfigError
 from bert_tf.layers.block_settings import AttentionSettings
 from bert_tf.layers.internals import is_recording, note
-from bert_tf.layers.parts import dense
+from bert_tf.layers.parts import SettingsLayer, dense
 from bert_tf.layers.positions import check_even, rotate
-from bert_tf.types import Options, Settings, Shape, Tensor
+from bert_tf.types import Options, Shape, Tensor
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class Attention(Layer):
+class Attention(SettingsLayer):
     """Scaled dot-product attention with several heads (Vaswani et al. 2017, section 3.2).
 
     By default `attention_layer` in google-research/bert `modeling.py`: self-attention, biases everywhere,
@@ -58,6 +57,8 @@ class Attention(Layer):
         empty = np.zeros((1, 2, 5, 4), "float32")  # [B, h, S, d]
         output, cache = attention(np.ones((1, 1, 8), "float32"), cache=(empty, empty), cache_position=0)
     """
+
+    settings_class = AttentionSettings
 
     def __init__(self, settings: AttentionSettings, **kwargs: Options) -> None:
         super().__init__(**kwargs)
@@ -167,13 +168,6 @@ class Attention(Layer):
         batch, _, length, keys = ops.shape(weights)
         groups = (batch, self.num_key_value_heads, self.num_heads // self.num_key_value_heads, length, keys)
         return ops.einsum(f"bhgqk,{values}->bqhgd", ops.reshape(weights, groups), value)
-
-    def get_config(self) -> Settings:
-        return {**super().get_config(), "settings": dataclasses.asdict(self.settings)}
-
-    @classmethod
-    def from_config(cls, config: Settings) -> Any:
-        return cls(**config | {"settings": AttentionSettings(**config["settings"])})
 
 
 def results(output: Tensor, scores: Tensor, cache: Tensor) -> Tensor:

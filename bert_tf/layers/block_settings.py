@@ -3,8 +3,6 @@
 import dataclasses
 from typing import Literal
 
-from bert_tf.types import Settings
-
 #: The standard deviation of the truncated normal that fills a kernel, or the name of another initializer of Keras.
 Initializer = float | str
 
@@ -126,9 +124,3 @@ class BlockSettings:
     feed_forward: FeedForwardSettings
     norm: NormSettings = NormSettings()
     cross_attention: bool = False
-
-    @classmethod
-    def from_dict(cls, settings: Settings) -> "BlockSettings":
-        """The settings that `dataclasses.asdict` has written."""
-        groups = {"attention": AttentionSettings, "feed_forward": FeedForwardSettings, "norm": NormSettings}
-        return cls(**settings | {name: group(**settings[name]) for name, group in groups.items()})

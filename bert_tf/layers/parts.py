@@ -6,8 +6,28 @@ import keras
 from keras import ops
 
 from bert_tf.backend import Dense, Layer, RandomNormal, initializer
+from bert_tf.config import build, to_dict
 from bert_tf.layers.block_settings import Initializer
-from bert_tf.types import Function, Options, Tensor
+from bert_tf.types import Function, Options, Settings, Tensor
+
+
+class SettingsLayer(Layer):
+    """A layer whose first argument is a dataclass of settings, of which Keras writes the fields.
+
+    Attributes:
+        settings_class: the dataclass.
+        settings: what the constructor was given.
+    """
+
+    settings_class: Any = None
+    settings: Any
+
+    def get_config(self) -> Settings:
+        return {**super().get_config(), "settings": to_dict(self.settings)}
+
+    @classmethod
+    def from_config(cls, config: Settings) -> Any:
+        return cls(**config | {"settings": build(cls.settings_class, config["settings"])})
 
 
 def range_of(deviation: float) -> float:

@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import keras
 
-from bert_tf.backend import Dropout, Layer, LayerNormalization, RandomNormal, recomputed
+from bert_tf.backend import Dropout, LayerNormalization, RandomNormal, recomputed
 from bert_tf.layers.activations import activation as activation_function
-from bert_tf.layers.block_settings import Initializer
-from bert_tf.layers.parts import dense
+from bert_tf.layers.block_settings import BlockSettings
+from bert_tf.layers.parts import SettingsLayer, dense
 from bert_tf.layers.relative_attention import RelativeAttention
 from bert_tf.types import Options, Shape, Tensor
 
@@ -37,7 +37,7 @@ class RelativeContext(NamedTuple):
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class RelativeBlock(Layer):
+class RelativeBlock(SettingsLayer):
     """Relative attention and a two-layer network, each with a residual connection normalized after.
 
     `rel_multihead_attn` or `two_stream_rel_attn`, then `positionwise_ffn`, in zihangdai/xlnet
@@ -46,13 +46,9 @@ class RelativeBlock(Layer):
 
     Args:
         index: which of the model's layers this is, from 0: its part of the memory.
-        num_heads: attention heads.
-        intermediate_size: I, the width between the two layers.
-        activation: name in `bert_tf.layers.activations`.
-        dropout: rate on both branches before they are added, and inside the network.
-        attention_dropout: rate on the attention probabilities.
-        layer_norm_epsilon: added to the variance.
-        initializer_range: standard deviation of the normal that fills kernels.
+        settings: a `BlockSettings`; read are the heads of the attention and its dropout, the size, activation, output
+            dropout (on both branches, and inside the network) and initializer range of the network, and the epsilon of
+            the normalizations.
 
     Call arguments:
         x: float [B, S, H], the content stream; or a dict of it as "content" and of the query stream as "query",
@@ -70,55 +66,42 @@ class RelativeBlock(Layer):
     Example:
         tokens, x = np.zeros((2, 5), "int32"), np.ones((2, 5, 8), "float32")
         positions = RelativePositions(8, clamp_length=None, dropout=0.0)(tokens)
-        block = RelativeBlock(0, 2, 32, "gelu_tanh", 0.1, 0.1, layer_norm_epsilon=1e-12, initializer_range=0.02)
+        block = RelativeBlock(0, BlockSettings(AttentionSettings(2), FeedForwardSettings(32)))
         context = RelativeContext(positions, StreamMask()(tokens), SegmentsDiffer()(tokens))
         block(x, context)  # [2, 5, 8]
     """
 
-    def __init__(
-        self,
-        index: int,
-        num_heads: int,
-        intermediate_size: int,
-        activation: str,
-        dropout: float,
-        attention_dropout: float,
-        layer_norm_epsilon: float,
-        initializer_range: Initializer,
-        **kwargs: Options,
-    ) -> None:
+    settings_class = BlockSettings
+
+    def __init__(self, index: int, settings: BlockSettings, **kwargs: Options) -> None:
         super().__init__(**kwargs)
-        self.index = index
-        self.num_heads = num_heads
-        self.intermediate_size = intermediate_size
-        self.attention_dropout = attention_dropout
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.initializer_range = initializer_range
-        self._activation_function = activation_function(activation)
+        self.index, self.settings, self.num_heads = index, settings, settings.attention.num_heads
+        self._activation_function = activation_function(settings.feed_forward.activation)
+        rate = settings.feed_forward.output_dropout
         # In the order in which they are applied.
         self.dropouts = {
-            stream: [Dropout(dropout, dtype=self.dtype_policy, name=f"{stream}_dropout_{i}") for i in range(3)]
+            stream: [Dropout(rate, dtype=self.dtype_policy, name=f"{stream}_dropout_{i}") for i in range(3)]
             for stream in ("content", "query")
         }
 
     def build(self, content_shape: Shape) -> None:
-        hidden_size, policy = content_shape[-1], self.dtype_policy
+        hidden_size, policy, network = content_shape[-1], self.dtype_policy, self.settings.feed_forward
 
         def layer_norm(name):
-            layer = LayerNormalization(epsilon=self.layer_norm_epsilon, dtype=policy, name=name)
+            layer = LayerNormalization(epsilon=self.settings.norm.epsilon, dtype=policy, name=name)
             layer.build((None, None, hidden_size))
             return layer
 
         self.attention = RelativeAttention(
             num_heads=self.num_heads,
-            dropout=self.attention_dropout,
-            initializer_range=self.initializer_range,
+            dropout=self.settings.attention.dropout,
+            initializer_range=self.settings.attention.initializer_range,
             dtype=policy,
             name="attention",
         )
         self.attention.build(content_shape)
         self.attention_layer_norm = layer_norm("attention_layer_norm")
-        size, kernels = self.intermediate_size, RandomNormal(stddev=self.initializer_range)
+        size, kernels = network.size, RandomNormal(stddev=network.initializer_range)
         function = self._activation_function
         self.intermediate = dense(self, size, function, kernels, "intermediate", inputs=hidden_size)
         self.output_dense = dense(self, hidden_size, None, kernels, "output", inputs=size)

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout, Layer, LayerNormalization, RMSNormalization, recomputed
+from bert_tf.backend import Dropout, LayerNormalization, RMSNormalization, recomputed
 from bert_tf.errors import ConfigError
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.attention import Attention, results
 from bert_tf.layers.block_settings import BlockSettings
 from bert_tf.layers.internals import note
-from bert_tf.layers.parts import dense, gather_positions
+from bert_tf.layers.parts import SettingsLayer, dense, gather_positions
 from bert_tf.types import Options, Settings, Shape, Tensor
 
 
@@ -44,7 +44,7 @@ class BlockContext(NamedTuple):
 
 
 @keras.saving.register_keras_serializable("bert_tf")
-class TransformerBlock(Layer):
+class TransformerBlock(SettingsLayer):
     """Attention and a feed-forward network, each with a residual connection and a normalization.
 
     With normalizations after each part, Vaswani et al. 2017 and `transformer_model` in google-research/bert
@@ -94,6 +94,8 @@ class TransformerBlock(Layer):
         )
         t5(np.ones((1, 5, 8), "float32"), BlockContext(memory=np.ones((1, 7, 8), "float32")))  # [1, 5, 8]
     """
+
+    settings_class = BlockSettings
 
     def __init__(self, settings: BlockSettings, **kwargs: Options) -> None:
         super().__init__(**kwargs)
@@ -262,11 +264,7 @@ class TransformerBlock(Layer):
                 f"'{self.name}' shares weights with another layer, which a copy of it alone would not; copy the model "
                 "as a whole: type(model).from_config(model.get_config())"
             )
-        return {**super().get_config(), "settings": dataclasses.asdict(self.settings)}
-
-    @classmethod
-    def from_config(cls, config: Settings) -> Any:
-        return cls(**config | {"settings": BlockSettings.from_dict(config["settings"])})
+        return super().get_config()
 
 
 def _rows(mask, positions):

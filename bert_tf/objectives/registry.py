@@ -35,8 +35,7 @@ class Objective:
         corruption_section: the field of `config` that holds the settings of the corruption.
         unigram: its metrics to which guessing by token frequency can be compared -> names in
             `bert_tf.training.baselines.unigram`.
-        backbone: the structure of the models that it trains, "encoder", "decoder" or "encoder_decoder" (`Family.structure`), or a
-            tuple of kinds.
+        backbones: the structures of the models that it trains: "encoder", "decoder", "encoder_decoder" (`Family.structure`).
         tokenizer: function from the tokenizer of the shards and the objective's settings to that of the model, where
             the corruption gives the model other ids than the shards hold. None: they are the same.
 
@@ -57,7 +56,7 @@ class Objective:
     corruption: str | None = None
     corruption_section: str = ""
     unigram: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    backbone: str | tuple[str, ...] = "encoder"
+    backbones: tuple[str, ...] = ("encoder",)
     tokenizer: Function | None = None
 
     @property
@@ -68,11 +67,6 @@ class Objective:
     def model_tokenizer(self, tokenizer: Any, settings: ObjectiveConfig) -> Any:
         """The tokenizer of the model that is trained on shards of `tokenizer`."""
         return tokenizer if self.tokenizer is None else self.tokenizer(tokenizer, settings)
-
-    @property
-    def backbones(self) -> tuple[str, ...]:
-        """The kinds of `backbone`, a tuple."""
-        return (self.backbone,) if isinstance(self.backbone, str) else self.backbone
 
     @property
     def model_class(self) -> type:
@@ -183,7 +177,7 @@ OBJECTIVES = Registry(
             corruption="documents",
             corruption_section="documents",
             unigram={"causal_lm_loss": "masked_lm_loss", "causal_lm_accuracy": "masked_lm_accuracy"},
-            backbone="decoder",
+            backbones=("decoder",),
         ),
         Objective(
             config=SequenceAutoencoderConfig,
@@ -194,7 +188,7 @@ OBJECTIVES = Registry(
                 "sequence_autoencoder_loss": "masked_lm_loss",
                 "sequence_autoencoder_accuracy": "masked_lm_accuracy",
             },
-            backbone="decoder",
+            backbones=("decoder",),
         ),
         Objective(
             config=BidirectionalLMConfig,
@@ -210,13 +204,13 @@ OBJECTIVES = Registry(
             corruption="denoising",
             corruption_section="denoising",
             unigram={"denoising_loss": "masked_lm_loss", "denoising_accuracy": "masked_lm_accuracy"},
-            backbone=("encoder_decoder", "decoder"),
+            backbones=("encoder_decoder", "decoder"),
         ),
         Objective(
             config=TextToTextConfig,
             model=_text_to_text,
             unigram={"text_to_text_loss": "masked_lm_loss", "text_to_text_accuracy": "masked_lm_accuracy"},
-            backbone=("encoder_decoder", "decoder"),
+            backbones=("encoder_decoder", "decoder"),
         ),
     ],
 )

@@ -165,15 +165,11 @@ class MaskedLMConfig(ObjectiveConfig):
 
 def refuse_other_formats(objective: str, packing: Settings) -> None:
     """Raises ConfigError for shards of the formats xlnet and text_pairs, from which an encoder cannot learn."""
-    if packing["format"] == "text_pairs":
+    owner = {"text_pairs": "text_to_text", "xlnet": "permutation_lm"}.get(packing["format"])
+    if owner:
         raise ConfigError(
-            f"objective.name={objective}, but shards of the format text_pairs are only for text_to_text; set "
-            "objective.name=text_to_text and an encoder-decoder or decoder, or write the shards in another format"
-        )
-    if packing["format"] == "xlnet":
-        raise ConfigError(
-            f"objective.name={objective}, but shards of the format xlnet are only for permutation_lm: they "
-            "hold most of the text twice; set objective.name=permutation_lm, or write the shards in another format"
+            f"objective.name={objective}, but shards of the format {packing['format']} are only for {owner}; set "
+            f"objective.name={owner} and a model that it trains, or write the shards in another format"
         )
 
 

@@ -1,4 +1,4 @@
-"""What a task warns of: text that the tokenizer does not know, and models that are no better than guesses."""
+"""What a task warns of: text that the tokenizer does not know, and models that are not better than guesses."""
 
 import unicodedata
 

@@ -87,13 +87,13 @@ class HeadedTaskConfig(TaskConfig):
 
     def __post_init__(self):
         reads = f"head.name={self.head.name}" if self.head.name == "mean" else None
-        trained = {f"decoder.{name}": getattr(self.decoder, name, 0) for name in ("lm_weight", "linear_gain")}
+        settings = {f"decoder.{name}": getattr(self.decoder, name, 0) for name in ("lm_weight", "linear_gain")}
         if self.frozen_layers.features:
             reads = f"frozen_layers.name={self.frozen_layers.name}"
-            trained["reinitialize_layers"] = self.reinitialize_layers
+            settings["reinitialize_layers"] = self.reinitialize_layers
             if isinstance(self.head, HeadConfig) and self.head.name != "published":
-                trained["head.name"] = self.head.name
-        for key, value in trained.items() if reads else ():
+                settings["head.name"] = self.head.name
+        for key, value in settings.items() if reads else ():
             if value:
                 raise ConfigError(f"{key}={value} has no effect with {reads}; remove one of them")
 

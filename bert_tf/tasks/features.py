@@ -112,8 +112,8 @@ def encode(backbone, mixes, inputs, training=False):
     """
     if FROZEN_OUTPUTS not in inputs:
         return backbone(inputs, training=training and not mixes)
-    kept = inputs[FROZEN_OUTPUTS]
-    return {"hidden_states": {number: kept[:, :, place] for place, number in enumerate(mixes[0].numbers)}}
+    outputs = inputs[FROZEN_OUTPUTS]
+    return {"hidden_states": {number: outputs[:, :, place] for place, number in enumerate(mixes[0].numbers)}}
 
 
 def token_vectors(encoded, mixes, lstms, mask, training=False):

@@ -40,7 +40,7 @@ def calibration(confidences, correct, bins=15):
     """
     confidences, correct = np.asarray(confidences, np.float64), np.asarray(correct, bool)
     number = np.clip(np.ceil(confidences * bins) - 1, 0, bins - 1).astype(int)
-    found, error = [], 0.0
+    bins_with_examples, error = [], 0.0
     for i in range(bins):
         inside = number == i
         if not inside.any():
@@ -48,8 +48,8 @@ def calibration(confidences, correct, bins=15):
         confidence, accuracy = float(confidences[inside].mean()), float(correct[inside].mean())
         error += abs(confidence - accuracy) * float(inside.mean())
         limits = {"low": i / bins, "high": (i + 1) / bins}
-        found.append(limits | {"count": int(inside.sum()), "confidence": confidence, "accuracy": accuracy})
-    return {"ece": error, "bins": found}
+        bins_with_examples.append(limits | {"count": int(inside.sum()), "confidence": confidence, "accuracy": accuracy})
+    return {"ece": error, "bins": bins_with_examples}
 
 
 def scatter(true, predicted):
@@ -100,12 +100,12 @@ def error(examples, index, true=None, predicted=None, confidence=None, text=None
     begin = max(0, marks[0][0] - MOST_CHARACTERS // 3) if marks and len(text) > MOST_CHARACTERS else 0
     shown, cut = _cut(text[begin:])
     moved = bool(begin) - begin
-    kept = [[s + moved, min(e, begin + cut) + moved, *rest] for s, e, *rest in marks if s < begin + cut]
+    shown_marks = [[s + moved, min(e, begin + cut) + moved, *rest] for s, e, *rest in marks if s < begin + cut]
     result = {"where": f"{examples.unit} {examples.lines[index]}"} if examples.lines is not None else {}
     if before is not None:
         result["before"] = _cut(before)[0]
     result["text"] = "…" * bool(begin) + shown
-    for name, value in (("true", true), ("predicted", predicted), ("confidence", confidence), ("marks", kept)):
+    for name, value in (("true", true), ("predicted", predicted), ("confidence", confidence), ("marks", shown_marks)):
         if value is not None and value != []:
             result[name] = _cut(value)[0] if isinstance(value, str) else value
     return result

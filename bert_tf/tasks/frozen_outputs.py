@@ -59,6 +59,6 @@ def keep_frozen_outputs(task, model, examples, batch_size, most_bytes=MOST_BYTES
     for index, states in infer(task, sequences, plan, compute, INPUTS, progress=progress):
         length = sequences.lengths[index]
         values[starts[index] : starts[index] + length] = states[:length]
-    kept = tf.RaggedTensor.from_row_lengths(values, sequences.lengths)
-    task.add_features(examples, sequences.extras | {FROZEN_OUTPUTS: kept})
+    states_of_texts = tf.RaggedTensor.from_row_lengths(values, sequences.lengths)
+    task.add_features(examples, sequences.extras | {FROZEN_OUTPUTS: states_of_texts})
     return True

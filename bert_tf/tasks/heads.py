@@ -21,7 +21,7 @@ from bert_tf.layers.parts import gather_positions
 from bert_tf.models.task_heads import BERT_HEADS, TaskHead
 from bert_tf.objectives.losses import cross_entropy_sums
 from bert_tf.tasks.features import FROZEN_OUTPUTS, encode, mixes_of, token_vectors, width_of_mix
-from bert_tf.tasks.texts.pair_order import check_layout, swapped
+from bert_tf.tasks.texts.pair_order import check_layout, swap_texts
 from bert_tf.tokenizers.layout import Layout
 
 INPUTS = ("token_ids", "segment_ids", "padding_mask")
@@ -125,8 +125,10 @@ class VectorModel(InferringModel):
 
     def pretrained_head(self):
         """The variables of the head that pretraining has trained: their path in the pretraining model -> variable."""
-        own = {variable.path: variable for variable in self.head.weights}
-        return {theirs: own[f"head/{ours}"] for ours, theirs in self.task_head.pretrained.items()}
+        by_path = {variable.path: variable for variable in self.head.weights}
+        return {
+            source_path: by_path[f"head/{head_path}"] for head_path, source_path in self.task_head.pretrained.items()
+        }
 
     def penalty(self):
         """The term of the loss of an example: `mix_l2` times the sum of squares of the mixes' weights."""
@@ -204,13 +206,8 @@ class TaskModel(VectorModel):
         self.head.build((None, None, self.head_width()) if head.reads == "tokens" else (None, self.head_width()))
 
     def get_config(self):
-        own = {
-            "units": self.units,
-            "head": self.task_head,
-            "both_orders": self.both_orders,
-            "lm_weight": self.lm_weight,
-        }
-        return super().get_config() | to_dict(own)
+        names = ("units", "both_orders", "lm_weight")
+        return super().get_config() | to_dict({"head": self.task_head} | {name: getattr(self, name) for name in names})
 
     def head_width(self):
         """The width of the vectors that the head reads."""
@@ -223,7 +220,7 @@ class TaskModel(VectorModel):
     def outputs_and_losses(self, features, training, with_losses=True):
         """What `outputs` returns, and the losses beside the task's own: "language_model", "mix" -> float32 scalar."""
         with_lm = with_losses and self.lm_weight
-        orders = [features] if self.both_orders is None else [features, swapped(features, self.both_orders)]
+        orders = [features] if self.both_orders is None else [features, swap_texts(features, self.both_orders)]
         read, lm_losses = [], []
         for order in orders:
             inputs = backbone_inputs(self.backbone, order)
@@ -333,8 +330,8 @@ class Classifier(TaskModel):
         self.label_smoothing = label_smoothing
 
     def get_config(self):
-        own = {"class_weights": self.class_weights, "label_smoothing": self.label_smoothing}
-        return super().get_config() | to_dict(own) | {"linear_gain": self.linear_gain}
+        names = ("class_weights", "label_smoothing", "linear_gain")
+        return super().get_config() | to_dict({name: getattr(self, name) for name in names})
 
     def call(self, features, training=False):
         logits = self.outputs(features, training=training)

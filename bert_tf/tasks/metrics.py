@@ -34,12 +34,12 @@ def by_label(labels, predictions, names):
     from sklearn.metrics import precision_recall_fscore_support
 
     numbers = range(len(names))
-    return named_scores(
+    return scores_by_name(
         names, precision_recall_fscore_support(labels, predictions, labels=numbers, average=None, zero_division=0)
     )
 
 
-def named_scores(names, scores):
+def scores_by_name(names, scores):
     """What scikit-learn and seqeval return for several classes, as `by_label` returns it."""
     return {
         name: {"precision": float(precision), "recall": float(recall), "f1": float(f1), "support": int(support)}

@@ -253,7 +253,9 @@ def check_task(config):
         )
     known = record.all_metrics()
     if config.metric not in (None, *known):
-        raise ConfigError(f"task.metric={config.metric} is no metric of {config.kind}{nearest(config.metric, known)}")
+        raise ConfigError(
+            f"task.metric={config.metric} is not a metric of {config.kind}{nearest(config.metric, known)}"
+        )
     labels = getattr(config, "labels", None)
     if labels is not None:
         check_labels(labels, config.min_labels)
@@ -305,6 +307,6 @@ def check_labels(labels, least):
                 f"task.labels[{index}] is {brief(label)}; a label must not be empty, nor begin or end with a space"
             )
         if not is_unicode(label):
-            raise ConfigError(f"task.labels[{index}] is {brief(label)}, which is no Unicode text (a lone surrogate)")
+            raise ConfigError(f"task.labels[{index}] is {brief(label)}, which is not Unicode text (a lone surrogate)")
         if label in labels[:index]:
             raise ConfigError(f"task.labels holds {brief(label)} twice; every label is an output of its own")

@@ -58,8 +58,8 @@ def reinitialize_top_layers(encoder, count):
             f"task.reinitialize_layers={count}, but the encoder has {num_layers} layers; give 0 to {num_layers}"
         )
     below = len(blocks) // num_layers * (num_layers - count)  # ALBERT may have several blocks a layer
-    kept = {v.path for block in blocks[:below] for v in block.weights}
-    if any(v.path in kept for block in blocks[below:] for v in block.weights):
+    below_paths = {v.path for block in blocks[:below] for v in block.weights}
+    if any(v.path in below_paths for block in blocks[below:] for v in block.weights):
         raise ConfigError(
             f"task.reinitialize_layers={count}, but the top layers of this {type(encoder).__name__} share weights with "
             "the layers below, which would become random too; set ",

@@ -171,7 +171,7 @@ def tokenize_words(tokenizer, texts):
 
 def as_strings(texts):
     """A list of str as tf.string [N]."""
-    # JSON can spell a lone surrogate, which is no UTF-8. As one character, so that offsets count what Python counts.
+    # JSON can spell a lone surrogate, which is not UTF-8. As one character, so that offsets count what Python counts.
     return tf.constant([_SURROGATE.sub("\ufffd", text) for text in texts], tf.string)
 
 

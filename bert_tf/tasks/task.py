@@ -48,7 +48,7 @@ class Task(abc.ABC):
         measure                what the model says of each example, and the labels, to metrics
         answers                what the model says to predictions
 
-    and, if it likes, `learned` (the label set and the like, from the training examples), `check` (of labels), `decide`
+    and, if it likes, `learn_state` (the label set and the like, from the training examples), `check` (of labels), `decide`
     (outputs of the model to what it says of each example), `guesses` (what is said without a model, for baselines),
     `report` (scores of each label) and `findings` (what report.html shows beyond the metrics).
 
@@ -190,7 +190,7 @@ class Task(abc.ABC):
             DataError: with file, line and what to do.
         """
 
-    def learned(self, examples):
+    def learn_state(self, examples):
         """What labelled training examples determine of what is still open: the changes of `state`, a dict.
 
         Raises:
@@ -317,7 +317,7 @@ class Task(abc.ABC):
             DataError: they leave it open, or do not fit what is known; names the file and what to do.
             ConfigError: settings that do not fit them.
         """
-        task = self.with_state(**self.learned(examples))
+        task = self.with_state(**self.learn_state(examples))
         task.check(examples)
         return task
 
@@ -466,7 +466,7 @@ class Task(abc.ABC):
             answers = self.answers(examples, self.decide(examples, self._infer(model, examples, batch_size)))
         return answers if examples.lines is None else examples.answers_by_row(answers)
 
-    def tuned(self, metrics):
+    def with_thresholds(self, metrics):
         """The task with what the dev file determines, such as a threshold; itself where that is nothing.
 
         Args:

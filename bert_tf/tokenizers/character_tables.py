@@ -15,6 +15,7 @@ does to characters is read off that implementation, not rewritten here.
 """
 
 import functools
+import itertools
 import unicodedata
 from typing import Any
 
@@ -159,7 +160,7 @@ def operator_characters(lowercase: bool, strip_accents: bool, tokenize_chinese_c
         (table, stand_ins): dicts of one-character string -> string, for the text and for the vocabulary.
     """
     table = dict(cleaned_characters(lowercase, strip_accents, tokenize_chinese_chars))
-    stand_ins, missing = {}, map(chr, _private_supply())
+    stand_ins, missing = {}, map(chr, itertools.chain(*_PRIVATE_PLANES))
     for first, last in _ICU_ONLY_PUNCTUATION:
         for character in map(chr, range(first, last + 1)):
             if table.get(character) == f" {character} ":
@@ -173,11 +174,6 @@ def operator_characters(lowercase: bool, strip_accents: bool, tokenize_chinese_c
     for character, result in (stand_ins | spaced).items():
         table.setdefault(character, result)
     return table, stand_ins
-
-
-def _private_supply():
-    for plane in _PRIVATE_PLANES:
-        yield from plane
 
 
 def white_space_of_python() -> list[str]:

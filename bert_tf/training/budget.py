@@ -102,10 +102,10 @@ def pretrain_within(minutes, output, files=None, texts=None, init_from=None, see
             raise
     plan = configuration.read_record(Plan, folder / PLAN)
     for field in ("minutes", "init_from", "seed", "text"):
-        ours, theirs = getattr(wanted, field), getattr(plan, field)
-        if ours != theirs:
+        given, recorded = getattr(wanted, field), getattr(plan, field)
+        if given != recorded:
             raise RunDirectoryError(
-                f"{output} holds another run: its {field} is {theirs}, this one's {ours}. Choose another output directory, "
+                f"{output} holds another run: its {field} is {recorded}, this one's {given}. Choose another output directory, "
                 "use the same arguments to resume it, or overwrite it"
             )
     return pretrain(configuration.build(PretrainConfig, plan.config), output)
@@ -141,13 +141,10 @@ def _read_files(paths, limit):
     files = find_files(paths)
     total = sum(file.bytes for file in files)
     is_small = min(total, limit) < 2 * HELD_OUT * PIECE
-    parts = [Part(file, 0, limit) if file.bytes > limit and _is_plain(file) else Part(file) for file in files]
+    plain = (".txt", ".jsonl", ".ndjson")  # of these a part can be read
+    parts = [Part(f, 0, limit) if f.bytes > limit and str(f.path).endswith(plain) else Part(f) for f in files]
     reader = CorpusReader(parts, max_document_bytes=SMALL_PIECE if is_small else PIECE)
     return (document.text.decode("utf-8") for document in reader), total
-
-
-def _is_plain(file):
-    return str(file.path).endswith((".txt", ".jsonl", ".ndjson"))
 
 
 def _cut(texts):

@@ -90,9 +90,9 @@ class Freezing:
 
     def print_count(self, epoch):
         """Prints how many parameters are trained in this epoch."""
-        trained, every = count(self.model.trainable_variables), count(self.model.variables)
+        trainable, every = count(self.model.trainable_variables), count(self.model.variables)
         when = f"epoch {epoch + 1} trains" if self.settings.gradual_unfreezing else "training"
-        print(f"{when} {trained:,} of {every:,} parameters", file=sys.stderr, flush=True)
+        print(f"{when} {trainable:,} of {every:,} parameters", file=sys.stderr, flush=True)
 
 
 def count(variables):

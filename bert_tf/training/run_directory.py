@@ -22,7 +22,7 @@ from pathlib import Path
 from absl import logging
 
 from bert_tf import config as configuration
-from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.errors import RunDirectoryError
 from bert_tf.files import atomic_folder, atomic_write, is_there, list_folder, sha256, write_json
 from bert_tf.parsing import bare_name, brief
 from bert_tf.tokenizers import load_tokenizer
@@ -156,23 +156,16 @@ class RunDirectory:
     def keep_tokenizer(self, tokenizer):
         """Saves the tokenizer, or restores its files; raises RunDirectoryError if there is another one."""
         folder = self.path / TOKENIZER
-        if is_there(folder):
-            if is_there(folder / CHECKSUMS):
-                if (
-                    configuration.read_record(TokenizerChecksums, folder / CHECKSUMS).fingerprint
-                    != tokenizer.fingerprint
-                ):
-                    raise RunDirectoryError(
-                        f"{folder} is another tokenizer than this run is trained with; choose another output directory"
-                    )
-                problem = self._tokenizer_problem()
-                if problem is None:
-                    return
-                logging.warning("%s; it is written again", problem)
-            elif _fingerprint(folder) != tokenizer.fingerprint:
+        if is_there(folder / CHECKSUMS):
+            known = configuration.read_record(TokenizerChecksums, folder / CHECKSUMS)
+            if known.fingerprint != tokenizer.fingerprint:
                 raise RunDirectoryError(
-                    f"{folder} is damaged or another tokenizer than this run is trained with; delete it to have it written again"
+                    f"{folder} is another tokenizer than this run is trained with; choose another output directory"
                 )
+            problem = self._tokenizer_problem()
+            if problem is None:
+                return
+            logging.warning("%s; it is written again", problem)
         with atomic_folder(folder, replace=True) as temporary:
             tokenizer.save(temporary)
             sums = {path.name: sha256(path) for path in list_folder(temporary)}
@@ -238,11 +231,3 @@ class RunDirectory:
                     f"{self.path} holds another run: its {key} is {old.get(key)!r}, this one's {new.get(key)!r}. "
                     "Choose another output directory, or use the same settings to resume it"
                 )
-
-
-def _fingerprint(folder):
-    """The fingerprint of the tokenizer in a folder; None if it cannot be read."""
-    try:
-        return load_tokenizer(folder).fingerprint
-    except (DataError, ConfigError):
-        return None

@@ -78,7 +78,7 @@ class SeedRun:
         result = {"metric": self.task.metric, "seed": self.train.seed}
         result["baselines"] = self._baselines()  # before the training, in case the metric is undefined there
         result["dev"] = self._train()
-        self.task = self.task.tuned(result["dev"])
+        self.task = self.task.with_thresholds(result["dev"])
         if self.writes:
             self.task.save(self.run.path)
             if "test" in self.data:

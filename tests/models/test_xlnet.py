@@ -22,21 +22,6 @@ def tokens(*shape, seed=0):
     return np.random.default_rng(seed).integers(5, 50, shape).astype("int32")
 
 
-def test_padding_on_either_side_has_no_effect(encoder):
-    ids, segments = tokens(2, 6), np.array([[0, 0, 0, 1, 1, 2]] * 2, "int32")
-    alone = encoder({"token_ids": ids, "segment_ids": segments})
-    extra = tokens(2, 5, seed=3)
-    for left in (True, False):
-        parts = (extra, ids) if left else (ids, extra)
-        others = (extra % 4, segments) if left else (segments, extra % 4)
-        real = np.arange(11) >= 5 if left else np.arange(11) < 6
-        padded = {"token_ids": np.concatenate(parts, 1), "segment_ids": np.concatenate(others, 1)}
-        output = encoder(padded | {"padding_mask": np.stack([real, real])})
-        ours = np.asarray(output["sequence_output"])[:, real]
-        np.testing.assert_allclose(ours, alone["sequence_output"], atol=1e-5)
-        np.testing.assert_allclose(output["pooled_output"], alone["pooled_output"], atol=1e-5)
-
-
 def test_the_pooled_output_is_that_of_the_last_real_token(encoder):
     ids, real = tokens(3, 7), np.arange(7) < np.array([[4], [7], [1]])
     output = encoder({"token_ids": ids, "padding_mask": real})

@@ -16,7 +16,7 @@ from bert_tf.export import ServedClassifier, ServedTagger
 from bert_tf.models import GPT1Config, GPT1Decoder, GPT2Config, GPT2Decoder
 from bert_tf.tasks import TASKS, build_task, load_task
 from bert_tf.tasks.heads import Classifier
-from bert_tf.tasks.texts.pair_order import swapped
+from bert_tf.tasks.texts.pair_order import swap_texts
 from bert_tf.tokenizers import load_tokenizer, train_byte_level_bpe
 from bert_tf.tokenizers.layout import LAYOUTS, with_layout
 from bert_tf.tokenizers.ops.model_rows import pack
@@ -86,7 +86,7 @@ def test_swapped_pairs_are_the_pairs_packed_the_other_way(name):
         for lengths in ((3, 1, 6, 2), (2, 5, 6, 1))
     )
     settings = {"layout": layout, "pad_id": 0, "sequence_length": 18}
-    ours, packed = swapped(pack(first, second, **settings), layout), pack(second, first, **settings)
+    ours, packed = swap_texts(pack(first, second, **settings), layout), pack(second, first, **settings)
     for feature, value in packed.items():
         np.testing.assert_array_equal(ours[feature], value, err_msg=feature)
 

@@ -128,7 +128,9 @@ def test_what_is_refused():
     with pytest.raises(ConfigError, match="task.metric=brier is for two labels, here are 3; set task.metric=log_loss"):
         task = build_task({"metric": "brier"}, tiny.tokenizer())
         task.learn(task.read({"text": ["good"] * 3, "label": ["a", "b", "c"]}))
-    with pytest.raises(ConfigError, match="task.metric=roc_auk is no metric of classification; did you mean 'roc_auc'"):
+    with pytest.raises(
+        ConfigError, match="task.metric=roc_auk is not a metric of classification; did you mean 'roc_auc'"
+    ):
         check_task({"metric": "roc_auk"})
 
 
@@ -145,7 +147,7 @@ def test_a_metric_from_outside():
         found = task.measure(examples, {"logits": np.array([[1.0, 0.0]] * 3)})
         assert found["cost"] == pytest.approx(10 / 3) and task.sign == -1
         assert best_epoch([{"cost": 0.7}, {"cost": 0.3}], task) == 1
-        with pytest.raises(ConfigError, match="task.metric=cost is no metric of regression"):
+        with pytest.raises(ConfigError, match="task.metric=cost is not a metric of regression"):
             check_task({"kind": "regression", "metric": "cost"})
         with pytest.raises(ConfigError, match="there is another metric of the name 'cost'"):
             register_metric(Metric("cost"))

@@ -158,7 +158,7 @@ def test_broken_tags_are_refused(tmp_path, text, columns, message):
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("Anna B-PER\nmet o\nPaul B-PER\n", "line 2: of 'met' the tag 'o' is no entity tag (O, B-..., I-...)"),
+    ("Anna B-PER\nmet o\nPaul B-PER\n", "line 2: of 'met' the tag 'o' is not an entity tag (O, B-..., I-...)"),
     ("Anna B-PER\nmet O\nPaul B_PER\n", "line 3: of 'Paul' the tag 'B_PER'"),
     ("Anna B-PER\nmet 0\n\nPaul PER\n", "line 2: of 'met' the tag '0'"),
     ("Anna b-per\nmet o\n", "line 1: of 'Anna' the tag 'b-per'"),  # all in lower case

@@ -74,24 +74,6 @@ def test_all_epochs_are_made_by_one_graph(tokenizer, monkeypatch):
     assert sorted(np.concatenate([features["teacher"] for features in found])) == list(range(53))
 
 
-def test_features_follow_the_contract(task, examples, tokenizer):
-    dataset = task.dataset(examples, 8, training=True)
-    expected = {
-        "token_ids": tf.TensorSpec([None, None], tf.int32),
-        "segment_ids": tf.TensorSpec([None, None], tf.int32),
-        "padding_mask": tf.TensorSpec([None, None], tf.bool),
-        "labels": tf.TensorSpec([None], tf.int32),
-        "label_weights": tf.TensorSpec([None], tf.float32),
-    }
-    assert dataset.element_spec == expected
-    for features in dataset:
-        assert features["token_ids"].shape[1] in (16, 24, 32, 48)
-    (first,) = batches(task.dataset(task.read({"text": ["good film"], "label": ["1"]}), 8))
-    pieces = [tokenizer.id_to_token(i) for i in first["token_ids"][0][:5]]
-    assert pieces == ["[CLS]", "good", "film", "[SEP]", "[PAD]"]
-    assert first["labels"] == [1]
-
-
 def test_static_shapes_fill_up_with_rows_of_no_weight(task, examples):
     dataset = task.dataset(examples, 8, training=True, seed=1, static_shapes=True)
     assert dataset.element_spec["token_ids"].shape == (8, 48)
@@ -271,20 +253,6 @@ def test_two_replicas_train_as_one_with_an_odd_last_batch(tokenizer):
     assert two[1]["loss"] == pytest.approx(one[1]["loss"], rel=1e-4)
     for a, b in zip(one[2], two[2]):
         np.testing.assert_allclose(a, b, atol=1e-4)
-
-
-def test_mixed_precision_gives_float32_logits(task):
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        model = task.model(tiny.encoder())
-    finally:
-        keras.config.set_dtype_policy("float32")
-    exact = task.model(tiny.encoder())
-    exact.set_weights(model.get_weights())
-    (features,) = task.dataset(task.read({"text": ["good film"], "label": ["1"]}), 1)
-    logits = model.infer(features)["logits"]
-    assert logits.dtype == tf.float32
-    np.testing.assert_allclose(logits, exact.infer(features)["logits"], atol=0.05)
 
 
 def test_the_labels_are_learned_and_the_next_file_is_checked(tokenizer, tmp_path):

@@ -39,7 +39,7 @@ def test_what_check_task_returns_is_whole():
 
 @pytest.mark.parametrize(("config", "message"), [
     ({"kind": "classify"}, "'task.kind' is 'classify'; did you mean 'classification'"),
-    ({"metric": "acuracy"}, "task.metric=acuracy is no metric of classification; did you mean 'accuracy'"),
+    ({"metric": "acuracy"}, "task.metric=acuracy is not a metric of classification; did you mean 'accuracy'"),
     ({"sequence_length": 7}, "'task.sequence_length' is 7; it must be at least 8"),
     ({"head": {"dropout": 1.0}}, "'task.head.dropout' is 1.0; it must be at least 0 and below 1"),
     ({"head": {"dropout": -0.1}}, "'task.head.dropout' is -0.1"),
@@ -50,10 +50,10 @@ def test_what_check_task_returns_is_whole():
     ({"labels": ["a"]}, "task.labels must hold at least 2, got ['a']"),
     ({"kind": "tagging", "labels": []}, "task.labels must hold at least 1"),
     ({"labels": ["a", " "]}, "task.labels[1] is ' '"),
-    ({"labels": ["a", "\ud800"]}, "task.labels[1] is '\\ud800', which is no Unicode text"),
+    ({"labels": ["a", "\ud800"]}, "task.labels[1] is '\\ud800', which is not Unicode text"),
     ({"kind": "regression", "labels": ["1", "2"]}, "unknown key 'task.labels'"),
-    ({"kind": "regression", "metric": "f1"}, "task.metric=f1 is no metric of regression"),
-    ({"preset": "stsb", "metric": "accuracy"}, "task.metric=accuracy is no metric of regression"),
+    ({"kind": "regression", "metric": "f1"}, "task.metric=f1 is not a metric of regression"),
+    ({"preset": "stsb", "metric": "accuracy"}, "task.metric=accuracy is not a metric of regression"),
     ({"preset": "mnil"}, "unknown task.preset 'mnil'; did you mean 'mnli'"),
 ])  # fmt: skip
 def test_wrong_settings(config, message):
@@ -97,7 +97,7 @@ WEIGHTS = {"loss": {"class_weights": [1, 2, 3]}, "labels": ["a", "b"]}
     ("multiple_choice", {"format": "swga"}, "task.format is 'swga'; did you mean 'swag'"),
     ("multiple_choice", {"context_length": 3}, "task.context_length needs task.option_length"),
     ("multiple_choice", {"decoder": {"pair_order": "both"}}, "unknown key 'task.decoder.pair_order'"),
-    ("multiple_choice", {"metric": "f1"}, "task.metric=f1 is no metric of multiple_choice"),
+    ("multiple_choice", {"metric": "f1"}, "task.metric=f1 is not a metric of multiple_choice"),
     ("question_answering", {"head": {"name": "bilstm"}}, "'task.head.name' is 'bilstm'"),
     ("question_answering", {"decoder": {"lm_weight": 0.5}}, "unknown key 'task.decoder.lm_weight'"),
     ("question_answering", {"head": {"name": "bert", "beam": 5}}, "'task.head.beam' applies only to electra and xlnet, but task.head.name is 'bert'"),

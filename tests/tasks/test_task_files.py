@@ -197,7 +197,7 @@ def test_json_arrays_of_objects(write):
         ('{"text": "a", "label": ' + "9" * 5000 + "}", "a.json, line 1: an integer of 5,000 digits"),
         ('{"text": "a", "label": NaN}', "a.json, line 1: NaN is not valid JSON"),
         ("[" * 100_000, "a.json is nested more than"),
-        ('{"text": "a", "label": "\\ud800"}', "line 1: the label '\\ud800' is no Unicode text"),
+        ('{"text": "a", "label": "\\ud800"}', "line 1: the label '\\ud800' is not Unicode text"),
     ):
         with pytest.raises(DataError) as error:
             read(write("a.json", text), format="jsonl")

@@ -1,11 +1,9 @@
 """ELMo's tokenizer: the cleaning of text, and what is stored of it."""
 
-import json
-
 import pytest
 
 from bert_tf.errors import DataError
-from bert_tf.tokenizers import CharacterTokenizer, load_tokenizer
+from bert_tf.tokenizers import CharacterTokenizer
 
 TEXT = "Der  Käse, İstanbul ŒUVRE"
 
@@ -26,9 +24,3 @@ def test_case_and_accents(settings, expected):
         tokenizer.decode([[999]])
     spans = zip(starts[0].numpy(), ends[0].numpy())
     assert [TEXT[start:end] for start, end in spans] == ["Der", "Käse", ",", "İstanbul", "ŒUVRE"]
-
-
-def test_folders_written_before_text_was_cleaned(tmp_path):
-    CharacterTokenizer(punctuation=True).save(tmp_path)
-    assert "lowercase" not in json.loads((tmp_path / "tokenizer_config.json").read_text())
-    assert load_tokenizer(tmp_path).encode("Käse") == CharacterTokenizer().encode("Käse")

@@ -108,24 +108,6 @@ def test_nothing_there(tmp_path):
         load_tokenizer(tmp_path / "missing")
 
 
-def test_files_of_older_folders(tmp_path):
-    folder(tmp_path, config={"do_lower_case": True})
-    (tmp_path / "added_tokens.json").write_text('{"<new>": 9, "[MASK]": 4}')
-    loaded = load_tokenizer(tmp_path)  # a word that was added, which no file says to be special
-    assert loaded.encode("FAIR<NEW> fair<new>") == [5, 9, 5, 9] and 9 not in loaded.special_ids
-    (tmp_path / "special_tokens_map.json").write_text('{"additional_special_tokens": ["<new>"], "bos_token": "[CLS]"}')
-    loaded = load_tokenizer(tmp_path)
-    assert loaded.vocabulary == [*WORDS, "<new>"] and loaded.encode("fair<new>") == [5, 9]
-    (tmp_path / "special_tokens_map.json").write_text('{"mask_token": "<new>"}')
-    assert load_tokenizer(tmp_path).mask_id == 9
-    (tmp_path / "added_tokens.json").write_text('{"<new>": 10}')
-    with pytest.raises(ConfigError, match="gives '<new>' the id 10"):
-        load_tokenizer(tmp_path)
-    folder(tmp_path, config={"mask_token": "[MASK]"})
-    with pytest.raises(ConfigError, match=r"says mask_token = '<new>', but tokenizer_config.json says '\[MASK\]'"):
-        load_tokenizer(tmp_path)
-
-
 def test_tokenizer_json_under_another_name(tmp_path):
     made = BertWordPieceTokenizer({w: i for i, w in enumerate(WORDS)}, lowercase=True)
     made.add_special_tokens([*SPECIAL, "<ent>", "<new>"])

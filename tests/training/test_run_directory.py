@@ -100,18 +100,6 @@ def test_a_changed_tokenizer_is_refused_and_restored(tmp_path, word_pieces, capl
     assert file.read_text() == "".join(lines) and run.tokenizer().fingerprint == word_pieces.fingerprint
 
 
-def test_a_tokenizer_without_checksums(tmp_path, word_pieces):
-    run = RunDirectory(tmp_path)
-    word_pieces.save(tmp_path / "tokenizer")  # as runs were that are older than the checksums
-    assert run.tokenizer().fingerprint == word_pieces.fingerprint
-    with pytest.raises(RunDirectoryError, match="damaged or another tokenizer.*delete it to have it written again"):
-        run.keep_tokenizer(WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "z"]))
-    run.keep_tokenizer(word_pieces)
-    assert (tmp_path / "tokenizer" / "checksums.json").exists()
-    with pytest.raises(RunDirectoryError, match="is another tokenizer than this run is trained with"):
-        run.keep_tokenizer(WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "z"]))
-
-
 def test_a_damaged_summary_is_a_sentence_and_does_not_lead_out_of_the_run(tmp_path):
     RunDirectory.claim(tmp_path / "run", Config()).record(Config())
     for text in ("", "[]", "null", '{"best": 3}', '{"metric": "f1", "best": "a", "seeds": 1}', "[" * 99999):

@@ -18,7 +18,7 @@ from bert_tf.layers import (
     StreamMask,
 )
 from bert_tf.models.encoder import Encoder, encoder_inputs
-from bert_tf.models.stack import Stack, StackModel, StackOutputs
+from bert_tf.models.stack import Stack, StackModel, StackOutputs, block_settings
 from bert_tf.models.xlnet.config import XLNetConfig
 from bert_tf.types import Function, Options, Policy, Settings, Tensor, Tensors
 
@@ -107,18 +107,7 @@ class XLNetEncoder(StackModel, Encoder):
                 name="embeddings",
             ),
             blocks=[
-                RelativeBlock(
-                    index=i,
-                    num_heads=config.num_heads,
-                    intermediate_size=config.intermediate_size,
-                    activation=config.activation,
-                    dropout=config.dropout,
-                    attention_dropout=config.attention_dropout,
-                    layer_norm_epsilon=config.layer_norm_epsilon,
-                    initializer_range=config.initializer_range,
-                    dtype=dtype,
-                    name=f"transformer_layer_{i}",
-                )
+                RelativeBlock(i, block_settings(config), dtype=dtype, name=f"transformer_layer_{i}")
                 for i in range(config.num_layers)
             ],
             contexts=RelativeContextLayers(

@@ -61,10 +61,10 @@ def encode_questions(tokenizer, questions, labels, rows, sequence_length):
     """`ChoiceSequences` of a list of `Question`; `labels` int32 array or None."""
     counts = np.array([len(question.options) for question in questions])
     owner = np.repeat(np.arange(len(questions)), counts)
-    contexts, asked = (as_strings([getattr(q, name) for q in questions]) for name in ("context", "question"))
+    contexts, stems = (as_strings([getattr(q, name) for q in questions]) for name in ("context", "question"))
     options = as_strings([option for question in questions for option in question.options])
-    first = tokenize(tokenizer, rows.first_texts(contexts, asked))
-    second = tokenize(tokenizer, rows.second_texts(tf.gather(contexts, owner), tf.gather(asked, owner), options))
+    first = tokenize(tokenizer, rows.first_texts(contexts, stems))
+    second = tokenize(tokenizer, rows.second_texts(tf.gather(contexts, owner), tf.gather(stems, owner), options))
     lengths = rows.lengths(
         np.repeat(first.row_lengths().numpy(), counts), second.row_lengths().numpy(), tokenizer.layout, sequence_length
     )
@@ -74,5 +74,5 @@ def encode_questions(tokenizer, questions, labels, rows, sequence_length):
 
 def _in_questions(tensor, mask):
     """[B * C, S, ...] -> [B, C, S, ...]."""
-    found = tf.reshape(tensor, tf.concat([tf.shape(mask), tf.shape(tensor)[1:]], 0))
-    return tf.ensure_shape(found, (None, None, *tensor.shape[1:]))
+    grouped = tf.reshape(tensor, tf.concat([tf.shape(mask), tf.shape(tensor)[1:]], 0))
+    return tf.ensure_shape(grouped, (None, None, *tensor.shape[1:]))

@@ -37,10 +37,10 @@ class ChoiceFormat:
 
 def _numbered(row, prefix, first=0):
     """The values under `prefix` + number, as far as there are any."""
-    found = []
-    while f"{prefix}{first + len(found)}" in row:
-        found.append(row[f"{prefix}{first + len(found)}"])
-    return options_of(found)
+    values = []
+    while f"{prefix}{first + len(values)}" in row:
+        values.append(row[f"{prefix}{first + len(values)}"])
+    return options_of(values)
 
 
 def _identifier(row, *names):
@@ -56,23 +56,23 @@ def _swag(row):
 
 def _copa(row):
     options = _numbered(row, "choice", 1)
-    asked = text_of(row, "question").strip()
-    if asked not in COPA_QUESTIONS:
-        raise BadRow(f"'question' is '{asked}'; it must be cause or effect")
+    direction = text_of(row, "question").strip()
+    if direction not in COPA_QUESTIONS:
+        raise BadRow(f"'question' is '{direction}'; it must be cause or effect")
     # Parquet files of the datasets package name the classes.
     names = ("choice1", "choice2") if str(row.get("label")).startswith("choice") else numbers(len(options))
-    label, question = label_of(row.get("label"), names), COPA_QUESTIONS[asked]
+    label, question = label_of(row.get("label"), names), COPA_QUESTIONS[direction]
     return [Question(text_of(row, "premise"), question, options, label, identifier=_identifier(row, "idx"))]
 
 
 def _arc(row):
-    asked = row.get("question")
+    question = row.get("question")
     # AI2's own files nest the question; those of Hugging Face's datasets have two lists.
-    if isinstance(asked, dict):
-        choices = list_of(asked, "choices")
+    if isinstance(question, dict):
+        choices = list_of(question, "choices")
         if not all(isinstance(choice, dict) for choice in choices):
             raise BadRow("'choices' must be a list of objects with 'text' and 'label'")
-        stem = text_of(asked, "stem")
+        stem = text_of(question, "stem")
         texts, letters = ([choice.get(key) for choice in choices] for key in ("text", "label"))
     else:
         stem, choices = text_of(row, "question"), row.get("choices")
@@ -103,25 +103,25 @@ def _race(row):
     """All questions of an article; Hugging Face's datasets have one question in a row."""
     article = text_of(row, "article")
     if "questions" in row:
-        asked, options = list_of(row, "questions"), list_of(row, "options")
-        answers = row.get("answers") or [None] * len(asked)
-        if not len(asked) == len(options) == len(answers):
+        stems, options = list_of(row, "questions"), list_of(row, "options")
+        answers = row.get("answers") or [None] * len(stems)
+        if not len(stems) == len(options) == len(answers):
             raise BadRow(
-                f"there are {len(asked)} questions, {len(options)} lists of options and {len(answers)} answers; there "
+                f"there are {len(stems)} questions, {len(options)} lists of options and {len(answers)} answers; there "
                 "must be as many"
             )
     else:
-        asked, options, answers = [text_of(row, "question")], [list_of(row, "options")], [row.get("answer")]
+        stems, options, answers = [text_of(row, "question")], [list_of(row, "options")], [row.get("answer")]
     name = str(_identifier(row, "id", "example_id") or "")
     group = next((level for level in ("middle", "high") if name.startswith(level)), None)
     questions = []
-    for number, (question, texts, answer) in enumerate(zip(asked, options, answers)):
+    for number, (question, texts, answer) in enumerate(zip(stems, options, answers)):
         if not isinstance(question, str) or not isinstance(texts, list):
             raise BadRow(f"question {number} must be a text with a list of options; correct it")
-        found = options_of(texts)
-        letters = LETTERS[: len(found)]
+        choices = options_of(texts)
+        letters = LETTERS[: len(choices)]
         identifier = f"{name}-{number}" if "questions" in row else name
-        questions.append(Question(article, question, found, label_of(answer, letters), letters, group, identifier))
+        questions.append(Question(article, question, choices, label_of(answer, letters), letters, group, identifier))
     return questions
 
 
@@ -152,7 +152,7 @@ _FORMATS = [
 FORMATS = {format.name: format for format in _FORMATS}
 
 
-def recognized(row):
+def recognize(row):
     """The `ChoiceFormat` of a file whose first row, as a dict, is this one; None for none of the data sets."""
     for format in FORMATS.values():
         if format.recognizes(row) if format.recognizes else format.keys and row.keys() >= set(format.keys):

@@ -55,7 +55,7 @@ class OptionRows:
             return option
         joined = _one_space(tf.strings.join([question, option], " "))
         if self.blank:
-            joined = filled(question, self.blank, option, joined)
+            joined = fill_blank(question, self.blank, option, joined)
         return tf.where(context == "", option, joined)
 
     def lengths(self, context, option, layout, sequence_length):
@@ -75,8 +75,8 @@ class OptionRows:
             dynamic: pad to the longest row of the batch.
         """
         if self.option_length is not None:
-            kept = slice(-self.option_length, None) if self.option_kept == "last" else slice(self.option_length)
-            option = option[:, kept]
+            part = slice(-self.option_length, None) if self.option_kept == "last" else slice(self.option_length)
+            option = option[:, part]
             room = sequence_length - tokenizer.layout.special_tokens_per_pair - option.row_lengths()
             if self.context_length is not None:
                 room = tf.minimum(room, self.context_length)
@@ -100,7 +100,7 @@ def _one_space(text):
     return tf.strings.strip(tf.strings.regex_replace(text, r"\s+", " "))
 
 
-def filled(text, mark, option, otherwise):
+def fill_blank(text, mark, option, otherwise):
     """Each text with the option in the place of every mark; `otherwise` where it has no mark."""
     pieces = tf.strings.split(text, mark)
     rows, counts = pieces.value_rowids(), pieces.row_lengths()

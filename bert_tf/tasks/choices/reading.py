@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bert_tf.errors import Advice, DataError
 from bert_tf.parsing import parse_json
-from bert_tf.tasks.choices.formats import FORMATS, ChoiceFormat, arc_row, recognized
+from bert_tf.tasks.choices.formats import FORMATS, ChoiceFormat, arc_row, recognize
 from bert_tf.tasks.choices.question import LETTERS, Question, label_of, numbers, options_of
 from bert_tf.tasks.examples import Example, read_examples
 from bert_tf.tasks.rows.files import read_table, read_text
@@ -63,7 +63,7 @@ def open_questions(data, config, columns, row_of=None):
     for _, row in table.rows if name is None and guess else ():
         if row is not None and (table.width is None or len(row) == table.width):
             merged = table.as_dict(row) | merged
-    format = FORMATS[name] if name else recognized(merged)
+    format = FORMATS[name] if name else recognize(merged)
     is_table = format is None or format.name == "columns"
     return _of_data_set(table, _format_of_table(table, columns) if is_table else format)
 

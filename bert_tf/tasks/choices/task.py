@@ -90,7 +90,7 @@ class MultipleChoiceTask(Task):
             examples = dataclasses.replace(examples, traits=data_set)
         return examples
 
-    def learned(self, examples):
+    def learn_state(self, examples):
         known = {name: getattr(self.state, name) for name in ("question_joins", "blank")}
         return {name: examples.traits.get(name) if value is None else value for name, value in known.items()}
 
@@ -105,7 +105,7 @@ class MultipleChoiceTask(Task):
 
     def encode(self, examples):
         labels = None if examples.labels is None else np.array(examples.labels, np.int32)
-        rows = self._rows(dataclasses.replace(self.state, **self.learned(examples)))
+        rows = self._rows(dataclasses.replace(self.state, **self.learn_state(examples)))
         return encode_questions(self.tokenizer, examples.details, labels, rows, self.config.sequence_length)
 
     def make_model(self, encoder):

@@ -98,7 +98,7 @@ def scores_of(predictions, answers):
     """
     exact, similar = [], []
     for prediction, accepted in zip(predictions, answers, strict=True):
-        said, wanted = normalize_squad(prediction), [normalize_squad(text) for text in accepted]
-        exact.append(float(said in wanted))
-        similar.append(max(f1(text.split(), said.split()) for text in wanted))
+        normalized, wanted = normalize_squad(prediction), [normalize_squad(text) for text in accepted]
+        exact.append(float(normalized in wanted))
+        similar.append(max(f1(text.split(), normalized.split()) for text in wanted))
     return exact, similar

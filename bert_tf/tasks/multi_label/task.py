@@ -44,7 +44,7 @@ class MultiLabelTask(TextTask):
     def label_reader(self, table, columns):
         return label_reader(table, columns, self.labels or ())
 
-    def learned(self, examples):
+    def learn_state(self, examples):
         labels = self.labels
         if labels is None:
             labels = sorted_labels(label for chosen in examples.labels for label in chosen)
@@ -56,7 +56,7 @@ class MultiLabelTask(TextTask):
                     Advice("data.columns.label", "[joy,love]"),
                 )
             check_distinct(labels, examples.path)
-        return super().learned(examples) | {"labels": labels}
+        return super().learn_state(examples) | {"labels": labels}
 
     def label_array(self, examples):
         """float32 [examples, labels]: 1 for a right label."""

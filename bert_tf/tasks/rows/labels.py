@@ -27,7 +27,7 @@ def no_label(label, known=(), kind="label"):
             "be listed in task.labels)"
         )
     if not is_unicode(label):
-        return f"the {kind} {brief(label)} is no Unicode text (a lone surrogate); correct it"
+        return f"the {kind} {brief(label)} is not Unicode text (a lone surrogate); correct it"
     return None
 
 

@@ -48,7 +48,7 @@ def open_objects(data, columns, wanted, row_of=None):
     is_file = isinstance(data, (str, os.PathLike))
     format = file_format(data, columns.format) if is_file else None
     if format not in ("jsonl", "parquet", None):
-        raise DataError(f"{data} is no JSON, and {wanted}; convert it")
+        raise DataError(f"{data} is not JSON, and {wanted}; convert it")
     return open_table(data, columns, row_of, format)
 
 

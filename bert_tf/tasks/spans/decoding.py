@@ -15,7 +15,7 @@ _TOGETHER = 512
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class BestAnswers:
     """What a model found for one question.
 
     Attributes:
@@ -109,7 +109,7 @@ def decide(best, owners, null_scores, null_alone, threshold):
         threshold: of `null_odds`; None where no question is impossible.
 
     Returns:
-        (bool [N], the null score float32 [N], `null_odds` float64 [N]); see `Found`.
+        (bool [N], the null score float32 [N], `null_odds` float64 [N]); see `BestAnswers`.
     """
     some, null_scores = best["starts"][:, 0] >= 0, tf.math.segment_min(null_scores, owners)
     null_odds = tf.cast(null_scores, tf.float64) - (0.0 if null_alone else tf.cast(best["scores"][:, 0], tf.float64))
@@ -118,7 +118,7 @@ def decide(best, owners, null_scores, null_alone, threshold):
 
 
 def find_answers(sequences, outputs, contexts, n_best, null_alone, threshold):
-    """`Found` for each question.
+    """`BestAnswers` for each question.
 
     Args:
         sequences: `WindowSequences`.
@@ -130,7 +130,7 @@ def find_answers(sequences, outputs, contexts, n_best, null_alone, threshold):
     outputs = {name: np.stack([o[name] for o in outputs]) for name in ("scores", "starts", "ends", "null_scores")}
     first, of_windows = sequences.places - sequences.offsets, sequences.windows.owners.numpy()
     characters = [tf.constant(np.append(of_tokens, 0), tf.int32) for of_tokens in (sequences.starts, sequences.ends)]
-    found = []
+    results = []
     for low in range(0, len(contexts), _TOGETHER):
         texts = contexts[low : low + _TOGETHER]
         windows = slice(*np.searchsorted(of_windows, (low, low + len(texts))))
@@ -144,5 +144,7 @@ def find_answers(sequences, outputs, contexts, n_best, null_alone, threshold):
         for context, starts, ends, scores, answered, null_score, null_odds in zip(texts, *columns):
             count = n_best - starts.count(-1)
             answers = [context[start:end] for start, end in zip(starts[:count], ends)]
-            found.append(Found(answers, starts[:count], ends[:count], scores[:count], null_score, null_odds, answered))
-    return found
+            results.append(
+                BestAnswers(answers, starts[:count], ends[:count], scores[:count], null_score, null_odds, answered)
+            )
+    return results

@@ -76,13 +76,13 @@ class SpanModel(VectorModel):
         self.head = published(encoder.config.initializer_range, beam, dropout)
         self.head.build((None, None, self.token_width))
         self.loss_names = ("span", "answerable") if published.null_alone else ("span",)
-        self.kept = min(beam * beam, SPANS_PER_ANSWER * n_best)
+        self.num_spans = min(beam * beam, SPANS_PER_ANSWER * n_best)
 
     def get_config(self):
-        own = {"head": self.head_name, "features": self.task_head.features}
-        own |= {name: getattr(self, name) for name in ("n_best", "max_answer_length", "at_end")}
-        own |= {"beam": self.head.beam, "dropout": self.head.rate if self.head.has_dropout else None}
-        return super().get_config() | to_dict(own)
+        arguments = {name: getattr(self, name) for name in ("n_best", "max_answer_length", "at_end")}
+        arguments |= {"beam": self.head.beam, "dropout": self.head.rate if self.head.has_dropout else None}
+        arguments |= {"head": self.head_name, "features": self.task_head.features}
+        return super().get_config() | to_dict(arguments)
 
     def _read(self, features, training):
         """Vectors float32 [B, S, H], and bool [B, S], True at the position that means "no answer"."""
@@ -103,7 +103,7 @@ class SpanModel(VectorModel):
 
         fits = (ends >= starts) & (ends - starts < self.max_answer_length)
         fits &= at("start_mask", starts) & at("context_mask", ends)
-        scores, chosen = ops.top_k(ops.where(fits, scores, IMPOSSIBLE), self.kept)
+        scores, chosen = ops.top_k(ops.where(fits, scores, IMPOSSIBLE), self.num_spans)
         starts, ends = (ops.take_along_axis(x, chosen, axis=1) for x in (starts, ends))
         outputs = {"scores": scores, "starts": starts, "ends": ends, "null_scores": null_scores}
         if "start_positions" in features:

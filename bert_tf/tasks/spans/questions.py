@@ -91,5 +91,5 @@ def check_text(value, name):
     if not isinstance(value, str) or not value.strip():
         raise BadRow(f"the {name} is {brief(value)}; it must be a text")
     if not is_unicode(value):
-        raise BadRow(f"the {name} {brief(value)} is no Unicode text (a lone surrogate); correct it")
+        raise BadRow(f"the {name} {brief(value)} is not Unicode text (a lone surrogate); correct it")
     return value

@@ -11,7 +11,7 @@ from bert_tf.parsing import brief
 from bert_tf.tasks import findings
 from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.spans import scorer
-from bert_tf.tasks.spans.decoding import CERTAIN, Found, find_answers
+from bert_tf.tasks.spans.decoding import CERTAIN, BestAnswers, find_answers
 from bert_tf.tasks.spans.files import open_questions, read_questions
 from bert_tf.tasks.spans.heads import HEADS, published_head
 from bert_tf.tasks.spans.model import SpanModel
@@ -109,7 +109,7 @@ class QuestionAnsweringTask(Task):
     def read_table(self, table, columns, labelled):
         return read_questions(table, columns, labelled)
 
-    def learned(self, examples):
+    def learn_state(self, examples):
         known = self.state.impossible
         return {"impossible": any(answers.impossible for answers in examples.labels) if known is None else known}
 
@@ -158,56 +158,56 @@ class QuestionAnsweringTask(Task):
         """Whether `null_odds` is the null score alone; see `SpanHead`."""
         return HEADS[self.head].null_alone
 
-    def tuned(self, metrics):
+    def with_thresholds(self, metrics):
         if not self.state.impossible or self.config.null_threshold is not None or "best_f1_threshold" not in metrics:
             return self
         # 0 of the scorer is "no answer" for all: the official one is written for probabilities, `null_odds` may be negative.
         return self.with_state(threshold=metrics["best_f1_threshold"] or -CERTAIN)
 
     def decide(self, examples, outputs):
-        """{"found": what `find_answers` returns, "loss": a mean over the windows that are trained on, if there are labels}."""
+        """{"best": what `find_answers` returns, "loss": a mean over the windows that are trained on, if there are labels}."""
         sequences, threshold = self.sequences(examples), self.threshold if self.state.impossible else None
         contexts, n_best = examples.text_pairs, self.config.n_best
-        decided = {"found": find_answers(sequences, outputs, contexts, n_best, self.null_alone, threshold)}
+        decided = {"best": find_answers(sequences, outputs, contexts, n_best, self.null_alone, threshold)}
         if "loss" in outputs[0]:  # not in those of a file in another format
             losses = np.array([output["loss"] for output in outputs], np.float64)
-            decided["loss"] = float(np.sum(losses * sequences.trained) / max(sequences.trained.sum(), 1.0))
+            decided["loss"] = float(np.sum(losses * sequences.loss_weights) / max(sequences.loss_weights.sum(), 1.0))
         return decided
 
     def measure(self, examples, decided):
-        found, how, labels = decided["found"], self.config.scorer, examples.labels
-        texts, odds = [one.text for one in found], [one.null_odds for one in found]
+        best, how, labels = decided["best"], self.config.scorer, examples.labels
+        texts, odds = [one.text for one in best], [one.null_odds for one in best]
         scores = {"loss": decided["loss"]} if "loss" in decided else {}
         if self.state.impossible:
             scores |= scorer.scores_with_impossible(labels, texts, odds, self.threshold, how)
         else:
             scores |= scorer.scores_without_impossible(labels, texts, how)
         scores |= {"examples": len(examples), "collapsed": False}
-        answers = {one.text if one.answered else "" for one in found}
+        answers = {one.text if one.answered else "" for one in best}
         if len(examples) > 1 and len(answers) == 1 and any(not a.impossible for a in labels):
             scores |= {"collapsed": True, "warning": f"collapsed: every question is answered by {brief(min(answers))}"}
         return scores
 
     def answers(self, examples, decided):
-        return [self._answer(one) for one in decided["found"]]
+        return [self._answer(one) for one in decided["best"]]
 
-    def _answer(self, found):
-        scores = np.array(found.scores, np.float64)
+    def _answer(self, best):
+        scores = np.array(best.scores, np.float64)
         weights = np.exp(scores - scores.max()) if len(scores) else scores
-        best = [
+        n_best = [
             {"text": text, "start": start, "end": end, "score": score, "probability": float(probability)}
             for text, start, end, score, probability in zip(
-                found.texts, found.starts, found.ends, found.scores, weights / max(weights.sum(), 1e-9)
+                best.texts, best.starts, best.ends, best.scores, weights / max(weights.sum(), 1e-9)
             )
         ]
         return {
-            "answer": found.text if found.answered else "",
-            "start": found.starts[0] if found.answered else None,
-            "end": found.ends[0] if found.answered else None,
-            "score": found.scores[0] if best else None,
-            "null_score": found.null_score,
-            "null_odds": found.null_odds,
-            "n_best": best,
+            "answer": best.text if best.answered else "",
+            "start": best.starts[0] if best.answered else None,
+            "end": best.ends[0] if best.answered else None,
+            "score": best.scores[0] if n_best else None,
+            "null_score": best.null_score,
+            "null_odds": best.null_odds,
+            "n_best": n_best,
         }
 
     def deciding(self, answer):
@@ -249,9 +249,9 @@ class QuestionAnsweringTask(Task):
         every question, where questions may be impossible}.
         """
         sentences = [_closest_sentence(q, context) for q, context in zip(examples.texts, examples.text_pairs)]
-        guesses = {"closest sentence": {"found": [Found.guess(text) for text in sentences]}}
+        guesses = {"closest sentence": {"best": [BestAnswers.guess(text) for text in sentences]}}
         if self.state.impossible:
-            guesses["no answer"] = {"found": [Found.guess("")] * len(examples)}
+            guesses["no answer"] = {"best": [BestAnswers.guess("")] * len(examples)}
         return guesses
 
 

@@ -21,7 +21,7 @@ class WindowSequences(Sequences):
         starts, ends: int32 [T], where each token of all contexts stands in its context, in characters.
         labels: int32 [R, 3]: the positions of the first and the last token of the answer, and whether the question has
             an answer.
-        trained: float32 [R], 0 for answers without a token.
+        loss_weights: float32 [R], 0 for answers without a token.
     """
 
     windows: object = None
@@ -29,7 +29,7 @@ class WindowSequences(Sequences):
     offsets: np.ndarray = None
     starts: np.ndarray = None
     ends: np.ndarray = None
-    trained: np.ndarray = None
+    loss_weights: np.ndarray = None
 
     def features(self, tokenizer, chosen, present, sequence_length, width):
         """See `Sequences.features`.
@@ -46,7 +46,7 @@ class WindowSequences(Sequences):
             start, end, answerable = tf.unstack(tf.gather(self.labels, chosen), axis=1)
             features |= {"start_positions": start, "end_positions": end}
             features |= {"answerable": tf.cast(answerable, tf.float32)}
-            features |= {"label_weights": tf.gather(self.trained, chosen) * present}
+            features |= {"label_weights": tf.gather(self.loss_weights, chosen) * present}
         return features
 
 
@@ -92,12 +92,12 @@ def encode_questions(tokenizer, examples, sequence_length, max_query_length, str
     )
     if examples.labels is None:
         return sequences
-    labels, trained = _labels(sequences, examples.labels, rows, null_at_end(tokenizer))
-    return dataclasses.replace(sequences, labels=labels, trained=trained)
+    labels, loss_weights = _labels(sequences, examples.labels, rows, null_at_end(tokenizer))
+    return dataclasses.replace(sequences, labels=labels, loss_weights=loss_weights)
 
 
 def _labels(sequences, answers, rows, at_end):
-    """`labels` and `trained` of `WindowSequences`."""
+    """`labels` and `loss_weights` of `WindowSequences`."""
     splits = sequences.second.row_splits.numpy()
     first, last = tokens_of_answers(sequences.starts, sequences.ends, splits, answers, rows)
     possible = np.array([not one.impossible for one in answers])

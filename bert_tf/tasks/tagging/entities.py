@@ -2,7 +2,7 @@
 
 import re
 
-from bert_tf.tasks.metrics import named_scores
+from bert_tf.tasks.metrics import scores_by_name
 
 _TYPED = re.compile(r"[BIESLU]-.+")
 _PREFIXES = frozenset("BIESLU")
@@ -22,7 +22,7 @@ def marks_entities(tags):
 
 
 def find_odd(tags):
-    """The tags that are no entity tags among those that are; a set, empty where all tags are, or none.
+    """The tags that are not entity tags among those that are; a set, empty where all tags are, or none.
 
     Example:
         find_odd(["O", "B-PER", "B_LOC", "o"])  # {'B_LOC', 'o'}
@@ -67,7 +67,7 @@ def entity_scores(labels, predictions):
 def scores_by_type(labels, predictions):
     """{type: {"precision", "recall", "f1", "support"}} of each type of entity that is true or predicted."""
     types = sorted({kind for side in (labels, predictions) for tags in side for kind, _, _ in entities(tags)})
-    return named_scores(types, _seqeval_scores(labels, predictions, None)) if types else {}
+    return scores_by_name(types, _seqeval_scores(labels, predictions, None)) if types else {}
 
 
 def _seqeval_scores(labels, predictions, average):

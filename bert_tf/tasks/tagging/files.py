@@ -155,7 +155,7 @@ def scheme_of_file(examples, given=None, known=None):
     Args:
         examples: `Examples` with `words` and `labels`.
         given: `TaggingColumns.tag_scheme`; None: recognized. "conlleval" allows entity tags in any order.
-        known: the label set, which may hold tags of any form. None: tags that are no entity tags among those that are
+        known: the label set, which may hold tags of any form. None: tags that are not entity tags among those that are
             are taken for mistakes.
 
     Returns:
@@ -163,7 +163,7 @@ def scheme_of_file(examples, given=None, known=None):
         entities.
 
     Raises:
-        DataError: the first tag that is no entity tag among those that are, or that breaks the scheme; or a scheme for
+        DataError: the first tag that is not an entity tag among those that are, or that breaks the scheme; or a scheme for
             tags that mark no entities.
     """
     tags = {tag for sentence in examples.labels for tag in sentence}
@@ -172,7 +172,7 @@ def scheme_of_file(examples, given=None, known=None):
         index, position = _find(examples, odd.__contains__)
         word, tag = examples.words[index][position], examples.labels[index][position]
         raise DataError(
-            f"{examples.where_word(index, position)}: of '{word}' the tag {brief(tag)} is no entity tag (O, B-..., I-...), as "
+            f"{examples.where_word(index, position)}: of '{word}' the tag {brief(tag)} is not an entity tag (O, B-..., I-...), as "
             "others of the file are, and so no entity could be scored; correct it, or, if the tags mark no entities, list all "
             "of them in task.labels"
         )
@@ -193,10 +193,10 @@ def scheme_of_file(examples, given=None, known=None):
 
 def _check(examples, scheme, given):
     for index, tags in enumerate(examples.labels):
-        found = find_break(tags, scheme)
-        if found:
-            position, why = found
-            instead = "" if given or scheme in ("BIOES", "BILOU") else ", and other tags of the file are no IOB1"
+        break_ = find_break(tags, scheme)
+        if break_:
+            position, why = break_
+            instead = "" if given or scheme in ("BIOES", "BILOU") else ", and other tags of the file are not IOB1"
             raise DataError(
                 f"{examples.where_word(index, position)}: {why}{instead}; correct the tag, or read the entities that "
                 "conlleval finds with ",

@@ -115,9 +115,9 @@ def cut_sequences(words, sequence_length, layout, labels=None, last=False, docum
                 free -= len(pieces)
 
     ids = [[piece for pieces, _ in sequence for piece in pieces] for sequence in sequences]
-    around = [([], [])] * len(ids)
+    context = [([], [])] * len(ids)
     if documents is not None:
-        around = surroundings(ids, [documents[owner] for owner in owners], room)
+        context = surroundings(ids, [documents[owner] for owner in owners], room)
 
     def ragged(parts, dtype, inner=()):
         values = [np.array(part, dtype).reshape(-1, *inner) for part in parts]
@@ -126,8 +126,8 @@ def cut_sequences(words, sequence_length, layout, labels=None, last=False, docum
     begins = [[place == 0 for pieces, _ in words for place in range(len(pieces))] for words in sequences]
     begins = ragged(begins, bool)
     tagged = begins.with_values(tagged_tokens(begins, last)).to_list()
-    tagged = [[*([0] * len(left)), *own, *([0] * len(right))] for (left, right), own in zip(around, tagged)]
-    ids = [[*left, *own, *right] for (left, right), own in zip(around, ids)]
+    tagged = [[*([0] * len(left)), *inner, *([0] * len(right))] for (left, right), inner in zip(context, tagged)]
+    ids = [[*left, *inner, *right] for (left, right), inner in zip(context, ids)]
     weights = ragged(tagged, np.float32)
     numbers = np.zeros(weights.values.shape, np.int32)
     numbers[weights.values > 0] = [label for words in sequences for _, label in words]
@@ -172,16 +172,16 @@ def surroundings(sequences, documents, room):
     Returns:
         For each sequence (the ids before it, the ids after it).
     """
-    found = []
+    result = []
     for _, group in itertools.groupby(zip(documents, sequences), key=lambda pair: pair[0]):
         parts = [ids for _, ids in group]
-        whole = [piece for ids in parts for piece in ids]
+        document = [piece for ids in parts for piece in ids]
         start = 0
         for ids in parts:
             end = start + len(ids)
             free = room - len(ids)
-            left = min(start, max(free // 2, free - (len(whole) - end)))
-            right = min(len(whole) - end, free - left)
-            found.append((whole[start - left : start], whole[end : end + right]))
+            left = min(start, max(free // 2, free - (len(document) - end)))
+            right = min(len(document) - end, free - left)
+            result.append((document[start - left : start], document[end : end + right]))
             start = end
-    return found
+    return result

@@ -116,8 +116,8 @@ class TaggingTask(Task):
     def _in_scheme(self, examples):
         """The examples with entity tags in the task's scheme, which the training file determines; both are in `traits`."""
         given = examples.columns_config.tag_scheme
-        found = scheme_of_file(examples, given, self.labels)
-        if found is None:
+        file_scheme = scheme_of_file(examples, given, self.labels)
+        if file_scheme is None:
             if self.config.scheme and any(tag != "O" for tags in examples.labels for tag in tags):
                 raise ConfigError(
                     f"task.scheme={self.config.scheme} needs tags that mark entities (O, B-..., I-...), and not all tags "
@@ -131,10 +131,10 @@ class TaggingTask(Task):
         if scheme is None:
             # Labels that are given, or those of a published model, have a scheme of their own.
             shown = prefixes_of(self.labels or ()) if self.marks_entities else None
-            plain = "IOB1" if found == "IOB1" else "IOB2"
-            scheme = self.config.scheme or shown or (plain if self.marks_entities else found)
-        examples = dataclasses.replace(examples, traits={"scheme": scheme, "file_scheme": found})
-        if found == scheme and given != "conlleval":
+            plain = "IOB1" if file_scheme == "IOB1" else "IOB2"
+            scheme = self.config.scheme or shown or (plain if self.marks_entities else file_scheme)
+        examples = dataclasses.replace(examples, traits={"scheme": scheme, "file_scheme": file_scheme})
+        if file_scheme == scheme and given != "conlleval":
             return examples
         return in_scheme(examples, scheme)
 
@@ -145,7 +145,7 @@ class TaggingTask(Task):
                     where = examples.where_word(index, position)
                     raise DataError(f"{where}: of '{word}' {not_in_label_set('tag', tag, self.labels)}")
 
-    def learned(self, examples):
+    def learn_state(self, examples):
         labels, schemes = self.labels, examples.traits if self.state.scheme is None else {}
         counts = collections.Counter(tag for tags in examples.labels for tag in tags)
         if labels is None:
@@ -204,7 +204,7 @@ class TaggingTask(Task):
         return [[self.labels[i] for i in np.argmax(sentence, axis=-1)] for sentence in logits]
 
     def measure(self, examples, logits):
-        labels, flat = _concatenated(self._numbers(examples)), np.concatenate(logits)
+        labels, flat = _concatenate(self._numbers(examples)), np.concatenate(logits)
         predictions = np.argmax(flat, axis=-1)
         scores = {"loss": metrics.cross_entropy(labels, flat), "accuracy": metrics.accuracy(labels, predictions)}
         if self.marks_entities:
@@ -215,7 +215,7 @@ class TaggingTask(Task):
     def report(self, examples, logits):
         if self.marks_entities:
             return {"entities": scores_by_type(examples.labels, self._tags(logits))}
-        labels, predictions = _concatenated(self._numbers(examples)), np.argmax(np.concatenate(logits), axis=-1)
+        labels, predictions = _concatenate(self._numbers(examples)), np.argmax(np.concatenate(logits), axis=-1)
         return {"labels": metrics.by_label(labels, predictions, self.labels)}
 
     def findings(self, examples, logits):
@@ -241,8 +241,8 @@ class TaggingTask(Task):
         """The `findings.error` of a sentence."""
         words, true = self.sequences(examples).words[index], examples.labels[index]
         if self.marks_entities:
-            found, wanted = set(entities(tags)), set(entities(true))
-            verdicts = [(found & wanted, "right"), (found - wanted, "wrong"), (wanted - found, "missed")]
+            predicted, wanted = set(entities(tags)), set(entities(true))
+            verdicts = [(predicted & wanted, "right"), (predicted - wanted, "wrong"), (wanted - predicted, "missed")]
             spans = [(*span, verdict) for spans, verdict in verdicts for span in spans]
         else:
             spans = [
@@ -307,5 +307,5 @@ class TaggingTask(Task):
         return {"majority class": always, "most frequent tag of the word": by_word}
 
 
-def _concatenated(numbers):
+def _concatenate(numbers):
     return np.array([number for sentence in numbers for number in sentence], np.int64)

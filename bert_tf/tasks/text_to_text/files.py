@@ -1,7 +1,5 @@
 """Data of text to text: a source and a target column of any table, or a data set's own files in one of T5's formats."""
 
-import functools
-
 from bert_tf.errors import Advice, DataError
 from bert_tf.tasks.examples import Example, read_examples
 from bert_tf.tasks.glue import open_glue
@@ -66,7 +64,10 @@ def read_format(table, format, columns, labelled):
         DataError: a row that lacks a key or a target; with file and line.
     """
     if table.format == "lines":
-        as_row = functools.partial(_row_of_line, format)
+
+        def as_row(row):
+            return source_row(format, row[0])
+
     elif format.glue and table.width is not None:
         as_row = _glue_reader(table, format, columns, labelled)
     else:
@@ -89,10 +90,6 @@ def _id(pair):
 def source_row(format, text):
     """The row of a text: of the format's only field, or a whole source."""
     return {format.field: text} if format.field else TextPair(text, None)
-
-
-def _row_of_line(format, row):
-    return source_row(format, row[0])
 
 
 def _glue_reader(table, format, columns, labelled):

@@ -59,8 +59,8 @@ class TextToTextModel(InferringModel):
 
     def get_config(self):
         ends = keras.saving.serialize_keras_object(self.ends) if self.ends else None
-        own = {"config": self.config, "restrictions": self.restrictions, "pad_id": self.pad_id}
-        return super().get_config() | to_dict(own) | {"ends": ends}
+        names = ("config", "restrictions", "pad_id")
+        return super().get_config() | to_dict({name: getattr(self, name) for name in names}) | {"ends": ends}
 
     def call(self, features, training=False):
         token_ids = ops.convert_to_tensor(features["token_ids"], dtype="int32")

@@ -19,14 +19,14 @@ class TextPairSequences(Sequences):
     Attributes:
         targets: int32 `tf.RaggedTensor` [R, None], each ending with the token that ends it; None for unlabelled
             examples.
-        trained: float32 [R], 0 for targets that are measured but not trained on.
+        loss_weights: float32 [R], 0 for targets that are measured but not trained on.
         frame: the `Frame` of the sources and targets.
         on_the_left: whether sources are padded on the left: a decoder writes on after them.
         target_length: the largest number of tokens in a target.
     """
 
     targets: tf.RaggedTensor | None = None
-    trained: np.ndarray | None = None
+    loss_weights: np.ndarray | None = None
     frame: Frame | None = None
     on_the_left: bool = False
     target_length: int = 0
@@ -48,19 +48,19 @@ class TextPairSequences(Sequences):
             bounds = tf.constant(bucket_bounds(self.target_length), tf.int32)
             width = self.target_length if static else tf.reduce_min(bounds[bounds >= longest])
             features["target_ids"], mask = pad_rows(targets, tokenizer.pad_id, width)
-            weights = tf.gather(self.trained, chosen) * present
+            weights = tf.gather(self.loss_weights, chosen) * present
             features["target_weights"] = tf.cast(mask, tf.float32) * weights[:, None]
         return features
 
 
-def encode_pairs(tokenizer, sources, targets, trained, frame, on_the_left, sequence_length, target_length):
+def encode_pairs(tokenizer, sources, targets, loss_weights, frame, on_the_left, sequence_length, target_length):
     """`TextPairSequences` of texts: both are cut before the special tokens are added, so that each text ends.
 
     Args:
         tokenizer: of the model.
         sources: list of str.
         targets: list of str, or None.
-        trained: list of bool, or None for all.
+        loss_weights: list of bool, or None for all.
         frame, on_the_left: of `TextPairSequences`.
         sequence_length, target_length: the largest numbers of tokens, special tokens included.
     """
@@ -73,13 +73,13 @@ def encode_pairs(tokenizer, sources, targets, trained, frame, on_the_left, seque
     if targets is not None:
         ids = tokenize(tokenizer, targets)[:, : target_length - 1]
         targets = tf.concat([ids, _constant((frame.end,), ids.nrows(), ids.row_splits.dtype)], axis=1)
-    trained = np.ones(len(sources), np.float32) if trained is None else np.array(trained, np.float32)
+    loss_weights = np.ones(len(sources), np.float32) if loss_weights is None else np.array(loss_weights, np.float32)
     return TextPairSequences(
         first=first,
         second=None,
         lengths=first.row_lengths().numpy() + added,
         targets=targets,
-        trained=trained,
+        loss_weights=loss_weights,
         frame=frame,
         on_the_left=on_the_left,
         target_length=target_length,

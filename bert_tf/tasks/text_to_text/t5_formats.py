@@ -154,11 +154,11 @@ def _wsc(row):
     spans = row.get("target") if isinstance(row.get("target"), dict) else row
     pronoun, index, words = spans["span2_text"], int(spans["span2_index"]), row["text"].split(" ")
     # In one example of the official files the index is that of the word before; in another a mark follows the pronoun.
-    found = next((i for i in (index, index + 1) if i < len(words) and words[i].startswith(pronoun)), None)
-    if found is None:
+    place = next((i for i in (index, index + 1) if i < len(words) and words[i].startswith(pronoun)), None)
+    if place is None:
         raise ValueError(f"span2_text {pronoun!r} is not word {index} of the text")
-    rest = words[found][len(pronoun) :]
-    marked = [*words[:found], f"*{pronoun}*", *([rest] if rest else []), *words[found + 1 :]]
+    rest = words[place][len(pronoun) :]
+    marked = [*words[:place], f"*{pronoun}*", *([rest] if rest else []), *words[place + 1 :]]
     right = _label(row, _FALSE_TRUE)
     target = None if right is None else spans["span1_text"]
     return [TextPair(f"wsc: {' '.join(marked)}", target, identifier=_identifier(row), label=right == "True")]

@@ -27,7 +27,7 @@ class TextToTextTask(Task):
     token; and of the generated texts `exact_match`, and by what the targets are:
 
         labels (`task.labels`, or a format's): `accuracy`, `f1` (two labels, of the second), `f1_macro`, `matthews`,
-            `unparsable` (texts that are no label), for MultiRC `question_exact_match`
+            `unparsable` (texts that are not a label), for MultiRC `question_exact_match`
         numbers (STS-B): `pearson`, `spearman`, `unparsable`
         answers to questions: `answer_em`, `answer_f1`, the largest over the accepted answers
         free texts: `bleu` with `bleu_signature`, `rouge1`, `rouge2`, `rougeLsum`; see `TextToTextConfig.text_metrics`
@@ -74,9 +74,9 @@ class TextToTextTask(Task):
 
     @property
     def metric(self):
-        own = self.format.metric if self.format else "accuracy" if self.labels else "token_accuracy"
-        missing = own in ("bleu", "rougeLsum") and own not in self._metric_names()
-        return self.config.metric or ("token_accuracy" if missing else own)
+        usual = self.format.metric if self.format else "accuracy" if self.labels else "token_accuracy"
+        missing = usual in ("bleu", "rougeLsum") and usual not in self._metric_names()
+        return self.config.metric or ("token_accuracy" if missing else usual)
 
     @property
     def text_metrics(self):
@@ -146,7 +146,7 @@ class TextToTextTask(Task):
             return read_sources(table, columns, labelled, self.labels or ())
         return read_format(table, self.format, columns, labelled)
 
-    def learned(self, examples):
+    def learn_state(self, examples):
         text_metrics.check_packages(self.text_metrics)
         return {}
 
@@ -159,12 +159,12 @@ class TextToTextTask(Task):
 
     def encode(self, examples):
         settings = self.config
-        trained = examples.details and [pair.label and pair.target not in (None, UNKNOWN) for pair in examples.details]
+        counted = examples.details and [pair.label and pair.target not in (None, UNKNOWN) for pair in examples.details]
         return encode_pairs(
             self.tokenizer,
             examples.texts,
             examples.labels,
-            trained,
+            counted,
             self.frame,
             self.state.structure == "decoder",
             settings.sequence_length,
@@ -202,11 +202,11 @@ class TextToTextTask(Task):
             finished |= stop(*rows).numpy().reshape(lengths.shape)
         written = []
         for columns in zip(texts, scores.tolist(), finished.tolist(), lengths):
-            found = [
+            texts_of_source = [
                 {"generated": t.decode(), "score": s, "finished": f} for t, s, f, length in zip(*columns) if length
             ]
             # Fewer texts than n_best may have been found.
-            written.append(found or [{"generated": "", "score": 0.0, "finished": True}])
+            written.append(texts_of_source or [{"generated": "", "score": 0.0, "finished": True}])
         return written
 
     # -- results ---------------------------------------------------------------------------------
@@ -252,8 +252,8 @@ class TextToTextTask(Task):
         if self.judged_as != "labels":
             return super().report(examples, decided)
         sides = examples.labels, _best_texts(decided)
-        wanted, found = (np.array([class_of(text, self.labels) for text in side]) for side in sides)
-        return {"labels": metrics.by_label(wanted, found, self.labels)}
+        wanted, predicted = (np.array([class_of(text, self.labels) for text in side]) for side in sides)
+        return {"labels": metrics.by_label(wanted, predicted, self.labels)}
 
     def findings(self, examples, decided):
         """The scores of each label, where there are labels, and the texts that match no target, the most likely first."""
@@ -296,10 +296,10 @@ def _once_a_question(targets, texts, details):
     """(accepted answers, texts), one for each question: ReCoRD has an example for each answer."""
     if not details:
         return [[target] for target in targets], texts
-    seen, answers, kept = set(), [], []
+    seen, answers, first_texts = set(), [], []
     for pair, text in zip(details, texts):
         if pair.group is None or pair.group not in seen:
             seen.add(pair.group)
             answers.append(list(pair.answers) or [pair.target])
-            kept.append(text)
-    return answers, kept
+            first_texts.append(text)
+    return answers, first_texts

@@ -44,7 +44,7 @@ def check_packages(names):
 def label_scores(targets, texts, labels, groups=None):
     """Accuracy, F1 and Matthews correlation of texts that should be labels, as fractions.
 
-    A text that is no label counts as the number -1, which is always wrong: `unparsable` is how many there are.
+    A text that is not a label counts as the number -1, which is always wrong: `unparsable` is how many there are.
     `f1`, with two labels, is of the second one.
 
     Args:
@@ -55,18 +55,18 @@ def label_scores(targets, texts, labels, groups=None):
     """
     from sklearn.metrics import f1_score, matthews_corrcoef
 
-    wanted, found = (np.array([class_of(text, labels) for text in side]) for side in (targets, texts))
-    scores = {"accuracy": metrics.accuracy(wanted, found), "unparsable": int(np.sum(found < 0))}
+    wanted, predicted = (np.array([class_of(text, labels) for text in side]) for side in (targets, texts))
+    scores = {"accuracy": metrics.accuracy(wanted, predicted), "unparsable": int(np.sum(predicted < 0))}
     if len(labels) == 2:
         # As T5 has it: in place of -1 the label that is wrong.
-        judged = np.where(found < 0, 1 - wanted, found)
+        judged = np.where(predicted < 0, 1 - wanted, predicted)
         scores["f1"] = float(f1_score(wanted, judged, labels=[1], average=None, zero_division=0)[0])
     # As T5's `mean_multiclass_f1`: over all labels, 0 for one that neither side has.
-    scores["f1_macro"] = float(f1_score(wanted, found, labels=range(len(labels)), average="macro", zero_division=0))
-    scores["matthews"] = float(matthews_corrcoef(wanted, found))
+    scores["f1_macro"] = float(f1_score(wanted, predicted, labels=range(len(labels)), average="macro", zero_division=0))
+    scores["matthews"] = float(matthews_corrcoef(wanted, predicted))
     if groups is not None:
         right = collections.defaultdict(lambda: True)
-        for group, a, b in zip(groups, wanted, found):
+        for group, a, b in zip(groups, wanted, predicted):
             right[group] &= bool(a == b)
         scores["question_exact_match"] = float(np.mean(list(right.values())))
     return scores
@@ -74,18 +74,18 @@ def label_scores(targets, texts, labels, groups=None):
 
 def number_scores(targets, texts):
     """Correlations of texts that should be numbers; one that is none counts as -1, `unparsable` counts them."""
-    wanted, found = (np.array([number_of(text) for text in side]) for side in (targets, texts))
+    wanted, predicted = (np.array([number_of(text) for text in side]) for side in (targets, texts))
     return {
-        "pearson": metrics.pearson(wanted, found),
-        "spearman": metrics.spearman(wanted, found),
-        "unparsable": int(np.sum(found == -1.0)),
+        "pearson": metrics.pearson(wanted, predicted),
+        "spearman": metrics.spearman(wanted, predicted),
+        "unparsable": int(np.sum(predicted == -1.0)),
     }
 
 
 def referent_scores(targets, texts, labels):
     """WSC: `accuracy` of whether the text names the target, compared with the bools `labels`."""
-    found = np.array([names_referent(text, target) for text, target in zip(texts, targets)])
-    return {"accuracy": metrics.accuracy(np.array(labels, int), found), "unparsable": int(np.sum(found < 0))}
+    predicted = np.array([names_referent(text, target) for text, target in zip(texts, targets)])
+    return {"accuracy": metrics.accuracy(np.array(labels, int), predicted), "unparsable": int(np.sum(predicted < 0))}
 
 
 def answer_scores(answers, texts, scorer="squad"):

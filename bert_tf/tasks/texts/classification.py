@@ -51,7 +51,7 @@ class ClassificationTask(TextTask):
     def _loss(self):
         return getattr(self.config, "loss", LabelLossConfig())  # MultiRC has no such settings
 
-    def learned(self, examples):
+    def learn_state(self, examples):
         labels = self.labels
         if labels is None:
             labels = sorted_labels(examples.labels)
@@ -66,7 +66,7 @@ class ClassificationTask(TextTask):
             check_distinct(labels, examples.path)
         counts = collections.Counter(examples.labels)
         weights = class_weights(self._loss.class_weights, labels, [counts[label] for label in labels])
-        return super().learned(examples) | {"labels": labels, "class_weights": weights}
+        return super().learn_state(examples) | {"labels": labels, "class_weights": weights}
 
     def check(self, examples):
         of_many = METRICS[self.metric].two_labels if self.metric in METRICS else None

@@ -54,8 +54,8 @@ class MultiRCTask(ClassificationTask):
         by_question = {}
         for question, hit in zip(examples.details, right):
             by_question[question] = by_question.get(question, True) and bool(hit)
-        own = {"f1a": scores["f1"], "exact_match": float(np.mean(list(by_question.values())))}
-        return own | scores | {"questions": len(by_question)}
+        of_questions = {"f1a": scores["f1"], "exact_match": float(np.mean(list(by_question.values())))}
+        return of_questions | scores | {"questions": len(by_question)}
 
 
 def read_row(row, labelled):

@@ -22,7 +22,7 @@ def check_layout(layout):
         )
 
 
-def swapped(features, layout):
+def swap_texts(features, layout):
     """The features of pairs with the two texts exchanged; the special tokens stay where they belong.
 
     Args:

@@ -61,11 +61,11 @@ class RegressionTask(TextTask):
             )
         return number
 
-    def learned(self, examples):
-        found = super().learned(examples)
+    def learn_state(self, examples):
+        state = super().learn_state(examples)
         if self.state.scale is None:
-            found |= {"mean": float(np.mean(examples.labels)), "scale": float(np.std(examples.labels)) or 1.0}
-        return found
+            state |= {"mean": float(np.mean(examples.labels)), "scale": float(np.std(examples.labels)) or 1.0}
+        return state
 
     def label_array(self, examples):
         return np.array(examples.labels, np.float32)

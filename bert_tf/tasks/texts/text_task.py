@@ -17,7 +17,7 @@ from bert_tf.tasks.task import Task
 class TextTask(Task):
     """Base class of tasks with one label for each text or pair: reads and tokenizes them.
 
-    A subclass defines `label_array`, `make_model`, `measure` and `answers`, and may define `learned`, which adds to what
+    A subclass defines `label_array`, `make_model`, `measure` and `answers`, and may define `learn_state`, which adds to what
     is learned here, and `label_reader`.
 
     Example:
@@ -69,7 +69,7 @@ class TextTask(Task):
     def read_table(self, table, columns, labelled):
         return read_texts(table, columns, self.label_reader if labelled else None, self.pairs)
 
-    def learned(self, examples):
+    def learn_state(self, examples):
         return {"pairs": examples.text_pairs is not None}
 
     def label_reader(self, table, columns):

@@ -86,9 +86,9 @@ def _words(text, target, name):
     wanted = span.split()
     pattern = re.compile(r"\s+".join(map(re.escape, wanted)), re.IGNORECASE)
     for place in words[index : index + 2]:
-        found = pattern.match(text, place.start())
-        if found:
-            return found.span()
+        match = pattern.match(text, place.start())
+        if match:
+            return match.span()
     last = min(index + len(wanted), len(words)) - 1
     return words[index].start(), words[last].end()
 

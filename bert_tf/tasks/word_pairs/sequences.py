@@ -68,10 +68,10 @@ def word_columns(layout, sequence_length, texts, starts, ends):
     """
     lengths, before = [tf.cast(ids.row_lengths(), tf.int32) for ids, *_ in texts], [len(layout.before_first)]
     if len(texts) == 1:
-        kept = [tf.minimum(lengths[0], sequence_length - layout.special_tokens_per_sequence)]
+        lengths_kept = [tf.minimum(lengths[0], sequence_length - layout.special_tokens_per_sequence)]
     else:
-        kept = kept_of_pair(*lengths, sequence_length - layout.special_tokens_per_pair, layout)
-        before.append(before[0] + kept[0] + len(layout.after_first) + len(layout.before_second))
+        lengths_kept = kept_of_pair(*lengths, sequence_length - layout.special_tokens_per_pair, layout)
+        before.append(before[0] + lengths_kept[0] + len(layout.after_first) + len(layout.before_second))
     spans, cut_off = [], []
     for word, text in enumerate((0, len(texts) - 1)):
         _, begins, limits = texts[text]
@@ -80,8 +80,8 @@ def word_columns(layout, sequence_length, texts, starts, ends):
         column = tf.boolean_mask(tf.cast(tf.ragged.range(begins.row_lengths()).values, tf.int32), inside)
         rows = tf.boolean_mask(rows, inside)
         first, last = (f(column, rows, count) for f in (tf.math.unsorted_segment_min, tf.math.unsorted_segment_max))
-        found = (last >= 0) & (last < kept[text])  # of no token the largest is below 0
+        is_kept = (last >= 0) & (last < lengths_kept[text])  # of no token the largest is below 0
         columns = tf.stack([first, last + 1], 1) + tf.reshape(before[text], [-1, 1])
-        spans.append(tf.where(found[:, None], columns, 0))
-        cut_off.append(last >= kept[text])
+        spans.append(tf.where(is_kept[:, None], columns, 0))
+        cut_off.append(last >= lengths_kept[text])
     return tf.stack(spans, 1), tf.stack(cut_off, 1)

@@ -14,9 +14,7 @@ from bert_tf.types import StrPath
 def load_byte(folder: StrPath) -> ByteTokenizer:
     """A ByteTokenizer of a folder; see `load_tokenizer`."""
     config = TokenizerConfig(folder)
-    for role, token in config.role_tokens.items():
-        if token != BYTE_ROLES.get(role, token):
-            raise ConfigError(f"{config.path}: {role}_token is '{token}'; ByT5's is '{BYTE_ROLES[role]}'")
+    config.check_roles(BYTE_ROLES, "ByT5")
     config.check_fixed(layout="t5")
     extra_ids, sentinels = config.take("extra_ids", EXTRA_IDS, int), config.take("sentinels", "bytes", str)
     config.finish()

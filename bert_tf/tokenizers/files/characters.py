@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from bert_tf.errors import ConfigError
 from bert_tf.parsing import read_json_object
 from bert_tf.tokenizers.characters.characters import (
     CHARACTER_ROLES,
@@ -32,9 +31,7 @@ def load_characters(folder: StrPath) -> CharacterTokenizer:
     }
     config.finish()
     config.check_ids(character_vocabulary(), config.path)
-    for role, token in config.role_tokens.items():
-        if token != CHARACTER_ROLES.get(role):
-            raise ConfigError(f"{config.path}: {role}_token is '{token}'; ELMo's is '{CHARACTER_ROLES.get(role)}'")
+    config.check_roles(CHARACTER_ROLES, "ELMo")
     with add_path_to_errors(config.path):
         return CharacterTokenizer(**settings)
 

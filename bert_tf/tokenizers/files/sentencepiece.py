@@ -66,10 +66,7 @@ def _family(config, pieces, file):
     if family is None:
         family = _CLASSES.get((config.tokenizer_class or "").removesuffix("Fast")) or family_of(pieces, file)
     check_family(family)
-    for role, token in config.role_tokens.items():
-        own = FAMILIES[family]["roles"].get(role, token)
-        if own != token:
-            raise ConfigError(f"{config.path}: {role}_token is '{token}'; {family}'s is '{own}'")
+    config.check_roles(FAMILIES[family]["roles"], family)
     config.check_fixed(layout=FAMILIES[family]["layout"], remove_space=True, legacy=True, add_prefix_space=True)
     return family
 

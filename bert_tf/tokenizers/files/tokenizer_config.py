@@ -123,6 +123,12 @@ class TokenizerConfig:
             if found is not None and found != value:
                 raise ConfigError(f"{self.path}: {key} is {brief(found)}; only {value!r} is supported")
 
+    def check_roles(self, roles: Mapping[str, str], owner: str) -> None:
+        """Refuses another token than that of `roles` for a role, of a tokenizer whose tokens are fixed."""
+        for role, token in self.role_tokens.items():
+            if roles.get(role, token) != token:
+                raise ConfigError(f"{self.path}: {role}_token is '{token}'; {owner}'s is '{roles[role]}'")
+
     def finish(self) -> None:
         """Refuses keys that nothing took; those that only other kinds read are ignored, as transformers does."""
         self.check_fixed(split_special_tokens=False, add_bos_token=False, add_eos_token=False)

@@ -55,7 +55,7 @@ def test_it_learns_and_answers_with_the_characters_of_the_context(trained):
     assert len(task.sequences(examples).lengths) > len(examples)  # several windows a question
     scores = task.evaluate(model, examples)
     assert scores["best_f1"] == 1.0 and task.metric == "best_f1" and not scores["collapsed"]
-    tuned = task.tuned(scores)
+    tuned = task.with_thresholds(scores)
     assert (task.threshold, tuned.threshold) == (0.0, scores["best_f1_threshold"])
     again = tuned.evaluate(model, examples)
     assert again["f1"] == again["has_answer_f1"] == again["no_answer_f1"] == 1.0
@@ -78,7 +78,7 @@ def test_it_learns_and_answers_with_the_characters_of_the_context(trained):
 def test_official_predictions_and_saved_threshold(trained, tmp_path):
     task, examples, model = trained
     path = tiny.write_squad(tmp_path / "a.json")
-    tuned = task.tuned(task.evaluate(model, examples))
+    tuned = task.with_thresholds(task.evaluate(model, examples))
     answers = tuned.predict(model, tuned.read(path, labelled=False))
     assert [list(answer)[:3] for answer in answers] == [["item", "id", "text"]] * 4
     assert tuned.official(answers) == {"a": "Paris", "b": "Bert", "c": "Paris", "d": ""}
@@ -87,10 +87,10 @@ def test_official_predictions_and_saved_threshold(trained, tmp_path):
     assert (saved["impossible"], saved["family"], saved["threshold"]) == (True, "bert", tuned.threshold)
     assert load_task(tmp_path, task.tokenizer).predict(model, tuned.read(path, labelled=False)) == answers
     # The scorer's 0 says that no threshold is better than "no answer" for all.
-    nothing = task.tuned({"best_f1_threshold": 0.0})
+    nothing = task.with_thresholds({"best_f1_threshold": 0.0})
     assert {answer["answer"] for answer in nothing.predict(model, examples)} == {""}
     fixed = tiny.task(null_threshold=-3.0)
-    assert fixed.tuned({"best_f1_threshold": 2.0}) is fixed and fixed.threshold == -3.0
+    assert fixed.with_thresholds({"best_f1_threshold": 2.0}) is fixed and fixed.threshold == -3.0
 
 
 def test_without_a_possible_span_the_answer_is_empty(trained):
@@ -121,12 +121,12 @@ def test_answers_without_a_token_are_not_trained_on():
         {"question": ["Where?"] * 2, "context": ["In \u0007 Paris."] * 2, "answers": [[("\u0007", 3)], [("Paris", 5)]]}
     )
     task = task.learn(examples)
-    np.testing.assert_array_equal(task.sequences(examples).trained, [0, 1])
+    np.testing.assert_array_equal(task.sequences(examples).loss_weights, [0, 1])
 
 
 def test_wrong_answers_are_marked_in_their_contexts(trained):
     task, examples, model = trained
-    assert task.tuned(task.evaluate(model, examples)).evaluate(model, examples, findings=True)["findings"] == {
+    assert task.with_thresholds(task.evaluate(model, examples)).evaluate(model, examples, findings=True)["findings"] == {
         "wrong": 0, "errors": []
     }  # fmt: skip
     untrained = task.model(tiny.encoder(hidden_size=32))
