@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.files import atomic_write, explain_reading
-from bert_tf.parsing import brief, dump_yaml, join_names, parse_yaml, read_json_object, read_yaml
+from bert_tf.parsing import brief, dump_yaml, join_names, read_json_object, read_yaml
 from bert_tf.types import StrPath
 
 if TYPE_CHECKING:
@@ -387,29 +387,6 @@ def _shipped_folders():
     package = Path(__file__).parent
     # Installed from a wheel the folder lies inside the package; in a checkout, beside it.
     return [f for f in (package / "configs", package.parent / "configs") if f.is_dir()]
-
-
-def apply_overrides(mapping: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
-    """A copy of `mapping` with each `a.b=value` set; values are parsed as YAML."""
-    result = {k: dict(v) if isinstance(v, dict) else v for k, v in mapping.items()}
-    for item in overrides:
-        key, equals, text = item.partition("=")
-        if not equals or not key:
-            raise ConfigError(f"{brief(item)} is not of the form key=value, e.g. train.batch_size=64")
-        *parents, last = key.split(".")
-        node = result
-        for parent in parents:
-            child = node.get(parent)
-            if child is not None and not isinstance(child, dict):
-                raise ConfigError(
-                    f"{brief(item)}: '{parent}' is {brief(child)} and has no settings below it; set all of it at once, "
-                    f"e.g. {parent}={{{last}: ...}}"
-                )
-            child = dict(child or {})
-            node[parent] = child
-            node = child
-        node[last] = parse_yaml(text, f"the value of {brief(item)}")
-    return result
 
 
 def to_dict(config: Any) -> Any:

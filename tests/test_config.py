@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import pytest
 
 from bert_tf import config
+from bert_tf.cli.settings import apply_overrides
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks.rows.columns_config import TextColumns
 from bert_tf.tasks.sections import LabelLossConfig
@@ -47,7 +48,7 @@ def test_overrides(experiment):
     changes = {"train": {"batch_size": 64, "layers": [1, 2], "steps": None}, "model": {"hidden_size": 8}}
     typed = ["train.batch_size=64", "train.layers=[1, 2]", "model.hidden_size=8", "train.steps=null"]
     loaded = config.load(Experiment, experiment, changes)
-    assert config.build(Experiment, config.apply_overrides(config.read_yaml(experiment), typed)) == loaded
+    assert config.build(Experiment, apply_overrides(config.read_yaml(experiment), typed)) == loaded
     assert loaded.train == Train(batch_size=64, learning_rate=1e-4, steps=None, layers=[1, 2])
     assert loaded.model == {"preset": "bert_base", "hidden_size": 8}
 
@@ -93,7 +94,7 @@ def test_a_file_that_holds_no_mapping(tmp_path, content, kind):
 ])  # fmt: skip
 def test_what_does_not_fit_is_refused(experiment, override, message):
     with pytest.raises(ConfigError, match="^" + re.escape(message)):
-        config.build(Experiment, config.apply_overrides(config.read_yaml(experiment), override.split()))
+        config.build(Experiment, apply_overrides(config.read_yaml(experiment), override.split()))
 
 
 @pytest.mark.parametrize(("settings", "message"), [

@@ -26,7 +26,7 @@ from bert_tf.checkpoints.saving import as_float32, lost_settings, random_pooler,
 from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.checkpoints.source import Source, StoredTask
 from bert_tf.config import build, nearest
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import Advice, ConfigError, DataError
 from bert_tf.files import atomic_folder, explain_reading
 from bert_tf.models.families import FAMILIES, family_of, maps_of
 from bert_tf.models.lora import merged_weights
@@ -287,9 +287,10 @@ def _write(path, model, variables, tokenizer, approximate, task=None):
     if fixed and not approximate:
         listed = "; ".join(f"{name} is {ours!r} here, {theirs!r} there" for name, (ours, theirs) in fixed.items())
         raise ConfigError(
-            f"KerasHub's {architecture} has fixed what this model has otherwise: {listed}. approximate=True (--approximate) "
-            "writes it all the same and says how far the outputs are apart; without its heads it is written by "
-            "encoder_only=True (--encoder-only)"
+            f"KerasHub's {architecture} has fixed what this model has otherwise: {listed}. ",
+            Advice("approximate", True),
+            " writes it all the same and says how far the outputs are apart; without its heads it is written by ",
+            Advice("encoder_only", True),
         )
     config = dataclasses.replace(config, **{key: theirs for key, (_, theirs) in fixed.items() if key[:4] != "head"})
     keys = maps.config.write(config)

@@ -44,7 +44,7 @@ def write_model(model: Any, path: StrPath, format: str, write: Callable[..., Any
         given = " and ".join(f"{name}={value!r}" for name, value in head.items())
         raise ConfigError(
             f"the masked LM head has {given}, as KerasHub's, and format '{format}' has the encoder's there; write the encoder "
-            "alone: encoder_only=True, --encoder-only, or the backbone"
+            "alone: encoder_only=True, or the backbone"
         )
     models = {"": (encoder.config, variables)}
     if split and generator is not None:

@@ -25,7 +25,7 @@ from bert_tf.cli import settings
 from bert_tf.cli.finetune import print_summary
 from bert_tf.cli.pretrain import advice, print_metrics
 from bert_tf.cli.settings import Setting
-from bert_tf.config import apply_overrides, build
+from bert_tf.config import build
 from bert_tf.distillation import distill_config
 from bert_tf.distillation.augment_config import AugmentConfig
 from bert_tf.distillation.distill_config import DistillConfig, DistillPretrainConfig
@@ -82,7 +82,7 @@ def _augment(arguments):
     if (arguments.train is None) == (arguments.unlabelled is None):
         raise ConfigError("--augment reads one file; give --train or --unlabelled")
     labelled = {"labelled": arguments.train is not None}
-    config = build(AugmentConfig, apply_overrides(labelled, arguments.set))
+    config = build(AugmentConfig, settings.apply_overrides(labelled, arguments.set))
     from bert_tf.distillation import augment
 
     file = arguments.train or arguments.unlabelled

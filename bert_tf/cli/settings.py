@@ -4,10 +4,12 @@ import argparse
 import functools
 import json
 import shlex
+from collections.abc import Iterable
+from typing import Any
 
 from bert_tf import config
 from bert_tf.errors import ConfigError
-from bert_tf.parsing import brief
+from bert_tf.parsing import brief, parse_yaml
 
 
 class Setting(argparse.Action):
@@ -100,7 +102,7 @@ def at_least(least):
 def columns_of(arguments):
     """The settings of `--columns`, a dict."""
     # Messages name the settings of a fine-tuning, and may be pasted.
-    return config.apply_overrides({}, [item.removeprefix("data.columns.") for item in arguments.columns])
+    return apply_overrides({}, [item.removeprefix("data.columns.") for item in arguments.columns])
 
 
 def mapping(arguments, base=None):
@@ -113,7 +115,7 @@ def mapping(arguments, base=None):
     Raises:
         ConfigError: a flag and `--set` give one setting two values.
     """
-    flags, chosen = getattr(arguments, "settings", {}), config.apply_overrides({}, arguments.set)
+    flags, chosen = getattr(arguments, "settings", {}), apply_overrides({}, arguments.set)
     for key, value in flags.items():
         other = functools.reduce(
             lambda part, name: part.get(name) if isinstance(part, dict) else None, key.split("."), chosen
@@ -123,7 +125,7 @@ def mapping(arguments, base=None):
     # Strings of JSON are strings of YAML, where a path may be read as a number or end at a "#".
     typed = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in flags.items()]
     base = config.read_yaml(config.find(arguments.config)) if base is None else base
-    return config.apply_overrides(base, arguments.set + typed)
+    return apply_overrides(base, arguments.set + typed)
 
 
 def load(cls, arguments):
@@ -157,3 +159,26 @@ def flag_hint(parser, flag):
     if f"--{meant.replace('_', '-')}" in flags or not places:
         return config.nearest(f"--{meant.replace('_', '-')}", flags)
     return f"; did you mean {' or '.join(places)}?"
+
+
+def apply_overrides(mapping: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """A copy of `mapping` with each `a.b=value` set; values are parsed as YAML."""
+    result = {k: dict(v) if isinstance(v, dict) else v for k, v in mapping.items()}
+    for item in overrides:
+        key, equals, text = item.partition("=")
+        if not equals or not key:
+            raise ConfigError(f"{brief(item)} is not of the form key=value, e.g. train.batch_size=64")
+        *parents, last = key.split(".")
+        node = result
+        for parent in parents:
+            child = node.get(parent)
+            if child is not None and not isinstance(child, dict):
+                raise ConfigError(
+                    f"{brief(item)}: '{parent}' is {brief(child)} and has no settings below it; set all of it at once, "
+                    f"e.g. {parent}={{{last}: ...}}"
+                )
+            child = dict(child or {})
+            node[parent] = child
+            node = child
+        node[last] = parse_yaml(text, f"the value of {brief(item)}")
+    return result

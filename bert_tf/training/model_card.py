@@ -169,10 +169,7 @@ def _training(settings, source):
     if "imported_from" in settings:
         return told + f"```yaml\n{dump_yaml(settings)}```\n"
     command = "bert-tf finetune" if source.task is not None else "bert-tf pretrain"
-    return (
-        told
-        + f"The same again: `{command} --config config.yaml --output run`, with this config.yaml:\n\n```yaml\n{dump_yaml(settings)}```\n"
-    )
+    return told + f"The same again: `{command}` with this config.yaml:\n\n```yaml\n{dump_yaml(settings)}```\n"
 
 
 def _dataset(settings):

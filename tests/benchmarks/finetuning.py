@@ -113,7 +113,8 @@ def _neutral(a, path, target):
             for paragraph in paragraphs for qa in paragraph["qas"]
         ]))  # fmt: skip
         return target
-    from bert_tf.config import apply_overrides, build, find, read_yaml
+    from bert_tf.cli.settings import apply_overrides
+    from bert_tf.config import build, find, read_yaml
     from bert_tf.tasks.build import build_task
     from bert_tf.tokenizers import load_tokenizer
     from bert_tf.training.finetune_config import FinetuneConfig

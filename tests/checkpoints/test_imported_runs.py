@@ -14,6 +14,7 @@ import bert_tf
 from bert_tf import config
 from bert_tf.checkpoints import open_source
 from bert_tf.cli.main import main
+from bert_tf.cli.settings import apply_overrides
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.fill_mask import fill_mask
 from bert_tf.training.finetuning import FinetuneConfig, finetune
@@ -48,7 +49,7 @@ def experiment(made, *overrides):
         "optimizer": {"learning_rate": 3e-3, "warmup_steps": 3},
         "train": {"steps": 1, "batch_size": 32, "log_every": 1, "seed": 5, "strategy": "one"},
     }
-    return config.build(PretrainConfig, config.apply_overrides(settings, overrides))
+    return config.build(PretrainConfig, apply_overrides(settings, overrides))
 
 
 def first_loss(made, output, *overrides):

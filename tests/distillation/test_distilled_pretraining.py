@@ -12,6 +12,7 @@ from training.snapshots import snapshot
 
 import bert_tf
 from bert_tf import config as configuration
+from bert_tf.cli.settings import apply_overrides
 from bert_tf.distillation import DistillPretrainConfig, distill_pretraining
 from bert_tf.distillation.distill_config import check_distilled_pretraining
 from bert_tf.distillation.distiller import Distiller
@@ -54,7 +55,7 @@ def experiment(folder, *overrides):
         "optimizer": {"learning_rate": 1e-2},
         "train": {"steps": 4, "batch_size": 8, "log_every": 2, "checkpoint_every": 2, "strategy": "one"},
     }
-    return configuration.build(DistillPretrainConfig, configuration.apply_overrides(settings, [DISTILBERT, *overrides]))
+    return configuration.build(DistillPretrainConfig, apply_overrides(settings, [DISTILBERT, *overrides]))
 
 
 def tensors(run):

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 
 from bert_tf import config as configuration
+from bert_tf.cli.settings import apply_overrides
 from bert_tf.distillation import DistillConfig
 from bert_tf.models.families import build_backbone, build_config, describe
 from bert_tf.objectives import MaskedLM
@@ -71,4 +72,4 @@ def experiment(folder, *overrides):
         "optimizer": {"learning_rate": 5e-3},
         "train": {"epochs": 2, "batch_size": 16, "strategy": "one", "seed": 1},
     }
-    return configuration.build(DistillConfig, configuration.apply_overrides(settings, overrides))
+    return configuration.build(DistillConfig, apply_overrides(settings, overrides))

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bert_tf import config, parsing
+from bert_tf.cli.settings import apply_overrides
 from bert_tf.prompting.prompting_config import PromptingConfig
 from bert_tf.runs.benchmark_config import BenchmarkConfig
 from bert_tf.runs.study_config import StudyConfig
@@ -38,7 +39,7 @@ def overrides(draw):
 def test_settings_on_the_command_line(given_):
     cls, items = given_
     with answer_or_user_error():
-        CHECKS[cls](config.build(cls, config.apply_overrides({}, items)))
+        CHECKS[cls](config.build(cls, apply_overrides({}, items)))
 
 
 @cases(8)

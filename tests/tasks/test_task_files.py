@@ -7,7 +7,8 @@ import unicodedata
 
 import pytest
 
-from bert_tf.config import apply_overrides, build, find, read_yaml
+from bert_tf.cli.settings import apply_overrides
+from bert_tf.config import build, find, read_yaml
 from bert_tf.errors import DataError
 from bert_tf.tasks import build_task
 from bert_tf.tasks.record import check_columns, check_task

@@ -14,6 +14,7 @@ from snapshots import snapshot
 
 import bert_tf
 from bert_tf import config as configuration
+from bert_tf.cli.settings import apply_overrides
 from bert_tf.errors import ConfigError, DataError, NonFiniteError, RunDirectoryError
 from bert_tf.interrupts import Interrupted
 from bert_tf.models import T5
@@ -50,7 +51,7 @@ def experiment(folder, *overrides):
         "optimizer": {"learning_rate": 0.02},
         "train": {"epochs": 6, "batch_size": 4, "strategy": "one"},
     }
-    return configuration.build(FinetuneConfig, configuration.apply_overrides(settings, overrides))
+    return configuration.build(FinetuneConfig, apply_overrides(settings, overrides))
 
 
 @pytest.fixture(scope="module")

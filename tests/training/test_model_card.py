@@ -36,7 +36,7 @@ def test_a_fine_tuned_model(tuned, tmp_path):
     assert values["loss (dev)"] == finished["dev"]["loss"]
     baseline = finished["baselines"]["test"]["majority class"]["accuracy"]
     assert f"| test | accuracy | {finished['test']['accuracy']:.4g} | {baseline:.4g} |" in text
-    assert "`0`, `1`" in text and "train: `train.tsv`" in text and "bert-tf finetune --config" in text
+    assert "`0`, `1`" in text and "train: `train.tsv`" in text and "`bert-tf finetune` with this" in text
     assert str(tuned.path.parent) not in card
     config = yaml.safe_load(text.split("```yaml\n")[1].split("```")[0])
     assert config["train"]["epochs"] == 1 and config["init_from"] == "pretrained"

@@ -9,6 +9,7 @@ from opened import encoder_and_tokenizer
 from sample_corpus import addresses, vocabulary_of, write_corpus
 
 from bert_tf import config, load, save
+from bert_tf.cli.settings import apply_overrides
 from bert_tf.errors import ConfigError
 from bert_tf.objectives import CausalLM, PermutationLM, ReplacedTokenDetection
 from bert_tf.tokenizers import train_unigram
@@ -59,7 +60,7 @@ def experiment(shards, name, *overrides):
         "optimizer": {"learning_rate": 3e-3, "warmup_steps": 2},
         "train": {"steps": 20, "batch_size": 16, "log_every": 10, "checkpoint_every": 20, "strategy": "one"},
     }
-    return config.build(PretrainConfig, config.apply_overrides(settings, overrides))
+    return config.build(PretrainConfig, apply_overrides(settings, overrides))
 
 
 @pytest.fixture(scope="module")

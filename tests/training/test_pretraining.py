@@ -17,6 +17,7 @@ from snapshots import snapshot
 import bert_tf
 from bert_tf import config
 from bert_tf.cli.main import main
+from bert_tf.cli.settings import apply_overrides
 from bert_tf.errors import ConfigError, DataError, NonFiniteError, RunDirectoryError
 from bert_tf.files import copies, local_copy, lock_directory
 from bert_tf.interrupts import Interrupted
@@ -50,7 +51,7 @@ def experiment(made, *overrides):
         "optimizer": {"learning_rate": 1e-3, "warmup_steps": 3},
         "train": {"steps": STEPS, "batch_size": 8, "log_every": 3, "checkpoint_every": 4, "seed": 5, "strategy": "one"},
     }
-    return config.build(PretrainConfig, config.apply_overrides(settings, overrides))
+    return config.build(PretrainConfig, apply_overrides(settings, overrides))
 
 
 @pytest.fixture(scope="module")
