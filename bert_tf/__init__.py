@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, _ = lazy_names(__name__, {"training_calls": ["distill", "finetune", "pretrain"]})
+__getattr__, __dir__, _ = lazy_names(
+    __name__, {"keras_files": ["load_keras"], "training_calls": ["distill", "finetune", "pretrain"]}
+)
 
 
 def load(

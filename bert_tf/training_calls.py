@@ -164,7 +164,8 @@ def distill(
         student: a published size such as "bert_mini"; a run or published model to start from; or a dict of the section
             `student`: {"layers": [0, 2, 4]} takes these layers of the teacher.
         output: the run directory: a new one, or one to resume.
-        train, dev, test: labelled data, as of `finetune`; `train` may be left out where `unlabelled` is given.
+        train, dev, test: labelled data, as of `finetune`; `train` may be left out where `unlabelled` is given. The same
+            share of the same data is the same rows: those that a teacher of this share was not trained on.
         unlabelled: further texts, which only the teacher labels: a file, or rows.
         columns: as of `finetune`.
         config: a YAML file, or the name of one that ships with the library: they hold the terms of the loss.
@@ -202,7 +203,9 @@ def distill(
 
     def run(built):
         from bert_tf.distillation import distill as run_distillation
+        from bert_tf.training.shares import warn_of_seen
 
+        warn_of_seen(built.data.dev, teacher)
         return run_distillation(built, output)
 
     data = {"train": train, "unlabelled": unlabelled, "dev": dev, "test": test}
@@ -212,11 +215,14 @@ def distill(
 def _settings(config, columns, settings):
     """The settings of the run without its files: nested dicts, as a YAML file holds them."""
     from bert_tf.training.finetune_config import FinetuneTrainConfig
+    from bert_tf.training.optimizer_config import AdamConfig
 
     for name in settings:
         meant = configuration.SYNONYMS.get(name, name)
         if meant != name and meant in FinetuneTrainConfig.__dataclass_fields__:
             raise ConfigError(f"unknown setting '{name}'; did you mean '{meant}'?")
+        if meant in AdamConfig.__dataclass_fields__ and meant not in FinetuneTrainConfig.__dataclass_fields__:
+            raise ConfigError(f"'{name}' is a setting of the optimizer; give optimizer={{'{meant}': ...}}")
     mapping = configuration.read_yaml(configuration.find(config)) if config else {}
     train = {name: value for name, value in settings.items() if name in FinetuneTrainConfig.__dataclass_fields__}
     others = {name: value for name, value in settings.items() if name not in train}
@@ -290,7 +296,7 @@ def _parts_of(data, config):
     columns, tagged, parts = config.data.columns, config.task.get("kind") == "tagging", {}
     if isinstance(data["dev"], float):
         whole = parts_of(data["train"], columns, "train", tagged)
-        parts = dict(zip(("train", "dev"), whole.divided(data["dev"], config.train.seed)))
+        parts = dict(zip(("train", "dev"), whole.divided(data["dev"], 0)))  # the same for runs of all seeds
     others = {split: given for split, given in data.items() if given is not None and split not in parts}
     return parts | {
         split: parts_of(given, columns, split) for split, given in others.items() if not isinstance(given, (str, Path))

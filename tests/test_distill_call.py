@@ -20,12 +20,15 @@ def teacher(tmp_path_factory):
     return folder / "run"
 
 
-def test_a_student_of_layers(teacher, tmp_path):
+def test_a_student_of_layers(teacher, tmp_path, caplog):
     call = {"student": {"layers": [1]}, "train": ROWS, "dev": 0.25, "output": tmp_path / "small"} | QUICK
     student = bert_tf.distill(teacher, **call, unlabelled=[{"text": "a plot"}])
     assert student.config.num_layers == 1 and student.predict("a good film")["label"] in ("0", "1")
     assert [row["model"] for row in student.results["comparison"]] == ["teacher", "student"]
     assert (tmp_path / "small" / "data" / "unlabelled.jsonl").read_text() == '{"text": "a plot"}\n'
+    with caplog.at_level("WARNING"):
+        bert_tf.distill(teacher, **call | {"dev": ROWS[:6], "output": tmp_path / "seen"})
+    assert "6 of 6 examples of dev are among those" in caplog.text
     again = bert_tf.distill(teacher, **call, unlabelled=[{"text": "a plot"}])
     assert again.results["dev"] == student.results["dev"]
     with pytest.raises(RunDirectoryError, match="its terms.soft_labels is .*, this one's"):

@@ -58,6 +58,7 @@ def test_the_same_call_returns_what_is_there_and_another_one_is_refused(trained)
 
 @pytest.mark.parametrize(("changes", "error", "message"), [
     ({"lr": 1e-3}, ConfigError, "unknown key 'lr'; did you mean 'optimizer.learning_rate'"),
+    ({"learning_rate": 1e-3}, ConfigError, "'learning_rate' is a setting of the optimizer; give optimizer={'learning_rate': ..."),
     ({"epoch": 2}, ConfigError, "unknown key 'epoch'"),
     ({"num_train_epochs": 2}, ConfigError, "unknown setting 'num_train_epochs'; did you mean 'epochs'"),
     ({"per_device_train_batch_size": 2}, ConfigError, "did you mean 'batch_size'"),
@@ -104,6 +105,8 @@ def test_files_columns_and_numbers_of_numpy(tmp_path):
         columns=columns,
         task={"kind": "regression", "sequence_length": 16},
     )
+    rows = [{"review": text, "stars": len(text)} for text in TEXTS]
+    assert model.evaluate(rows)["loss"] == pytest.approx(model.evaluate(dev)["loss"])  # the columns of the training
     assert set(model.predict("the law")) == {"score"} and not (tmp_path / "run" / "data" / "train.jsonl").exists()
 
 

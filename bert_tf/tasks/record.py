@@ -254,7 +254,8 @@ def check_task(config):
     known = record.all_metrics()
     if config.metric not in (None, *known):
         raise ConfigError(
-            f"task.metric={config.metric} is not a metric of {config.kind}{nearest(config.metric, known)}"
+            f"task.metric={config.metric} is not a metric of {config.kind}{nearest(config.metric, known)} "
+            "One of your own must be registered in this process first (register_metric)"
         )
     labels = getattr(config, "labels", None)
     if labels is not None:

@@ -28,7 +28,7 @@ from bert_tf.tasks.record import TASKS, check_columns, check_task
 from bert_tf.tasks.reinitialization import reinitialize_top_layers, with_vocabulary
 from bert_tf.tasks.rows.columns_config import changed_columns
 from bert_tf.tasks.rows.labels import check_labels_of
-from bert_tf.tasks.rows.opening import open_table
+from bert_tf.tasks.rows.opening import columns_among, open_table
 from bert_tf.tasks.state import TaskState
 from bert_tf.tokenizers.layout import with_separators
 
@@ -293,7 +293,7 @@ class Task(abc.ABC):
                 columns, a DataFrame of pandas, or a split of the package datasets.
             labelled: whether every example must have a label; False reads what `predict` answers.
             columns: what differs from the columns of the training file, a dict of settings; or a `ColumnsConfig` in
-                their place. Of Python objects: what differs from the names of the roles.
+                their place. Of Python objects those that they have count, and else the names of the roles.
 
         Returns:
             `Examples`.
@@ -301,8 +301,8 @@ class Task(abc.ABC):
         Raises:
             DataError: data that cannot be used; with file, line and what to do.
         """
-        is_file = isinstance(data, (str, os.PathLike))
-        columns = changed_columns(self.columns if is_file else type(self.columns)(), columns)
+        own = self.columns if isinstance(data, (str, os.PathLike)) else columns_among(self.columns, data)
+        columns = changed_columns(own, columns)
         examples = self.read_table(*self.open(data, columns, labelled), labelled)
         if labelled:
             self.check(examples)

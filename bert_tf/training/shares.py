@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+from absl import logging
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.hub import local_file
@@ -61,6 +62,22 @@ class Parts:
         return tuple(
             dataclasses.replace(self, parts=[part for i, part in enumerate(self.parts) if (i in chosen) == is_dev])
             for is_dev in (False, True)
+        )
+
+
+def warn_of_seen(dev, teacher):
+    """Logs a warning where the teacher, a run of `bert_tf.finetune`, was trained on examples of a dev file."""
+    lines = set(Path(dev).read_text(encoding="utf-8").splitlines()) - {""} if Path(dev).suffix == ".jsonl" else set()
+    seen = set()
+    for path in Path(teacher).glob("data/train.jsonl"):
+        seen = lines & set(path.read_text(encoding="utf-8").splitlines())
+    if seen:
+        logging.warning(
+            "%d of %d examples of dev are among those that %s was trained on, so that it answers them too well; give the "
+            "share of its training, dev, or other data",
+            len(seen),
+            len(lines),
+            teacher,
         )
 
 

@@ -88,6 +88,21 @@ def read_dicts(data, columns=(), read=None):
     return read_each(table, read_row).items
 
 
+def columns_among(columns: Any, data: Any) -> Any:
+    """The columns of a training file that Python objects have, too; the other roles are found by their usual names.
+
+    Args:
+        columns: a `ColumnsConfig`.
+        data: of `open_table`, no file.
+    """
+    first = data[0] if isinstance(data, (list, tuple)) and data else data
+    names = getattr(first, "column_names", None) or getattr(
+        first, "columns", first if isinstance(first, Mapping) else ()
+    )
+    own = {role: getattr(columns, role) for role in columns.usual}
+    return type(columns)(**{role: name for role, name in own.items() if isinstance(name, str) and name in list(names)})
+
+
 def _items(data):
     """The rows of Python objects."""
     if hasattr(data, "to_dict") and hasattr(data, "columns"):  # a DataFrame of pandas, whose missing values are NaN
