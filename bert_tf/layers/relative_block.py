@@ -9,7 +9,7 @@ from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.block_settings import BlockSettings
 from bert_tf.layers.parts import SettingsLayer, dense
 from bert_tf.layers.relative_attention import RelativeAttention
-from bert_tf.types import Options, Shape, Tensor
+from bert_tf.types import Options, Settings, Shape, Tensor
 
 
 class RelativeContext(NamedTuple):
@@ -106,6 +106,9 @@ class RelativeBlock(SettingsLayer):
         self.intermediate = dense(self, size, function, kernels, "intermediate", inputs=hidden_size)
         self.output_dense = dense(self, hidden_size, None, kernels, "output", inputs=size)
         self.output_layer_norm = layer_norm("output_layer_norm")
+
+    def get_config(self) -> Settings:
+        return {**super().get_config(), "index": self.index}
 
     def call(
         self, x: Tensor, context: RelativeContext, return_attention_scores: bool = False, training: bool = False
