@@ -70,7 +70,7 @@ def test_what_is_wrong_is_said_and_nothing_is_left_behind(tmp_path):
     (tmp_path / "other" / "data" / "train.jsonl").write_text("mine")
     for changes, error, message in (
         ({"minutes": 0}, ConfigError, "minutes is 0; it must be above 0"),
-        ({"text": ["short"]}, DataError, "the text has 1 pieces .* at least 20 are needed"),
+        ({"text": ["short"]}, DataError, "the text is too short: at least 82 kB are needed"),
         ({"text": [3]}, DataError, "text 0 is 3; it must be a str"),
         ({"text": 3}, DataError, "the text is 3; give a file, folder or glob, or a list"),
         ({"text": str(tmp_path / "none")}, DataError, "none"),

@@ -38,6 +38,8 @@ BYTES_A_MINUTE = 5 << 20
 HELD_OUT, PIECE, SMALL_PIECE = 20, 1 << 16, 1 << 12
 #: Updates of a trial, and updates of the small model from which on the larger one learns more in the same time.
 TRIAL, LARGER = 40, 15_000
+#: Fewer updates than these are too few, which is said.
+FEW = 300
 #: The updates that take as long as an evaluation; what is used of the time, as the machine may become slower.
 EVALUATION, MARGIN = 25, 0.95
 #: The objectives of models that can be trained on: with the format of shards that they read.
@@ -104,8 +106,9 @@ def pretrain_within(minutes, output, files=None, texts=None, init_from=None, see
     for field in ("minutes", "init_from", "seed", "text"):
         given, recorded = getattr(wanted, field), getattr(plan, field)
         if given != recorded:
+            what = "text is another" if field == "text" else f"{field} is {recorded}, this one's {given}"
             raise RunDirectoryError(
-                f"{output} holds another run: its {field} is {recorded}, this one's {given}. Choose another output directory, "
+                f"{output} holds another run: its {what}. Choose another output directory, "
                 "use the same arguments to resume it, or overwrite it"
             )
     return pretrain(configuration.build(PretrainConfig, plan.config), output)
@@ -132,7 +135,7 @@ def _first(pieces, total, limit):
         yield piece
         if read >= limit:
             rest = f" of {total / 1e6:,.0f} MB" if total else ""
-            _say(f"reads the first {read / 1e6:,.0f} MB{rest} of the text, as much as the time allows")
+            _say(f"reads the first {read / 1e6:,.0f} MB{rest} of the text, enough for the minutes given")
             return
 
 
@@ -184,8 +187,7 @@ def _prepare(wanted, pieces, folder, started):
     texts = {"train": train, "held_out": pieces[HELD_OUT - 1 :: HELD_OUT]}
     if not texts["held_out"]:
         raise DataError(
-            f"the text has {len(pieces)} pieces of {SMALL_PIECE:,} bytes, and at least {HELD_OUT} are needed, one of which is "
-            "held out; give more text"
+            f"the text is too short: at least {HELD_OUT * SMALL_PIECE / 1e3:.0f} kB are needed, a twentieth of which is held out"
         )
     for name, documents in texts.items():
         with atomic_write(folder / f"{name}.jsonl") as file:
@@ -286,6 +288,10 @@ def _explain(plan, choice, name, config, folder):
     )
     given = f"--config {name} " if name else f"--set train.init_from={tokenizer} "
     commands.append(f"bert-tf pretrain {given}--shards shards --output run --set train.steps={train.steps}")
+    if train.steps < FEW:
+        _say(
+            f"has time for few updates: below {FEW:,} a model learns little but which tokens are frequent; give more minutes"
+        )
     what = f"a new {config.model['family']} by {name}" if name else f"on from {plan.init_from}"
     _say(f"pretrains {what}: {train.steps:,} updates of {train.batch_size} x {shards.sequence_length} tokens, as:")
     for command in commands:
