@@ -31,6 +31,6 @@ def load_keras(path: StrPath, **options: Any) -> Any:
 
     for name in _PACKAGES:
         package = importlib.import_module(f"bert_tf.{name}")
-        for public in package.__all__:
+        for public in dir(package):
             getattr(package, public)
     return keras.saving.load_model(str(path), **options)

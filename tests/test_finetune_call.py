@@ -57,7 +57,7 @@ def test_the_same_call_returns_what_is_there_and_another_one_is_refused(trained)
 
 
 @pytest.mark.parametrize(("changes", "error", "message"), [
-    ({"lr": 1e-3}, ConfigError, "unknown key 'lr'; did you mean 'optimizer.learning_rate'"),
+    ({"lr": 1e-3}, ConfigError, "'lr' is a setting of the optimizer; give optimizer={'learning_rate': ..."),
     ({"learning_rate": 1e-3}, ConfigError, "'learning_rate' is a setting of the optimizer; give optimizer={'learning_rate': ..."),
     ({"epoch": 2}, ConfigError, "unknown key 'epoch'"),
     ({"num_train_epochs": 2}, ConfigError, "unknown setting 'num_train_epochs'; did you mean 'epochs'"),

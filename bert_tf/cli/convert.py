@@ -1,30 +1,23 @@
 """Convert a published checkpoint to a run directory, or any model to another library's format; average checkpoints.
 
-The format of the source is recognized. Pretraining heads are converted too, and so are the heads of fine-tuned models
-between runs and Hugging Face's classes. The formats of word vectors hold the token table of any model. A weight or a
-setting that is not understood is an error. --average N needs a run trained with train.keep_checkpoints=N.
+The format of the source is recognized. Heads are converted too. The formats of word vectors hold the token table of any
+model. A weight or a setting that is not understood is an error. --average N needs train.keep_checkpoints=N.
 
 example:
   bert-tf convert bert-base-uncased run                  # then: bert-tf finetune --init-from run ...
   bert-tf convert bert-base-NER tagger                   # then: bert-tf predict tagger "Anna met Paul."
   bert-tf convert sentiment published --to hf            # a fine-tuned run, for the transformers library
   bert-tf convert sentiment my-name/sentiment --to hub --license apache-2.0
-  bert-tf convert uncased_L-12_H-768_A-12 bert --to hf   # from TensorFlow 1 to Hugging Face
-  bert-tf convert hf://google-bert/bert-base-uncased bert
   bert-tf convert run preset --to keras_hub              # for keras_hub.models.BertMaskedLM.from_preset("preset")
   bert-tf convert glove.6B.100d.txt vectors              # word vectors, as a run
-  bert-tf convert vectors vectors.bin --to word2vec_binary
   bert-tf convert run averaged --average 5
   bert-tf convert bert grown --add-tokens covid "<e1>"   # vocabulary and tables grow
 
 in Python:
   import bert_tf
-  from bert_tf.training.averaging import average_checkpoints
-  bert_tf.load("bert-base-uncased").save("run", format="run")
   bert_tf.load("run").save("published", format="hf", license="apache-2.0")
-  bert_tf.load("run").push("my-name/sentiment", license="apache-2.0")
   bert_tf.load("bert").add_tokens(["covid", "<e1>"]).save("grown", format="run")
-  average_checkpoints("run", "averaged", last=5)
+  bert_tf.training.averaging.average_checkpoints("run", "averaged", last=5)
 """
 
 from bert_tf.checkpoints.formats import written
@@ -45,7 +38,7 @@ def add_arguments(parser):
     alone = "write the encoder without pretraining heads and without the head of a fine-tuned run"
     add("--encoder-only", action="store_true", help=alone)
     add("--add-tokens", nargs="+", metavar="TOKEN", help="add these tokens to the vocabulary and the tables")
-    add("--license", metavar="ID", help="for the model card of hf and hub, such as apache-2.0")
+    add("--license", metavar="ID", help="for the model card of hf and hub")
     add("--public", action="store_true", help="whether everybody sees what --to hub makes")
     fixed = (
         "write a preset although KerasHub's code fixes what the model has otherwise, and say how far outputs are apart"

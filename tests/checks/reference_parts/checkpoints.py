@@ -13,6 +13,7 @@ from reference_parts.model_cases import MODELS, inputs, load
 
 #: (family, format) -> the model that is written in that format, too; other formats are those of `models`.
 WRITTEN = {("bert", "tf1"): "bert", ("albert", "tf1"): "albert", ("xlnet", "tf1"): "xlnet"}
+WRITTEN |= {(family, "keras_hub"): family for family in ("bert", "roberta", "albert", "distilbert", "electra", "gpt2")}
 #: Folders of tests/fixtures that other libraries wrote: (folder, whether it has pretraining heads).
 FIXTURES = (
     ("checkpoints/bert", True), ("checkpoints/bert_sharded", True), ("checkpoints/bert_bare", False),
@@ -22,7 +23,8 @@ FIXTURES = (
     ("checkpoints/gpt1", True), ("checkpoints/garden_encoder", False), ("checkpoints/garden_pretrainer", True),
     ("elmo", False),
 )  # fmt: skip
-GARDEN = {("bert", "garden")}
+#: Formats of families whose cases are fixtures, here or in tests/checkpoints/test_keras_hub.py.
+FROM_FIXTURES = {("bert", "garden"), ("t5", "keras_hub"), ("xlnet", "keras_hub")}
 VECTORS = ("word2vec", "word2vec_binary", "glove")
 #: Families with fine-tuned classes in tests/fixtures/finetuned.
 FINETUNED = ("bert", "roberta", "albert", "electra", "distilbert", "xlnet", "modernbert", "gpt2", "gpt1")
@@ -33,7 +35,7 @@ def missing():
     own = {(model.family, model.format) for model in MODELS.values() if model.format}
     for name, record in FAMILIES.items():
         for format in record.formats():
-            if (name, format) not in own | WRITTEN.keys() | GARDEN:
+            if (name, format) not in own | WRITTEN.keys() | FROM_FIXTURES:
                 yield f"format {format} of {name}"
 
 
@@ -67,7 +69,10 @@ def opened(room, name, format):
 
     def make(path):
         encoder, tokenizer, objective, _ = load(room, name, pretraining=bool(model.objective))
-        bert_tf.save(objective or encoder, tokenizer, path, format)
+        if format == "keras_hub":
+            bert_tf.save(encoder, tokenizer, path, format, approximate=True)
+        else:
+            bert_tf.save(objective or encoder, tokenizer, path, format)
 
     folder = room.made(f"formats/{name}_{format}", make)
     encoder, tokenizer, _, source = library.load(folder)
