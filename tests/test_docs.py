@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import bert_tf
 from bert_tf import samples
+from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.objectives import MaskedLM
 from bert_tf.tokenizers import train_wordpiece
 from tfrecords import ShardsConfig, read_texts, write_shards
 
@@ -28,10 +31,12 @@ def blocks(page):
 def files(tmp_path_factory):
     """What the pages name: "bert", a published model, and "shards"."""
     folder = tmp_path_factory.mktemp("docs")
-    shutil.copytree(BERT, folder / "bert")
     lines = samples.STATE_OF_THE_UNION.read_text(encoding="utf-8").splitlines()
     (folder / "corpus.jsonl").write_text("\n".join(lines[:4]), encoding="utf-8")
     tokenizer = train_wordpiece(read_texts(folder / "corpus.jsonl"), 600, lowercase=True)
+    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32}
+    model = MaskedLM(BertEncoder(BertConfig(tokenizer.vocabulary_size, **sizes)))
+    bert_tf.save(model, tokenizer, folder / "bert")
     write_shards(
         folder / "corpus.jsonl", folder / "shards", tokenizer, ShardsConfig(sequence_length=32), progress=False
     )
