@@ -43,7 +43,9 @@ def files(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.slow] * (page.stem == "fine_tune"), id=page.stem) for page in PAGES]
+)
 def test_the_code_of_a_page(page, files, tmp_path, monkeypatch):
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
@@ -61,6 +63,7 @@ tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [1, 2])
 def test_a_head_of_ones_own_on_two_devices(way, tmp_path):
     """In a process of its own, whose devices are set up before TensorFlow starts."""
