@@ -100,6 +100,7 @@ def test_progressive_transfer_trains_one_layer_after_the_other(folder):
     assert 0 < step[0] < 0.02 * step[1]  # with 1 / 300 of the rate
 
 
+@pytest.mark.slow
 def test_the_teacher_is_on_every_device(folder, tmp_path):
     """XLA, which is on by default on several GPUs, cannot read weights of another device."""
     write_pretrained(tmp_path / "teacher", MODEL | {"num_layers": 1})

@@ -181,6 +181,7 @@ def test_the_kept_outputs_are_the_teachers(folder, distilled):
     np.testing.assert_allclose(kept[24:], expected, rtol=2**-10, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_layers_of_the_teacher_and_the_student_alone(folder, tmp_path):
     """Of a learning rate of zero: the checkpoint has the weights that the student started from."""
     chosen = experiment(
@@ -201,6 +202,7 @@ def test_layers_of_the_teacher_and_the_student_alone(folder, tmp_path):
     assert np.array_equal(alone[kernel], ours[kernel])
 
 
+@pytest.mark.slow
 def test_terms_of_layers_alone(folder, tmp_path):
     """They do not train the head, so that the dev metric, here that of a class, judges neither epochs nor seeds."""
     settings = "terms={hidden_states: 1}", "optimizer.learning_rate=1e-5", "train.seed=0", "train.seeds=2"
