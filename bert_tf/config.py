@@ -310,27 +310,28 @@ def load(cls: type[T], path: StrPath, settings: Mapping[str, Any] | None = None)
         path: the file, or the name, such as "pretrain/bert_base".
         settings: nested dicts of what differs from the file.
 
+    Raises:
+        ConfigError: no such file, an unknown key or a wrong value; settings that are not a dict, or a key with a dot.
+
     Example:
         load(PretrainConfig, "pretrain/bert_base", {"data": {"shards": "shards"}, "train": {"steps": 1000}})
     """
-    return build(cls, merge(read_yaml(find(path)), settings or {}))
-
-
-def merge(mapping: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """`mapping` with other values for the keys of `settings`; in a section, only those that it names; {} empties it.
-
-    Raises:
-        ConfigError: settings that are no dict, or a key with a dot.
-    """
+    settings = {} if settings is None else settings
     if not isinstance(settings, Mapping):
         raise ConfigError(
             f"the settings are {brief(settings)}; give nested dicts, such as {{'train': {{'epochs': 3}}}}"
         )
+    for key in settings:
+        section, dot, rest = str(key).partition(".")
+        if dot:
+            raise ConfigError(f"'{key}' has a dot; give nested dicts, {{'{section}': {{'{rest}': ...}}}}")
+    return build(cls, merge(read_yaml(find(path)), settings))
+
+
+def merge(mapping: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """`mapping` with other values for the keys of `settings`; in a section, only those that it names; {} empties it."""
     result = dict(mapping)
     for key, value in settings.items():
-        if "." in str(key):
-            section, _, rest = str(key).partition(".")
-            raise ConfigError(f"'{key}' has a dot; give nested dicts, {{'{section}': {{'{rest}': ...}}}}")
         old = result.get(key)
         if isinstance(value, Mapping) and value:
             value = merge(old if isinstance(old, Mapping) else {}, value)

@@ -135,7 +135,7 @@ def push_folder(folder: StrPath, address: str, private: bool = True) -> str:
 
     match = _ADDRESS.fullmatch(address)
     if match is None or match["type"] == "datasets/" or match["inside"]:
-        raise DataError(f"{address} is no model of the Hugging Face Hub; give hf://owner/name")
+        raise DataError(f"{address} is not a model of the Hugging Face Hub; give hf://owner/name")
     repository = match["repository"]
     try:
         hub = HfApi()

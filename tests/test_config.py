@@ -247,3 +247,7 @@ def test_keys_of_other_choices_are_explained(mapping, message):
 def test_a_name_in_place_of_a_section():
     with pytest.raises(ConfigError, match=r"optimizer must be a mapping, got 'lamb'; write \{name: lamb\}"):
         config.build(FinetuneConfig, {"optimizer": "lamb"})
+
+
+def test_a_key_of_the_user_may_have_a_dot(experiment):
+    assert config.load(Experiment, experiment, {"model": {"U.S.": 1}}).model == {"preset": "bert_base", "U.S.": 1}

@@ -4,7 +4,7 @@ import pytest
 from training import labelled_runs
 
 import bert_tf
-from bert_tf.errors import ConfigError, RunDirectoryError
+from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 
 TEXTS = [f"the {film} {word}" for word in ("good", "fine", "bad", "poor") for film in ("film", "plot", "a")]
 ROWS = [{"text": text, "label": str(int("good" in text or "fine" in text))} for text in TEXTS]
@@ -37,11 +37,12 @@ def test_a_student_of_layers(teacher, tmp_path, caplog):
 
 @pytest.mark.parametrize(("changes", "message"), [
     ({"student": "bert_mimi"}, "bert_mimi"),
+    ({"dev": "missing.jsonl"}, "there is no file missing.jsonl"),
     ({"termss": {}}, "unknown key 'termss'; did you mean 'terms'"),
     ({"train": None}, "dev=0.25 is a share of train, and there is none; give train, or data for dev"),
 ])  # fmt: skip
 def test_what_is_wrong_is_refused_before_anything_is_written(teacher, tmp_path, changes, message):
     call = {"student": {"layers": [1]}, "train": ROWS, "dev": 0.25, "output": tmp_path / "small"} | QUICK | changes
-    with pytest.raises((ConfigError, RunDirectoryError), match=message):
+    with pytest.raises((ConfigError, DataError, RunDirectoryError), match=message):
         bert_tf.distill(teacher, **call)
     assert not (tmp_path / "small").exists()

@@ -18,8 +18,8 @@ _TABLES = ("*token_embeddings", "*output_bias", "output/kernel", "output/bias")
 def with_tokens(source: Source, tokens: Iterable[str | SpecialToken], special: bool = False) -> Source:
     """The source with further tokens in its tokenizer, and a row for each in its tables.
 
-    A new row is the mean of the rows of the pieces that the token was cut into before (Koto et al. 2021, IndoBERTweet,
-    section 3, where it was the best of four ways); without a known piece, that of all rows.
+    A new row is the mean of the rows of the pieces that the token was cut into before, the best of the ways that Koto,
+    Lau and Baldwin 2021 ("IndoBERTweet") compare; without a known piece, that of all rows.
 
     Args:
         source: of `open_source`.
@@ -51,8 +51,9 @@ class _GrownArrays(NamedArrays):
             path, transposed = source.place(name) or ("", False)
             if any(fnmatch.fnmatchcase(path, pattern) for pattern in _TABLES):
                 axis = len(shape) - 1 if transposed else 0
-                self._axes[name] = axis
-                self._shapes[name] = (*shape[:axis], size, *shape[axis + 1 :])
+                if shape[axis] == source.config.vocabulary_size:
+                    self._axes[name] = axis
+                    self._shapes[name] = (*shape[:axis], size, *shape[axis + 1 :])
 
     @property
     def shapes(self) -> Shapes:

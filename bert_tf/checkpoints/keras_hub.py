@@ -35,6 +35,7 @@ from bert_tf.parsing import bare_name, brief, read_json_object
 from bert_tf.tokenizers.bpe.byte_level_bpe import ROBERTA_ROLES, ByteLevelBPETokenizer
 from bert_tf.tokenizers.files.vocabularies import read_merges, read_vocabulary, tokens_by_id
 from bert_tf.tokenizers.files.writing import write_bpe, write_vocabulary
+from bert_tf.tokenizers.sentencepiece.families import family_tokens
 from bert_tf.tokenizers.sentencepiece.sentencepiece import SentencePieceTokenizer
 from bert_tf.tokenizers.special_tokens import GPT2_ROLES, STANDARD_SPECIAL_TOKENS
 from bert_tf.tokenizers.tokenizer import Tokenizer
@@ -285,14 +286,14 @@ def _write(path, model, variables, tokenizer, approximate, task=None):
     architecture = task.published.architecture if task else maps.config.architecture(parts)
     fixed = _fixed_choices(maps.config, config, model if "masked_lm_head" in parts else None)
     if fixed and not approximate:
-        listed = "; ".join(f"{name} is {ours!r} here, {theirs!r} there" for name, (ours, theirs) in fixed.items())
+        listed = "; ".join(f"{name} is {here!r} here, {there!r} there" for name, (here, there) in fixed.items())
         raise ConfigError(
             f"KerasHub's {architecture} has fixed what this model has otherwise: {listed}. ",
             Advice("approximate", True),
             " writes it all the same and says how far the outputs are apart; without its heads it is written by ",
             Advice("encoder_only", True),
         )
-    config = dataclasses.replace(config, **{key: theirs for key, (_, theirs) in fixed.items() if key[:4] != "head"})
+    config = dataclasses.replace(config, **{key: there for key, (_, there) in fixed.items() if key[:4] != "head"})
     keys = maps.config.write(config)
     if keys.get("activation") == "gelu_approximate":
         function = {"module": "builtins", "class_name": "function", "registered_name": "function"}
@@ -322,11 +323,11 @@ def _write(path, model, variables, tokenizer, approximate, task=None):
         _dump(folder / METADATA, metadata)
         apart = _difference(model, encoder, folder, task) if fixed else 0.0
     warn_of_lost(path, lost)
-    for key, (ours, theirs) in fixed.items():
+    for key, (here, there) in fixed.items():
         message = (
             "%s: KerasHub's %s has %s=%r, the model %r; on random tokens the outputs differ by %.1e of the largest"
         )
-        logging.warning(message, path, architecture, key, theirs, ours, apart)
+        logging.warning(message, path, architecture, key, there, here, apart)
 
 
 def _adapt(variables, weight_map, encoder, path):
@@ -356,7 +357,7 @@ def _fixed_choices(config_map, config, objective):
         head = objective.masked_lm_head
         choices["head_activation"] = head.activation, config_map.head_activations["masked_lm_head"]
         choices["head_epsilon"] = head.layer_norm_epsilon, config_map.head_epsilon
-    return {name: (ours, theirs) for name, (ours, theirs) in choices.items() if ours != theirs}
+    return {name: (here, there) for name, (here, there) in choices.items() if here != there}
 
 
 def _write_weights(folder, weights, config, renames):
@@ -405,9 +406,11 @@ def _difference(model, encoder, folder, task):
     if model is not encoder and (task is not None or again.objective_settings is not None):
         pairs.append((model(features), again.model(features)))
     return max(
-        float(np.max(np.abs(np.asarray(ours[key]) - np.asarray(theirs[key]))) / np.max(np.abs(np.asarray(theirs[key]))))
-        for ours, theirs in pairs
-        for key in ours.keys() & theirs.keys()
+        float(
+            np.max(np.abs(np.asarray(first[key]) - np.asarray(second[key]))) / np.max(np.abs(np.asarray(second[key])))
+        )
+        for first, second in pairs
+        for key in first.keys() & second.keys()
     )
 
 
@@ -423,6 +426,17 @@ def _write_tokenizer(tokenizer, folder, family, name, approximate):
             f"the tokenizer of KerasHub's {name} is {kind}, this one is {tokenizer.kind}; write the model without it: "
             "bert_tf.save(model, None, ...)"
         )
+    family_own = family_tokens(family) if kind == "sentencepiece" else ()
+    if more := [
+        token for token in tokenizer.special_tokens if token not in (*tokenizer.role_tokens.values(), *family_own)
+    ]:
+        message = f"KerasHub's {name}Tokenizer does not find further special tokens in texts, such as '{more[0]}'"
+        if not approximate:
+            raise ConfigError(
+                f"{message}; write the model without its tokenizer, bert_tf.save(model, None, ...), or with ids that differ: ",
+                Advice("approximate", True),
+            )
+        logging.warning("%s: some texts get other ids there", message)
     roles = {"roberta": ROBERTA_ROLES, "gpt2": GPT2_ROLES}.get(family, STANDARD_SPECIAL_TOKENS)
     keys: dict[str, Any] = {"proto": None}
     assets = folder / ASSETS

@@ -123,7 +123,7 @@ def export_compressed(
     source, task = opened.source, opened.task
     if output is None and (source.format != "run" or is_address(run_directory)):
         raise ConfigError(
-            f"{run_directory} is no run directory of this machine; say where the export is written: ",
+            f"{run_directory} is not a run directory of this machine; say where the export is written: ",
             Advice("output", "FOLDER"),
         )
     if sequence_length is not None:

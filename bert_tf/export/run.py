@@ -54,7 +54,7 @@ def export_run(
     source = open_source(run_directory)
     if output is None and source.format != "run":
         raise ConfigError(
-            f"{run_directory} is no run directory; say where the export is written: ", Advice("output", "FOLDER")
+            f"{run_directory} is not a run directory; say where the export is written: ", Advice("output", "FOLDER")
         )
     if precision == AUTO:
         precision = choose(source.config, REQUESTS, stored=True)

@@ -60,7 +60,7 @@ def read_trees(path, most=None):
     """
     table = read_conll(path)
     if not table.is_conllu:
-        raise DataError(f"{path} is no CoNLL-U file, whose ten columns have HEAD and DEPREL among them")
+        raise DataError(f"{path} is not a CoNLL-U file, whose ten columns have HEAD and DEPREL among them")
 
     def read(sentence):
         if sentence.problem:

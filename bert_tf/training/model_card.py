@@ -1,5 +1,6 @@
 """The model card of a published model: the README.md that the Hugging Face Hub shows, with its metadata."""
 
+import math
 import os.path
 from collections.abc import Mapping
 
@@ -130,7 +131,12 @@ def _results(opened, task):
         baselines = {split: findings.baselines if findings else {}}
     for split, metrics in splits.items():
         for metric, value in metrics.items():
-            if metric not in _NOT_SCORES and isinstance(value, (int, float)) and not isinstance(value, bool):
+            if (
+                metric not in _NOT_SCORES
+                and isinstance(value, (int, float))
+                and not isinstance(value, bool)
+                and math.isfinite(value)
+            ):
                 beside = {
                     key: scores[metric] for key, scores in (baselines.get(split) or {}).items() if metric in scores
                 }

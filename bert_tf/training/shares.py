@@ -15,6 +15,8 @@ from bert_tf.parsing import brief, json_line
 from bert_tf.tasks.rows.columns_config import LABEL_NAMES, TableColumns
 from bert_tf.tasks.rows.files import file_format, read_text
 from bert_tf.tasks.rows.opening import open_table
+from bert_tf.tasks.rows.table import read_each
+from bert_tf.training.run_data import DATA, is_made_for_run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,11 +68,12 @@ class Parts:
 
 
 def warn_of_seen(dev, teacher):
-    """Logs a warning where the teacher, a run of `bert_tf.finetune`, was trained on examples of a dev file."""
-    lines = set(Path(dev).read_text(encoding="utf-8").splitlines()) - {""} if Path(dev).suffix == ".jsonl" else set()
-    seen = set()
-    for path in Path(teacher).glob("data/train.jsonl"):
-        seen = lines & set(path.read_text(encoding="utf-8").splitlines())
+    """Logs a warning where the teacher was trained on examples of dev; both are what `bert_tf.finetune` and `distill` wrote."""
+    files = Path(dev), Path(teacher) / DATA / "train.jsonl"
+    if not all(path.is_file() and is_made_for_run(path.parent) for path in files):
+        return
+    lines, trained_on = (set(path.read_text(encoding="utf-8").split("\n")) - {""} for path in files)
+    seen = lines & trained_on
     if seen:
         logging.warning(
             "%d of %d examples of dev are among those that %s was trained on, so that it answers them too well; give the "
@@ -100,16 +103,19 @@ def parts_of(data, columns, split, tagged=False):
     table = open_table(data, TableColumns(format=columns.get("format"), quoted=columns.get("quoted")))
     if table.format == "lines":
         raise DataError(f"{table.path} holds texts without labels; give a file with labels")
-    rows = [table.as_dict(row) for _, row in table.rows if row is not None]
-    if table.is_file and rows and "data" in rows[0] and len(rows) == 1:
+    read = read_each(table, lambda row: [table.as_dict(row)], bool(columns.get("skip_malformed", False)))
+    rows = read.items
+    if read.bad:
+        logging.warning("%s: %d malformed rows are left out", table.path, read.bad)
+    if table.is_file and len(rows) == 1 and isinstance(rows[0].get("data"), list):
         head = {key: value for key, value in rows[0].items() if key != "data"}
         head = json.dumps(head, ensure_ascii=False)[:-1] + (", " if head else "")
         articles = [json.dumps(article, ensure_ascii=False) for article in rows[0]["data"]]
         return Parts(articles, "article", ".json", f'{head}"data": [\n', ",\n", "\n]}\n")
     lines = [_line(row, split, number) for number, row in enumerate(rows)]
-    if table.is_file and rows and "header" in rows[0]:
+    if table.is_file and "header" in rows[0]:
         return Parts(lines[1:], "paragraph", head=f"{lines[0]}\n")
-    names = {str(name).lower(): name for name in (rows[0] if rows else {})}
+    names = {str(name).lower(): name for name in rows[0]}
     usual = next((names[name] for name in LABEL_NAMES if name in names), None)
     labels = [row.get(columns.get("label", usual)) for row in rows]
     is_label = all(isinstance(label, (str, int, float)) for label in labels)

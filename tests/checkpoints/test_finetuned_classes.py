@@ -255,7 +255,7 @@ def test_the_commands_take_a_published_classifier(tmp_path, capsys):
 
 def test_a_published_classifier_is_served_with_one_call(tmp_path):
     folder, arrays = published("bert", "BertForSequenceClassification", tmp_path / "theirs"), golden("bert")
-    with pytest.raises(ConfigError, match="is no run directory; say where the export is written"):
+    with pytest.raises(ConfigError, match="is not a run directory; say where the export is written"):
         export_run(folder, precision="float32")
     served = tf.saved_model.load(str(export_run(folder, tmp_path / "served", precision="float32"))).signatures
     single = served["serving_default"](text=tf.constant([SINGLE]))

@@ -14,7 +14,7 @@ import bert_tf
 from bert_tf.checkpoints import open_source
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, UserError
-from bert_tf.models import build_backbone, build_config
+from bert_tf.models import GPT2Config, build_backbone, build_config
 from bert_tf.objectives import CausalLM, MaskedLM
 from bert_tf.tasks import build_task
 from bert_tf.training.starting import initialize
@@ -324,3 +324,14 @@ def test_labels_and_kinds_of_classifiers_come_back(presets, tmp_path):
     with pytest.raises(ConfigError, match="KerasHub has no class for tagging with 'bert'"):
         model = tagging.model(build_backbone(loaded.config, pooler=False))
         bert_tf.save(model, None, tmp_path / "no", format="keras_hub", task=tagging)
+
+
+def test_tokens_that_were_added_are_not_lost_in_silence(tmp_path, caplog):
+    tokenizer = bert_tf.load(FIXTURES.parent / "gpt2").tokenizer.add_tokens(["<e1>"], special=True)
+    model = build_backbone(GPT2Config(tokenizer.vocabulary_size, 16, 1, 2, 64, max_positions=16))
+    with pytest.raises(ConfigError, match="does not find further special tokens in texts, such as '<e1>'.*approximate"):
+        bert_tf.save(model, tokenizer, tmp_path / "refused", format="keras_hub")
+    assert not (tmp_path / "refused").exists()
+    with caplog.at_level("WARNING"):
+        bert_tf.save(model, tokenizer, tmp_path / "preset", format="keras_hub", approximate=True)
+    assert "further special tokens in texts, such as '<e1>': some texts get other ids there" in caplog.text

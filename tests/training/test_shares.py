@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from bert_tf.errors import ConfigError
+from bert_tf.errors import ConfigError, DataError
 from bert_tf.training.shares import parts_of
 
 
@@ -67,3 +67,19 @@ def test_mrqa_keeps_its_header(tmp_path):
 def test_a_share_leaves_something_to_both(share):
     with pytest.raises(ConfigError, match=f"dev={share} of 4 rows is .*give a share that leaves a row to both"):
         divided([{"text": "a", "label": "b"}] * 4, share)
+
+
+def test_rows_that_cannot_be_read_are_not_cut(tmp_path, caplog):
+    (tmp_path / "a.csv").write_text("text,label\n" + "fine,1\n" * 4 + "one,two,three\n")
+    with pytest.raises(DataError, match="a.csv, line 6: 3 fields where the header has 2"):
+        divided(tmp_path / "a.csv")
+    with caplog.at_level("WARNING"):
+        train, dev = divided(tmp_path / "a.csv", skip_malformed=True)
+    assert len(train.parts + dev.parts) == 4 and "1 malformed rows are left out" in caplog.text
+
+
+def test_an_object_with_other_data_is_a_row(tmp_path):
+    (tmp_path / "a.json").write_text('{"data": 5}\n{"data": 6}\n')
+    (tmp_path / "b.json").write_text('{"data": 5}')
+    assert len(parts_of(tmp_path / "a.json", {}, "train").parts) == 2
+    assert parts_of(tmp_path / "b.json", {}, "train").what == "row"
