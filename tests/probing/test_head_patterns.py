@@ -30,7 +30,7 @@ def test_files(tmp_path):
         with pytest.raises(DataError, match=message):
             read_trees(path)
     (tmp_path / "b.conll").write_text("film NOUN\n")
-    with pytest.raises(DataError, match="no CoNLL-U file"):
+    with pytest.raises(DataError, match="is not a CoNLL-U file"):
         read_trees(tmp_path / "b.conll")
 
 
