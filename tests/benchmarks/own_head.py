@@ -1,4 +1,4 @@
-"""The two ways of docs/own_head.md: updates of a classifier on `TrainableModel` and of the same as a plain `keras.Model`.
+"""The two ways of docs/guides/own_head.md: updates of a classifier on `TrainableModel` and of the same as a plain `keras.Model`.
 
     TF_ENABLE_ONEDNN_OPTS=1 python tests/benchmarks/own_head.py [--hidden-size 768 --layers 12 --heads 12 --batch 16]
 
