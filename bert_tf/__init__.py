@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bert_tf.tokenizers.tokenizer import Tokenizer
     from bert_tf.types import StrPath
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 __getattr__, __dir__, _ = lazy_names(
     __name__, {"keras_files": ["load_keras"], "training_calls": ["distill", "finetune", "pretrain"]}

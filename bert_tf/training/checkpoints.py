@@ -5,7 +5,8 @@ them:
 
     model.safetensors       every model variable, named by its Keras path
     optimizer.safetensors   the optimizer's slots, iteration counter included
-    state.json              step, what the caller adds, and the sha256 of both files and of itself
+    state.json              the format of the run, the step, what the caller adds, and the sha256 of both files and of
+                            itself
 
 It appears complete or not at all. Reading checks the checksums: a
 damaged checkpoint is logged, and the one before it is used. If all are damaged, that is an error;
@@ -35,6 +36,9 @@ from bert_tf.parsing import read_json_object
 _RANDOM_STATE = re.compile(r"(?:.*/)?seed_generator(?:_\d+)?/seed_generator_state")
 MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 INTERRUPTED = "-interrupted"
+#: The format of run directories that this library writes; it reads this one and older ones. A higher number comes where
+#: an older library would misread what is written.
+FORMAT = 1
 
 #: How often a reader tries again when the training process removes the checkpoint that it reads.
 ATTEMPTS = 5
@@ -175,7 +179,7 @@ class Checkpoints:
 
 def write_state(folder, files, step, **state):
     """Writes `state.json` with the checksums of `files` in the folder, and its own."""
-    state |= {"step": step, "sha256": {name: sha256(folder / name) for name in files}}
+    state = {"format": FORMAT} | state | {"step": step, "sha256": {name: sha256(folder / name) for name in files}}
     state["sha256"][STATE] = _sum_of_state(state)
     (folder / STATE).write_text(json.dumps(state, indent=1), encoding="utf-8")
 
@@ -244,7 +248,11 @@ def _is_interruption(folder):
 
 
 def _inspect(folder):
-    """(what is wrong with a checkpoint or None, its state); raises RunDirectoryError where reading is not permitted."""
+    """(what is wrong with a checkpoint or None, its state).
+
+    Raises:
+        RunDirectoryError: it may not be read, or was written by a newer version of this library.
+    """
     try:
         for name in (STATE, MODEL):  # for the error that says why
             open(folder / name, "rb").close()
@@ -252,6 +260,11 @@ def _inspect(folder):
         sums = state["sha256"]
         if sums[STATE] != _sum_of_state(state) or state["step"] != _step(folder):
             return f"is damaged ({STATE} does not match its checksum)", None
+        if state["format"] > FORMAT:
+            raise RunDirectoryError(
+                f"{folder} was written by a newer bert_tf, in format {state['format']}; this one reads up to format "
+                f"{FORMAT}: pip install --upgrade bert_tf"
+            )
         for name in {MODEL, *(n for n in sums if n == OPTIMIZER)}:  # what was imported has no optimizer
             if sha256(folder / name) != sums[name]:
                 return f"is damaged ({name} does not match its checksum)", None

@@ -193,6 +193,17 @@ def test_a_state_that_holds_something_else_is_passed_over(saved):
         assert saved.latest()[1]["step"] == 1
 
 
+def test_a_newer_format_is_refused(saved):
+    folder = saved.all()[-1]
+    state = json.loads((folder / checkpoints.STATE).read_text())
+    assert state["format"] == checkpoints.FORMAT
+    del state["sha256"][checkpoints.STATE]
+    state["format"] += 1
+    checkpoints.write_state(folder, [checkpoints.MODEL, checkpoints.OPTIMIZER], **state)
+    with pytest.raises(RunDirectoryError, match=r"step-00000002 was written by a newer bert_tf, in format 2"):
+        saved.latest()
+
+
 def test_a_run_directory_that_is_gone_is_not_made_again(tmp_path):
     with pytest.raises(RunDirectoryError, match="its folder is gone; it was moved or deleted"):
         Checkpoints(tmp_path / "run" / "checkpoints").save(trained(1), 1)
