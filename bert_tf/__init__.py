@@ -96,11 +96,12 @@ def save(
     Args:
         model: an encoder, or a pretraining model around one with its heads; or the model of `task`.
         tokenizer: the tokenizer to save in the same folder; None for none. With a task it is the task's.
-        path: a folder that does not exist yet, or is empty; it appears only when it is complete.
+        path: a folder that does not exist yet, or is empty, or a new file; it appears only when it is complete.
         format: "hf": a Hugging Face directory; "keras_hub": a preset of KerasHub; "tf1": a TensorFlow 1 checkpoint as the original
             authors' code reads it; "garden": a BERT for the TensorFlow Model Garden; "numpy": GPT-1's params_*.npy; "bilm": ELMo's options.json and weights.hdf5;
-            "word2vec", "word2vec_binary", "glove": a file of the token table alone. With a task "hf" or "keras_hub": the
-            class of the task; or "run": a run directory, which `load` opens.
+            "word2vec", "word2vec_binary", "glove": a file of the token table alone; "keras": a file .keras of the Keras model
+            alone, which `load_keras` opens. With a task "hf" or "keras_hub": the class of the task; or "run": a run
+            directory, which `load` opens.
         task: the `Task` that the model was made by, `task.model(encoder)`.
         approximate: whether a preset of KerasHub is written although KerasHub's code fixes what this model has otherwise,
             such as the activation of its BERT; how far the outputs are apart is measured and logged.

@@ -293,7 +293,7 @@ class LanguageModel(OpenedModel):
         A Hugging Face folder has a model card: what the model is, its scores beside the baselines, and its settings.
 
         Args:
-            path: a folder that does not exist yet, or is empty; for word vectors a file.
+            path: a folder that does not exist yet, or is empty; for word vectors and "keras" a file.
             format: "run", a run directory, or one of `bert_tf.save`.
             encoder_only: whether the heads are left out.
             approximate: as of `bert_tf.save`.

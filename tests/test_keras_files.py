@@ -6,8 +6,10 @@ from pathlib import Path
 
 import keras
 import numpy as np
+import pytest
 
 import bert_tf
+from bert_tf.errors import ConfigError, RunDirectoryError
 
 BERT = Path(__file__).parent / "fixtures" / "checkpoints" / "bert"
 OPEN = """
@@ -35,3 +37,17 @@ def test_a_model_around_an_encoder(tmp_path):
     model.save(tmp_path / "model.keras")
     expected = np.asarray(model(np.arange(8, dtype="int32").reshape(2, 4)))[:, 0]
     np.testing.assert_array_equal(opened_elsewhere(tmp_path, "around"), expected)
+
+
+def test_save_of_an_opened_model(tmp_path):
+    loaded = bert_tf.load(BERT)
+    with pytest.raises(ConfigError, match=r"give it a name that ends in \.keras"):
+        loaded.save(tmp_path / "model", format="keras")
+    loaded.save(tmp_path / "model.keras", format="keras")
+    again = bert_tf.load_keras(tmp_path / "model.keras")
+    assert type(again) is type(loaded.model)
+    for before, after in zip(loaded.model.variables, again.variables, strict=True):
+        np.testing.assert_array_equal(before, after)
+    with pytest.raises(RunDirectoryError, match="exists"):
+        loaded.save(tmp_path / "model.keras", format="keras")
+    assert [path.name for path in tmp_path.iterdir()] == ["model.keras"]

@@ -5,17 +5,21 @@ A format imports its own library where it opens or writes: the list is read befo
 
 from __future__ import annotations
 
-import importlib
+import shutil
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.files import is_there
+from bert_tf.files import atomic_write, is_there
 from bert_tf.hub import local_model
 from bert_tf.registry import Registry
 from bert_tf.types import StrPath
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
     from bert_tf.checkpoints.source import Source
     from bert_tf.tokenizers.tokenizer import Tokenizer
 
@@ -67,31 +71,89 @@ class Format:
 
 
 class _Own(Format):
-    """A format of this package: `module` has the functions `open_model(path, family)` and `write(model, tokenizer, path)`."""
+    """A format of this package: `module()` is one with `open_model(path, family)` and `write(model, tokenizer, path)`."""
 
-    def __init__(self, name, files, recognize, module):
-        self.name, self.files, self._recognize, self._module = name, files, recognize, f"{__package__}.{module}"
+    def __init__(
+        self, name: str, files: str, recognize: Callable[[Path], bool], module: Callable[[], ModuleType]
+    ) -> None:
+        self.name, self.files, self._recognize, self._module = name, files, recognize, module
 
     def recognize(self, path):
         return self._recognize(path)
 
     def open(self, path, family):
-        return importlib.import_module(self._module).open_model(path, family)
+        return self._module().open_model(path, family)
 
     def write(self, model, tokenizer, path):
-        importlib.import_module(self._module).write(model, tokenizer, path)
+        self._module().write(model, tokenizer, path)
 
 
 class _KerasHub(_Own):
     approximates = True
 
     def write(self, model, tokenizer, path, approximate=False):
-        importlib.import_module(self._module).write(model, tokenizer, path, approximate)
+        self._module().write(model, tokenizer, path, approximate)
 
 
 class _WordVectors(_Own):
     def write(self, model, tokenizer, path):
-        importlib.import_module(self._module).write(model, tokenizer, path, self.name)
+        self._module().write(model, tokenizer, path, self.name)
+
+
+class _KerasFile(Format):
+    """A file of the Keras model alone, which `bert_tf.load_keras` opens. It has no tokenizer, so `load` does not."""
+
+    name, files = "keras", "a file .keras"
+
+    def write(self, model, tokenizer, path):
+        if Path(path).suffix != ".keras":
+            raise ConfigError(f"{path}: a Keras model is one file; give it a name that ends in .keras")
+        with tempfile.TemporaryDirectory() as folder, atomic_write(path, "wb", replace=False) as file:
+            model.save(Path(folder, "model.keras"))
+            with open(Path(folder, "model.keras"), "rb") as saved:
+                shutil.copyfileobj(saved, file)
+
+
+def _bilm():
+    from bert_tf.checkpoints import bilm
+
+    return bilm
+
+
+def _gpt1_numpy():
+    from bert_tf.checkpoints import gpt1_numpy
+
+    return gpt1_numpy
+
+
+def _hugging_face():
+    from bert_tf.checkpoints import hugging_face
+
+    return hugging_face
+
+
+def _keras_hub():
+    from bert_tf.checkpoints import keras_hub
+
+    return keras_hub
+
+
+def _model_garden():
+    from bert_tf.checkpoints import model_garden
+
+    return model_garden
+
+
+def _tensorflow1():
+    from bert_tf.checkpoints import tensorflow1
+
+    return tensorflow1
+
+
+def _word_vectors():
+    from bert_tf.checkpoints import word_vectors
+
+    return word_vectors
 
 
 def _may_be_vectors(path):
@@ -105,9 +167,10 @@ def _has_index(path):
 
 
 def _has_object_graph(path):
-    from bert_tf.checkpoints import tensorflow1
-
-    return _has_index(path) and tensorflow1.TensorFlowArrays(tensorflow1.prefix_of(path)).is_object_graph
+    if not _has_index(path):
+        return False
+    tensorflow1 = _tensorflow1()
+    return tensorflow1.TensorFlowArrays(tensorflow1.prefix_of(path)).is_object_graph
 
 
 def _has_bilm(path):
@@ -127,13 +190,14 @@ FORMATS = Registry(
     "format",
     "format",
     [
-        *(_WordVectors(name, "one file of word vectors", _may_be_vectors, "word_vectors") for name in VECTOR_FILES),
-        _Own("tf1", "one .index file with its configuration (TensorFlow 1)", _has_index, "tensorflow1"),
-        _Own("garden", "one .index file of a BERT of the Model Garden", _has_object_graph, "model_garden"),
-        _Own("bilm", "options.json and weights.hdf5 (ELMo)", _has_bilm, "bilm"),
-        _Own("numpy", "params_shapes.json (GPT-1)", lambda path: (path / "params_shapes.json").is_file(), "gpt1_numpy"),
-        _Own("hf", "config.json (Hugging Face)", _has_config, "hugging_face"),
-        _KerasHub("keras_hub", "config.json and model.weights.h5 (KerasHub)", _has_keras_weights, "keras_hub"),
+        *(_WordVectors(name, "one file of word vectors", _may_be_vectors, _word_vectors) for name in VECTOR_FILES),
+        _Own("tf1", "one .index file with its configuration (TensorFlow 1)", _has_index, _tensorflow1),
+        _Own("garden", "one .index file of a BERT of the Model Garden", _has_object_graph, _model_garden),
+        _Own("bilm", "options.json and weights.hdf5 (ELMo)", _has_bilm, _bilm),
+        _Own("numpy", "params_shapes.json (GPT-1)", lambda path: (path / "params_shapes.json").is_file(), _gpt1_numpy),
+        _Own("hf", "config.json (Hugging Face)", _has_config, _hugging_face),
+        _KerasHub("keras_hub", "config.json and model.weights.h5 (KerasHub)", _has_keras_weights, _keras_hub),
+        _KerasFile(),
     ],
 )
 
@@ -176,7 +240,7 @@ def open_source(path: StrPath, family: str | None = None) -> Source:
         )
     if path.is_file():
         raise DataError(f"{path} is one file of a model; give the folder, {path.parent}")
-    files = dict.fromkeys(record.files for record in FORMATS.values())
+    files = dict.fromkeys(record.files for record in FORMATS.values() if type(record).open is not Format.open)
     raise DataError(f"{path} holds no model: it has none of {'; '.join(files)}")
 
 

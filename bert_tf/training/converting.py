@@ -38,7 +38,7 @@ def convert(opened, output, to, encoder_only=False, approximate=False, license=N
     """Writes an `OpenedModel` as `to`: "run" or another format; see `bert_tf.save`. As "hf" it has a model card.
 
     Parts that it has already made are written with their present weights, trained or not. A fine-tuned model is written
-    with the head of its task, as "run" or "hf".
+    with the head of its task, as "run", "hf", "keras_hub" or "keras".
 
     Args:
         opened: the `OpenedModel`.
@@ -101,7 +101,7 @@ def save_task_model(task, model, output, to="hf", path=None, approximate=False):
         task: the `Task`.
         model: its model, of `task.model`.
         output: a folder that does not exist yet, or is empty.
-        to: "run", "hf" or "keras_hub".
+        to: "run", "hf", "keras_hub" or "keras".
         path: the source that it was opened from, which messages and the run name; None: it was made in memory.
         approximate: as of `bert_tf.save`.
 
@@ -112,7 +112,7 @@ def save_task_model(task, model, output, to="hf", path=None, approximate=False):
     name = path or type(model).__name__
     if to != "run":
         _ = FORMATS[to]  # an unknown one is refused with the known ones
-    if to not in ("run", "hf", "keras_hub"):
+    if to not in ("run", "hf", "keras_hub", "keras"):
         raise ConfigError(
             f"{name} is a fine-tuned model, and the head of its task cannot be written as '{to}'; to convert only its "
             "encoder, add ",
@@ -120,6 +120,9 @@ def save_task_model(task, model, output, to="hf", path=None, approximate=False):
             ", or save its backbone. To serve the whole model, export it",
         )
     options = options_of(to, approximate)
+    if to == "keras":
+        FORMATS[to].write(model, task.tokenizer, output)
+        return
     if to == "keras_hub":
         published, arrays = publish(task, model, name, to)
         keras_hub.write_finetuned(model, arrays, published, task.tokenizer, output, **options)
