@@ -14,20 +14,22 @@ import pytest
 import bert_tf
 from bert_tf import samples
 from bert_tf.cli.main import main
-from bert_tf.models import BertConfig, BertEncoder
-from bert_tf.objectives import MaskedLM
-from bert_tf.tokenizers import train_wordpiece
+from bert_tf.models import BertConfig, BertEncoder, GPT2Config, GPT2Decoder
+from bert_tf.objectives import CausalLM, MaskedLM
+from bert_tf.tasks import build_task
+from bert_tf.tokenizers import train_byte_level_bpe, train_wordpiece
+from bert_tf.tokenizers.special_tokens import GPT2_ROLES
 from tfrecords import ShardsConfig, read_texts, write_shards
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 BERT = ROOT / "tests" / "fixtures" / "checkpoints" / "bert"
 #: The pages whose code is executed: what users copy.
-PAGES = sorted([*(DOCS / "guides").glob("*.md"), *(DOCS / "coming_from").glob("*.md"), DOCS / "index.md"])
+PAGES = sorted([*(DOCS / "guides").rglob("*.md"), *(DOCS / "coming_from").glob("*.md"), DOCS / "index.md"])
 #: Pages that take more than a few seconds.
-SLOW = {"fine_tune"}
+SLOW = {"fine_tune", "generation", "serve", "smaller"}
 #: What a page does for hours or on large models, done small here: a pattern, and what stands in its place.
-SMALLER = [(r"hf://[\w-]+/(bert|gpt)[\w.-]*", r"\1"), (r"steps_per_epoch=100", "steps_per_epoch=3")]
+SMALLER = [(r"hf://dslim/bert-base-NER", "ner"), (r"hf://[\w-]+/(bert|gpt)[\w.-]*", r"\1"), (r"steps_per_epoch=100", "steps_per_epoch=3")]
 
 
 def blocks(page, languages="python|sh"):
@@ -52,7 +54,11 @@ def run_commands(code):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """What the pages name: "books" and "reports", folders of text; "bert", a published model; "tokenizer" and "shards"."""
+    """What the pages name.
+
+    "books" and "reports", folders of text; "bert", a published model; "tokenizer" and "shards"; "ner", a published tagger;
+    "sentiment", a run of fine-tuning; "gpt", a published GPT-2; train.tsv, dev.tsv and test.tsv, labelled texts.
+    """
     folder = tmp_path_factory.mktemp("docs")
     lines = samples.STATE_OF_THE_UNION.read_text(encoding="utf-8").splitlines()
     for name, part in (("books", lines[:4]), ("reports", lines[4:6])):
@@ -64,7 +70,25 @@ def files(tmp_path_factory):
     model = MaskedLM(BertEncoder(BertConfig(tokenizer.vocabulary_size, **sizes)))
     bert_tf.save(model, tokenizer, folder / "bert")
     write_shards(folder / "books", folder / "shards", tokenizer, ShardsConfig(sequence_length=32), progress=False)
+    tokens = train_byte_level_bpe(read_texts(folder / "books"), 400, role_tokens=GPT2_ROLES, layout="none")
+    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "max_positions": 128}
+    bert_tf.save(CausalLM(GPT2Decoder(GPT2Config(tokens.vocabulary_size, **sizes))), tokens, folder / "gpt")
+    sentence = {"words": ["Anna", "met", "Paul", "in", "Seoul"], "tags": ["B-PER", "O", "B-PER", "O", "B-LOC"]}
+    _write_task(folder, "ner", "hf", {"kind": "tagging"}, [sentence])
+    reviews = [{"text": "a warm film", "label": "1"}, {"text": "a dull mess", "label": "0"}]
+    _write_task(folder, "sentiment", "run", {"kind": "classification"}, reviews)
+    for split, path in samples.REVIEWS.items():
+        lines = path.read_text(encoding="utf-8").splitlines()[:25]
+        (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
+
+
+def _write_task(folder, name, format, task, rows):
+    """A model of a task above "bert", whose head has random weights."""
+    loaded = bert_tf.load(folder / "bert")
+    task = build_task(task | {"sequence_length": 32}, loaded.tokenizer)
+    task = task.learn(task.read(rows))
+    bert_tf.save(task.model(loaded.encoder), None, folder / name, format, task)
 
 
 @pytest.mark.parametrize(
