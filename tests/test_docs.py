@@ -27,7 +27,19 @@ BERT = ROOT / "tests" / "fixtures" / "checkpoints" / "bert"
 #: The pages whose code is executed: what users copy.
 PAGES = sorted([*(DOCS / "guides").rglob("*.md"), *(DOCS / "coming_from").glob("*.md"), DOCS / "index.md"])
 #: Pages that take more than a few seconds.
-SLOW = {"fine_tune", "generation", "publish", "serve", "smaller", "tags", "text_to_text", "texts"}
+SLOW = {
+    "benchmarks",
+    "distil",
+    "fine_tune",
+    "generation",
+    "probe",
+    "publish",
+    "serve",
+    "smaller",
+    "tags",
+    "text_to_text",
+    "texts",
+}
 #: What a page does for hours or on large models, done small here: a pattern, and what stands in its place.
 SMALLER = [
     (r"hf://dslim/bert-base-NER", "ner"),
