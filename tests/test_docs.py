@@ -14,11 +14,11 @@ import pytest
 import bert_tf
 from bert_tf import samples
 from bert_tf.cli.main import main
-from bert_tf.models import BertConfig, BertEncoder, GPT2Config, GPT2Decoder
-from bert_tf.objectives import CausalLM, MaskedLM
+from bert_tf.models import BertConfig, BertEncoder, build_backbone, build_config
+from bert_tf.objectives import CausalLM, Denoising, MaskedLM
 from bert_tf.tasks import build_task
-from bert_tf.tokenizers import train_byte_level_bpe, train_wordpiece
-from bert_tf.tokenizers.special_tokens import GPT2_ROLES
+from bert_tf.tokenizers import train_wordpiece
+from bert_tf.tokenizers.kinds import trainers
 from tfrecords import ShardsConfig, read_texts, write_shards
 
 ROOT = Path(__file__).parent.parent
@@ -42,8 +42,9 @@ SLOW = {
 }
 #: What a page does for hours or on large models, done small here: a pattern, and what stands in its place.
 SMALLER = [
+    (r"bert_mini", "bert_tiny"),
     (r"hf://dslim/bert-base-NER", "ner"),
-    (r"hf://[\w-]+/(bert|gpt)[\w.-]*", r"\1"),
+    (r"hf://[\w-]+/(bert|gpt|t5)[\w.-]*", r"\1"),
     (r"steps_per_epoch=100", "steps_per_epoch=3"),
 ]
 
@@ -73,7 +74,7 @@ def files(tmp_path_factory):
     """What the pages name.
 
     "books" and "reports", folders of text; "bert", a published model; "tokenizer" and "shards"; "ner", a published tagger;
-    "sentiment", a run of fine-tuning; "gpt", a published GPT-2; train.tsv, dev.tsv and test.tsv, labelled texts.
+    "sentiment", a run of fine-tuning; "gpt" and "t5", published models that write; train.tsv, dev.tsv and test.tsv, labelled texts.
     """
     folder = tmp_path_factory.mktemp("docs")
     lines = samples.STATE_OF_THE_UNION.read_text(encoding="utf-8").splitlines()
@@ -85,10 +86,15 @@ def files(tmp_path_factory):
     sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32}
     model = MaskedLM(BertEncoder(BertConfig(tokenizer.vocabulary_size, **sizes)))
     bert_tf.save(model, tokenizer, folder / "bert")
+    writers = {
+        "gpt": (CausalLM, {"family": "gpt2", **sizes, "max_positions": 128}, trainers()["byte_level_bpe_gpt2"]),
+        "t5": (Denoising, {"family": "t5", **sizes, "head_size": 8}, trainers()["unigram_t5"]),
+    }
+    for name, (objective, settings, trainer) in writers.items():
+        own = trainer.train(read_texts(folder / "books"), 600)
+        model = objective(build_backbone(build_config(settings, own.vocabulary_size)))
+        bert_tf.save(model, own, folder / name)
     write_shards(folder / "books", folder / "shards", tokenizer, ShardsConfig(sequence_length=32), progress=False)
-    tokens = train_byte_level_bpe(read_texts(folder / "books"), 400, role_tokens=GPT2_ROLES, layout="none")
-    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "max_positions": 128}
-    bert_tf.save(CausalLM(GPT2Decoder(GPT2Config(tokens.vocabulary_size, **sizes))), tokens, folder / "gpt")
     sentence = {"words": ["Anna", "met", "Paul", "in", "Seoul"], "tags": ["B-PER", "O", "B-PER", "O", "B-LOC"]}
     _write_task(folder, "ner", "hf", {"kind": "tagging"}, [sentence])
     reviews = [{"text": "a warm film", "label": "1"}, {"text": "a dull mess", "label": "0"}]
