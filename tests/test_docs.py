@@ -13,7 +13,7 @@ import pytest
 
 import bert_tf
 from bert_tf import samples
-from bert_tf.cli.main import main
+from bert_tf.cli.main import main, make_parser
 from bert_tf.models import BertConfig, BertEncoder, build_backbone, build_config
 from bert_tf.objectives import CausalLM, Denoising, MaskedLM
 from bert_tf.tasks import build_task
@@ -125,6 +125,15 @@ def test_the_code_of_a_page(page, files, tmp_path, monkeypatch):
             run_commands(code)
         else:
             exec(compile(code, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_that_are_only_shown_can_be_typed(page):
+    for _, code in blocks(page, "console"):
+        for line in code.replace("\\\n", " ").splitlines():
+            if line.startswith("bert-tf "):
+                words = shlex.split(line, comments=True)[1:]
+                make_parser(only=words[0]).parse_args(words)  # exits where it is wrong
 
 
 DEVICES = """
