@@ -9,6 +9,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import keras
 import pytest
 
 import bert_tf
@@ -76,6 +77,7 @@ def files(tmp_path_factory):
     "books" and "reports", folders of text; "bert", a published model; "tokenizer" and "shards"; "ner", a published tagger;
     "sentiment", a run of fine-tuning; "gpt" and "t5", published models that write; train.tsv, dev.tsv and test.tsv, labelled texts.
     """
+    keras.utils.set_random_seed(0)  # a model without training may be the one that a comparison refuses
     folder = tmp_path_factory.mktemp("docs")
     lines = samples.STATE_OF_THE_UNION.read_text(encoding="utf-8").splitlines()
     for name, part in (("books", lines[:4]), ("reports", lines[4:6])):
