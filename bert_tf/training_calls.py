@@ -90,7 +90,7 @@ def finetune(
 
     Args:
         init_from: a run directory, a published checkpoint, or hf://owner/name.
-        train, dev, test: labelled data: a file in one of the formats of bert_tf/tasks/README.md; or Python objects: a list
+        train, dev, test: labelled data: a file in one of the formats of docs/guides/tasks/data.md; or Python objects: a list
             or a generator of dicts, a dict of columns, a DataFrame of pandas, or a split of the package datasets. They are
             written to `data/` in the output. The epoch with the best metric on `dev` is kept; `test` is measured with it.
             `dev` may be a share of `train`, such as 0.1, drawn at random, of each label alike, and left out of the training:

@@ -9,25 +9,45 @@ import sys
 import textwrap
 from pathlib import Path
 
+import keras
 import pytest
 
 import bert_tf
 from bert_tf import samples
-from bert_tf.cli.main import main
-from bert_tf.models import BertConfig, BertEncoder
-from bert_tf.objectives import MaskedLM
+from bert_tf.cli.main import main, make_parser
+from bert_tf.models import BertConfig, BertEncoder, build_backbone, build_config
+from bert_tf.objectives import CausalLM, Denoising, MaskedLM
+from bert_tf.tasks import build_task
 from bert_tf.tokenizers import train_wordpiece
+from bert_tf.tokenizers.kinds import trainers
 from tfrecords import ShardsConfig, read_texts, write_shards
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 BERT = ROOT / "tests" / "fixtures" / "checkpoints" / "bert"
 #: The pages whose code is executed: what users copy.
-PAGES = sorted([*(DOCS / "guides").glob("*.md"), *(DOCS / "coming_from").glob("*.md"), DOCS / "index.md"])
+PAGES = sorted([*(DOCS / "guides").rglob("*.md"), *(DOCS / "coming_from").glob("*.md"), DOCS / "index.md"])
 #: Pages that take more than a few seconds.
-SLOW = {"fine_tune"}
+SLOW = {
+    "benchmarks",
+    "distil",
+    "fine_tune",
+    "generation",
+    "probe",
+    "publish",
+    "serve",
+    "smaller",
+    "tags",
+    "text_to_text",
+    "texts",
+}
 #: What a page does for hours or on large models, done small here: a pattern, and what stands in its place.
-SMALLER = [(r"hf://[\w-]+/(bert|gpt)[\w.-]*", r"\1"), (r"steps_per_epoch=100", "steps_per_epoch=3")]
+SMALLER = [
+    (r"bert_mini", "bert_tiny"),
+    (r"hf://dslim/bert-base-NER", "ner"),
+    (r"hf://[\w-]+/(bert|gpt|t5)[\w.-]*", r"\1"),
+    (r"steps_per_epoch=100", "steps_per_epoch=3"),
+]
 
 
 def blocks(page, languages="python|sh"):
@@ -52,7 +72,12 @@ def run_commands(code):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """What the pages name: "books" and "reports", folders of text; "bert", a published model; "tokenizer" and "shards"."""
+    """What the pages name.
+
+    "books" and "reports", folders of text; "bert", a published model; "tokenizer" and "shards"; "ner", a published tagger;
+    "sentiment", a run of fine-tuning; "gpt" and "t5", published models that write; train.tsv, dev.tsv and test.tsv, labelled texts.
+    """
+    keras.utils.set_random_seed(0)  # a model without training may be the one that a comparison refuses
     folder = tmp_path_factory.mktemp("docs")
     lines = samples.STATE_OF_THE_UNION.read_text(encoding="utf-8").splitlines()
     for name, part in (("books", lines[:4]), ("reports", lines[4:6])):
@@ -63,8 +88,31 @@ def files(tmp_path_factory):
     sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32}
     model = MaskedLM(BertEncoder(BertConfig(tokenizer.vocabulary_size, **sizes)))
     bert_tf.save(model, tokenizer, folder / "bert")
+    writers = {
+        "gpt": (CausalLM, {"family": "gpt2", **sizes, "max_positions": 128}, trainers()["byte_level_bpe_gpt2"]),
+        "t5": (Denoising, {"family": "t5", **sizes, "head_size": 8}, trainers()["unigram_t5"]),
+    }
+    for name, (objective, settings, trainer) in writers.items():
+        own = trainer.train(read_texts(folder / "books"), 600)
+        model = objective(build_backbone(build_config(settings, own.vocabulary_size)))
+        bert_tf.save(model, own, folder / name)
     write_shards(folder / "books", folder / "shards", tokenizer, ShardsConfig(sequence_length=32), progress=False)
+    sentence = {"words": ["Anna", "met", "Paul", "in", "Seoul"], "tags": ["B-PER", "O", "B-PER", "O", "B-LOC"]}
+    _write_task(folder, "ner", "hf", {"kind": "tagging"}, [sentence])
+    reviews = [{"text": "a warm film", "label": "1"}, {"text": "a dull mess", "label": "0"}]
+    _write_task(folder, "sentiment", "run", {"kind": "classification"}, reviews)
+    for split, path in samples.REVIEWS.items():
+        lines = path.read_text(encoding="utf-8").splitlines()[:25]
+        (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folder
+
+
+def _write_task(folder, name, format, task, rows):
+    """A model of a task above "bert", whose head has random weights."""
+    loaded = bert_tf.load(folder / "bert")
+    task = build_task(task | {"sequence_length": 32}, loaded.tokenizer)
+    task = task.learn(task.read(rows))
+    bert_tf.save(task.model(loaded.encoder), None, folder / name, format, task)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +127,15 @@ def test_the_code_of_a_page(page, files, tmp_path, monkeypatch):
             run_commands(code)
         else:
             exec(compile(code, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_that_are_only_shown_can_be_typed(page):
+    for _, code in blocks(page, "console"):
+        for line in code.replace("\\\n", " ").splitlines():
+            if line.startswith("bert-tf "):
+                words = shlex.split(line, comments=True)[1:]
+                make_parser(only=words[0]).parse_args(words)  # exits where it is wrong
 
 
 DEVICES = """

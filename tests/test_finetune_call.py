@@ -9,6 +9,7 @@ import pytest
 
 import bert_tf
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.training.shares import parts_of
 
 BERT = Path(__file__).parent / "fixtures" / "checkpoints" / "bert"
 TEXTS = [f"the {word} of the {other}" for word in ("law", "war", "people", "states") for other in ("union", "country")]
@@ -108,6 +109,12 @@ def test_files_columns_and_numbers_of_numpy(tmp_path):
     rows = [{"review": text, "stars": len(text)} for text in TEXTS]
     assert model.evaluate(rows)["loss"] == pytest.approx(model.evaluate(dev)["loss"])  # the columns of the training
     assert set(model.predict("the law")) == {"score"} and not (tmp_path / "run" / "data" / "train.jsonl").exists()
+
+
+def test_a_share_of_rows_with_a_column_for_each_label():
+    rows = [{"text": text, "union": int("union" in text), "war": int("war" in text)} for text in TEXTS] * 2
+    parts = parts_of(rows, {"label": ["union", "war"]}, "train")
+    assert sorted(parts.labels) == ["0 0"] * 6 + ["0 1"] * 2 + ["1 0"] * 6 + ["1 1"] * 2
 
 
 def test_a_share_of_a_conll_file(tmp_path):

@@ -213,7 +213,7 @@ def open_source(path: StrPath, family: str | None = None) -> Source:
     `bert_tf.training` registers the format of its runs, and `bert_tf.load` imports it.
 
     Args:
-        path: see the table in `bert_tf/checkpoints/README.md`; `hf://owner/name` of the Hugging Face Hub becomes a folder
+        path: see the table in `docs/guides/publish.md`; `hf://owner/name` of the Hugging Face Hub becomes a folder
             in the cache.
         family: see `bert_tf.load`.
 

@@ -4,7 +4,7 @@ A fine-tuned model is exported as its task; a pretrained one fills masks or gene
 vectors. The export is loaded and compared with the model in memory before it gets its version number.
 
 --quantize and --format litert or onnx write a smaller model of a fine-tuned task, unless it answers too many examples of
-the dev file differently (--tolerance). See bert_tf/compression/README.md.
+the dev file differently (--tolerance). See docs/guides/serving/smaller.md.
 
 example:
   bert-tf export bert-base-NER --output models/ner      # a run, a Hugging Face directory, or hf://owner/name

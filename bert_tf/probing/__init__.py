@@ -1,4 +1,4 @@
-"""What a pretrained model has learned: words, stereotypes, layers, attention heads, trees; see README.md.
+"""What a pretrained model has learned: words, stereotypes, layers, attention heads, trees; see docs/guides/probe.md.
 
     model = bert_tf.load("run")
     scorer, probe = text_scorer(model.objective, model.tokenizer), Cloze()

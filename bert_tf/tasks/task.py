@@ -288,7 +288,7 @@ class Task(abc.ABC):
         """Reads data. Labels are checked as far as the label set is known.
 
         Args:
-            data: a file in one of the formats of bert_tf/tasks/README.md; or Python objects: a list or a generator of
+            data: a file in one of the formats of docs/guides/tasks/data.md; or Python objects: a list or a generator of
                 rows (a dict by the roles of the columns each, or without labels what `predict` takes), a dict of
                 columns, a DataFrame of pandas, or a split of the package datasets.
             labelled: whether every example must have a label; False reads what `predict` answers.

@@ -117,7 +117,11 @@ def parts_of(data, columns, split, tagged=False):
         return Parts(lines[1:], "paragraph", head=f"{lines[0]}\n")
     names = {str(name).lower(): name for name in rows[0]}
     usual = next((names[name] for name in LABEL_NAMES if name in names), None)
-    labels = [row.get(columns.get("label", usual)) for row in rows]
+    name = columns.get("label", usual)
+    if isinstance(name, (list, tuple)):  # a column of 1 and 0 for each label
+        labels = [" ".join(str(row.get(column)) for column in name) for row in rows]
+    else:
+        labels = [row.get(name) for row in rows]
     is_label = all(isinstance(label, (str, int, float)) for label in labels)
     return Parts(lines, labels=labels if is_label else None)
 

@@ -121,7 +121,7 @@ def bert_tf(a):
 
 
 def exported(a):
-    os.environ["TF_ONEDNN_ASSUME_FROZEN_WEIGHTS"] = "1"  # as bert_tf/export/README.md starts a server
+    os.environ["TF_ONEDNN_ASSUME_FROZEN_WEIGHTS"] = "1"  # as docs/guides/serve.md starts a server
     tf = tensorflow(a)
     from bert_tf.export.generation import ServedGeneration
     from bert_tf.objectives import CausalLM, TextToText

@@ -196,8 +196,8 @@ def test_evaluate_prints_baselines_and_a_report(road, capsys, tmp_path):
     run(f"{command} --columns txt=satz", status=1)
     assert "unknown key 'data.columns.txt'; did you mean 'text'" in capsys.readouterr().err
     run(command, status=1)
-    (key,) = re.findall(r"data\.columns\.text=NAME", capsys.readouterr().err)
-    run(f"{command} --columns {key}", status=1)
+    (columns,) = re.findall(r"--columns text=NAME", capsys.readouterr().err)
+    run(f"{command} {columns}", status=1)
     assert "there is no column 'NAME' for data.columns.text" in capsys.readouterr().err, "the key was understood"
 
 

@@ -118,18 +118,21 @@ class Table:
         if len(candidates) > 1:
             shown = join_names([f"'{name}'" for name in candidates])
             raise DataError(
-                f"{self.path}: the columns {shown} have usual names of a {role}; say which one is read, e.g. with "
-                f"{key}={candidates[0]}"
+                f"{self.path}: the columns {shown} have usual names of a {role}; say which one is read, e.g. with ",
+                Advice(key, candidates[0]),
             )
         if candidates or not required:
             return candidates[0] if candidates else None
         if self.names is None:
-            raise DataError(f"{self.path} has no header; number the column of the {role}, e.g. {key}=1")
+            raise DataError(f"{self.path} has no header; number the column of the {role}, e.g. ", Advice(key, 1))
         shown = ", ".join(f"'{str(name)[:30]}'" for name in names[:20])
-        number = "" if self.width is None else f"; or, if the file has no header, number it, e.g. {key}=0"
+        advice = ["; name the one that is read with ", Advice(key, "NAME")]
+        if self.width is not None:
+            advice += ["; or, if the file has no header, number it, e.g. ", Advice(key, 0)]
+        if self._semicolons():
+            advice = [self._semicolons()]
         raise DataError(
-            f"{self.path}: none of the columns {shown} has a usual name of a {role} ({', '.join(usual)})"
-            f"{self._semicolons() or f'; name the one that is read with {key}=NAME{number}'}"
+            f"{self.path}: none of the columns {shown} has a usual name of a {role} ({', '.join(usual)})", *advice
         )
 
     def _semicolons(self):
