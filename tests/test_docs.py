@@ -14,9 +14,10 @@ import pytest
 import bert_tf
 from bert_tf import samples
 from bert_tf.cli.main import main
-from bert_tf.models import BertConfig, BertEncoder
-from bert_tf.objectives import MaskedLM
+from bert_tf.models import BertConfig, BertEncoder, build_backbone, build_config
+from bert_tf.objectives import CausalLM, Denoising, MaskedLM
 from bert_tf.tokenizers import train_wordpiece
+from bert_tf.tokenizers.kinds import trainers
 from tfrecords import ShardsConfig, read_texts, write_shards
 
 ROOT = Path(__file__).parent.parent
@@ -25,9 +26,19 @@ BERT = ROOT / "tests" / "fixtures" / "checkpoints" / "bert"
 #: The pages whose code is executed: what users copy.
 PAGES = sorted([*(DOCS / "guides").glob("*.md"), *(DOCS / "coming_from").glob("*.md"), DOCS / "index.md"])
 #: Pages that take more than a few seconds.
-SLOW = {"fine_tune"}
+SLOW = {"fine_tune", "pretrain"}
 #: What a page does for hours or on large models, done small here: a pattern, and what stands in its place.
-SMALLER = [(r"hf://[\w-]+/(bert|gpt)[\w.-]*", r"\1"), (r"steps_per_epoch=100", "steps_per_epoch=3")]
+SMALLER = [
+    (r"hf://[\w-]+/(bert|gpt|t5)[\w.-]*", r"\1"),
+    (r"(s3|gs)://bucket", "memory://bucket"),
+    (r"steps_per_epoch=100", "steps_per_epoch=3"),
+    (r"bert-tf pretrain --config \S+", r"\g<0> --set train.steps=4"),
+    (r"train\.steps=\d+", "train.steps=4 --set train.batch_size=4 --set train.precision=float32"),
+    (r'"steps": [\d_]+', '"steps": 4, "batch_size": 4, "precision": "float32"'),
+    (r"--size \d+", "--size 600"),
+]
+#: In the place of the trial that measures how many updates fit into the minutes of `bert_tf.pretrain`.
+FEW = {"steps": 4, "batch_size": 4, "precision": "float32", "log_every": 2, "checkpoint_every": 2, "eval_every": 4}
 
 
 def blocks(page, languages="python|sh"):
@@ -52,10 +63,11 @@ def run_commands(code):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """What the pages name: "books" and "reports", folders of text; "bert", a published model; "tokenizer" and "shards"."""
+    """What the pages name: "books" and "reports", folders of text; "bert", "gpt" and "t5", published models; "tokenizer" and
+    "shards"."""
     folder = tmp_path_factory.mktemp("docs")
     lines = samples.STATE_OF_THE_UNION.read_text(encoding="utf-8").splitlines()
-    for name, part in (("books", lines[:4]), ("reports", lines[4:6])):
+    for name, part in (("books", lines[:6]), ("reports", lines[6:8])):
         (folder / name).mkdir()
         (folder / name / "speeches.jsonl").write_text("\n".join(part), encoding="utf-8")
     tokenizer = train_wordpiece(read_texts(folder / "books"), 600, lowercase=True)
@@ -63,6 +75,14 @@ def files(tmp_path_factory):
     sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32}
     model = MaskedLM(BertEncoder(BertConfig(tokenizer.vocabulary_size, **sizes)))
     bert_tf.save(model, tokenizer, folder / "bert")
+    writers = {
+        "gpt": (CausalLM, {"family": "gpt2", **sizes}, trainers()["byte_level_bpe_gpt2"]),
+        "t5": (Denoising, {"family": "t5", **sizes, "head_size": 8}, trainers()["unigram_t5"]),
+    }
+    for name, (objective, settings, trainer) in writers.items():
+        own = trainer.train(read_texts(folder / "books"), 600)
+        model = objective(build_backbone(build_config(settings, own.vocabulary_size)))
+        bert_tf.save(model, own, folder / name)
     write_shards(folder / "books", folder / "shards", tokenizer, ShardsConfig(sequence_length=32), progress=False)
     return folder
 
@@ -73,6 +93,8 @@ def files(tmp_path_factory):
 def test_the_code_of_a_page(page, files, tmp_path, monkeypatch):
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BERT_TF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("bert_tf.training.budget._schedule", lambda *arguments: FEW)
     names = {"__name__": page.stem}
     for language, code in blocks(page):
         if language == "sh":
