@@ -26,7 +26,7 @@ BERT = ROOT / "tests" / "fixtures" / "checkpoints" / "bert"
 #: The pages whose code is executed: what users copy.
 PAGES = sorted([*(DOCS / "guides").glob("*.md"), *(DOCS / "coming_from").glob("*.md"), DOCS / "index.md"])
 #: Pages that take more than a few seconds.
-SLOW = {"domain", "fine_tune", "generate", "pretrain"}
+SLOW = {"domain", "fine_tune", "generate", "pretrain", "vectors"}
 #: What a page does for hours or on large models, done small here: a pattern, and what stands in its place.
 SMALLER = [
     (r"hf://[\w-]+/(bert|gpt|t5)[\w.-]*", r"\1"),
@@ -36,6 +36,7 @@ SMALLER = [
     (r"train\.steps=\d+", "train.steps=4 --set train.batch_size=4 --set train.precision=float32"),
     (r'"steps": [\d_]+', '"steps": 4, "batch_size": 4, "precision": "float32"'),
     (r"--size \d+", "--size 600"),
+    (r"objective\.words\.size=\d+", "objective.words.size=600"),
 ]
 #: In the place of the trial that measures how many updates fit into the minutes of `bert_tf.pretrain`.
 FEW = {"steps": 4, "batch_size": 4, "precision": "float32", "log_every": 2, "checkpoint_every": 2, "eval_every": 4}
@@ -63,8 +64,8 @@ def run_commands(code):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """What the pages name: "books" and "reports", folders of text; "bert", "gpt" and "t5", published models; "tokenizer" and
-    "shards"."""
+    """What the pages name: "books" and "reports", folders of text; "bert", "gpt", "t5" and "elmo", published models; "tokenizer"
+    and "shards"."""
     folder = tmp_path_factory.mktemp("docs")
     lines = samples.STATE_OF_THE_UNION.read_text(encoding="utf-8").splitlines()
     for name, part in (("books", lines[:6]), ("reports", lines[6:8])):
@@ -75,6 +76,7 @@ def files(tmp_path_factory):
     sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32}
     model = MaskedLM(BertEncoder(BertConfig(tokenizer.vocabulary_size, **sizes)))
     bert_tf.save(model, tokenizer, folder / "bert")
+    shutil.copytree(ROOT / "tests" / "fixtures" / "elmo", folder / "elmo")
     writers = {
         "gpt": (CausalLM, {"family": "gpt2", **sizes}, trainers()["byte_level_bpe_gpt2"]),
         "t5": (Denoising, {"family": "t5", **sizes, "head_size": 8}, trainers()["unigram_t5"]),
