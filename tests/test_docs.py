@@ -26,7 +26,7 @@ BERT = ROOT / "tests" / "fixtures" / "checkpoints" / "bert"
 #: The pages whose code is executed: what users copy.
 PAGES = sorted([*(DOCS / "guides").glob("*.md"), *(DOCS / "coming_from").glob("*.md"), DOCS / "index.md"])
 #: Pages that take more than a few seconds.
-SLOW = {"domain", "fine_tune", "generate", "machines", "pretrain", "vectors"}
+SLOW = {"domain", "fine_tune", "generate", "machines", "pretrain", "trainable", "vectors"}
 #: What a page does for hours or on large models, done small here: a pattern, and what stands in its place.
 SMALLER = [
     (r"hf://[\w-]+/(bert|gpt|t5)[\w.-]*", r"\1"),
