@@ -78,7 +78,7 @@ def files(tmp_path_factory):
     bert_tf.save(model, tokenizer, folder / "bert")
     shutil.copytree(ROOT / "tests" / "fixtures" / "elmo", folder / "elmo")
     writers = {
-        "gpt": (CausalLM, {"family": "gpt2", **sizes}, trainers()["byte_level_bpe_gpt2"]),
+        "gpt": (CausalLM, {"family": "gpt2", **sizes, "max_positions": 128}, trainers()["byte_level_bpe_gpt2"]),
         "t5": (Denoising, {"family": "t5", **sizes, "head_size": 8}, trainers()["unigram_t5"]),
     }
     for name, (objective, settings, trainer) in writers.items():
