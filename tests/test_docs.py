@@ -9,6 +9,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import fsspec
 import pytest
 
 import bert_tf
@@ -95,6 +96,7 @@ def files(tmp_path_factory):
 def test_the_code_of_a_page(page, files, tmp_path, monkeypatch):
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    fsspec.filesystem("memory").store.clear()
     monkeypatch.setenv("BERT_TF_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("bert_tf.training.budget._schedule", lambda *arguments: FEW)
     names = {"__name__": page.stem}
