@@ -44,7 +44,7 @@ def process(job, folder, options):
     _ = (
         pipeline
         | beam.Create([None])
-        | "cut the corpus" >> beam.FlatMap(_units, job)  # not here: a pipeline may hold 10 MB, 40,000 units
+        | "cut the corpus" >> beam.FlatMap(_units, job)  # not here: all units would be in the pipeline
         | beam.Reshuffle()  # without it, one worker would do everything
         | "write the shards" >> beam.ParDo(_WriteUnits(job))
         | "add up" >> beam.CombineGlobally(_Sum())
