@@ -9,6 +9,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import fsspec
 import keras
 import pytest
 
@@ -31,8 +32,12 @@ PAGES = sorted([*(DOCS / "guides").rglob("*.md"), *(DOCS / "coming_from").glob("
 SLOW = {
     "benchmarks",
     "distil",
+    "domain",
     "fine_tune",
+    "generate",
     "generation",
+    "machines",
+    "pretrain",
     "probe",
     "publish",
     "serve",
@@ -40,14 +45,24 @@ SLOW = {
     "tags",
     "text_to_text",
     "texts",
+    "trainable",
+    "vectors",
 }
 #: What a page does for hours or on large models, done small here: a pattern, and what stands in its place.
 SMALLER = [
     (r"bert_mini", "bert_tiny"),
     (r"hf://dslim/bert-base-NER", "ner"),
     (r"hf://[\w-]+/(bert|gpt|t5)[\w.-]*", r"\1"),
+    (r"(s3|gs)://bucket", "memory://bucket"),
     (r"steps_per_epoch=100", "steps_per_epoch=3"),
+    (r"bert-tf pretrain --config \S+", r"\g<0> --set train.steps=4"),
+    (r"train\.steps=\d+", "train.steps=4 --set train.batch_size=4 --set train.precision=float32"),
+    (r'"steps": [\d_]+', '"steps": 4, "batch_size": 4, "precision": "float32"'),
+    (r"--size \d+", "--size 600"),
+    (r"objective\.words\.size=\d+", "objective.words.size=600"),
 ]
+#: In the place of the trial that measures how many updates fit into the minutes of `bert_tf.pretrain`.
+FEW = {"steps": 4, "batch_size": 4, "precision": "float32", "log_every": 2, "checkpoint_every": 2, "eval_every": 4}
 
 
 def blocks(page, languages="python|sh"):
@@ -75,12 +90,12 @@ def files(tmp_path_factory):
     """What the pages name.
 
     "books" and "reports", folders of text; "bert", a published model; "tokenizer" and "shards"; "ner", a published tagger;
-    "sentiment", a run of fine-tuning; "gpt" and "t5", published models that write; train.tsv, dev.tsv and test.tsv, labelled texts.
+    "sentiment", a run of fine-tuning; "gpt" and "t5", published models that write; "elmo"; train.tsv, dev.tsv and test.tsv, labelled texts.
     """
     keras.utils.set_random_seed(0)  # a model without training may be the one that a comparison refuses
     folder = tmp_path_factory.mktemp("docs")
     lines = samples.STATE_OF_THE_UNION.read_text(encoding="utf-8").splitlines()
-    for name, part in (("books", lines[:4]), ("reports", lines[4:6])):
+    for name, part in (("books", lines[:6]), ("reports", lines[6:8])):
         (folder / name).mkdir()
         (folder / name / "speeches.jsonl").write_text("\n".join(part), encoding="utf-8")
     tokenizer = train_wordpiece(read_texts(folder / "books"), 600, lowercase=True)
@@ -88,6 +103,7 @@ def files(tmp_path_factory):
     sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32}
     model = MaskedLM(BertEncoder(BertConfig(tokenizer.vocabulary_size, **sizes)))
     bert_tf.save(model, tokenizer, folder / "bert")
+    shutil.copytree(ROOT / "tests" / "fixtures" / "elmo", folder / "elmo")
     writers = {
         "gpt": (CausalLM, {"family": "gpt2", **sizes, "max_positions": 128}, trainers()["byte_level_bpe_gpt2"]),
         "t5": (Denoising, {"family": "t5", **sizes, "head_size": 8}, trainers()["unigram_t5"]),
@@ -121,6 +137,9 @@ def _write_task(folder, name, format, task, rows):
 def test_the_code_of_a_page(page, files, tmp_path, monkeypatch):
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    fsspec.filesystem("memory").store.clear()
+    monkeypatch.setenv("BERT_TF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("bert_tf.training.budget._schedule", lambda *arguments: FEW)
     names = {"__name__": page.stem}
     for language, code in blocks(page):
         if language == "sh":

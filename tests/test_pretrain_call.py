@@ -41,10 +41,11 @@ def test_from_texts_to_a_model(tmp_path, capfd):
 
 
 @pytest.mark.slow
-def test_a_given_model_is_trained_on(tmp_path):
+def test_a_given_model_is_trained_on(tmp_path, capsys):
     model = bert_tf.pretrain(speeches(8), minutes=0.75, output=tmp_path / "run", init_from=FIXTURES / "gpt2")
     assert model.family == "gpt2" and model.tokenizer.vocabulary == load_tokenizer(FIXTURES / "gpt2").vocabulary
     assert model.generate("The state", max_new_tokens=4) is not None
+    assert f"bert-tf pretrain --config {tmp_path}/run/config.yaml --shards shards" in capsys.readouterr().err
 
 
 def test_the_vocabulary_fits_the_script():

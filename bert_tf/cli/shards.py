@@ -28,7 +28,7 @@ from tfrecords.config import SINGLE_FORMATS, ShardsConfig
 def add_arguments(parser):
     add, setting, switch = parser.add_argument, {"action": Setting}, {"action": Setting, "nargs": 0, "const": True}
     add("corpus", nargs="+", help="files, folders or globs of text")
-    add("--tokenizer", required=True, help="tokenizer folder or vocab.txt")
+    add("--tokenizer", required=True, help="tokenizer folder or vocab.txt; or a run, whose tokenizer is taken")
     add("--output", required=True, help="folder for the shards")
     add_number(parser, "--sequence-length", "tokens of an example, special tokens included (default 128)", **setting)
     formats = (

@@ -17,7 +17,7 @@ from pathlib import Path
 from bert_tf import config as configuration
 from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.files import atomic_write, is_there, write_json, writes_to
+from bert_tf.files import atomic_write, display_path, is_there, write_json, writes_to
 from bert_tf.models.families import describe
 from bert_tf.parsing import brief, json_line
 from bert_tf.tokenizers.kinds import trainers
@@ -25,6 +25,7 @@ from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.training.pretraining import pretrain
 from bert_tf.training.run_data import DATA, is_made_for_run, make_data_folder, remove_data_folder
+from bert_tf.training.run_records import CONFIG
 from tfrecords.config import ShardsConfig
 from tfrecords.corpus.documents import CorpusReader, Part
 from tfrecords.corpus.files import find_files
@@ -286,8 +287,8 @@ def _explain(plan, choice, name, config, folder):
         f"bert-tf shards {text} --tokenizer {tokenizer} --output shards --format {shards.format} --sequence-length "
         f"{shards.sequence_length}"
     )
-    given = f"--config {name} " if name else f"--set train.init_from={tokenizer} "
-    commands.append(f"bert-tf pretrain {given}--shards shards --output run --set train.steps={train.steps}")
+    given = name or shlex.quote(f"{display_path(folder.parent)}/{CONFIG}")  # the run's has the sizes of the model, too
+    commands.append(f"bert-tf pretrain --config {given} --shards shards --output run --set train.steps={train.steps}")
     if train.steps < FEW:
         _say(
             f"has time for few updates: below {FEW:,} a model learns little but which tokens are frequent; give more minutes"

@@ -76,9 +76,11 @@ def main():
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--sequence-length", type=int, default=128)
     parser.add_argument("--format", default="segment_pair")
+    parser.add_argument("--shard-bytes", type=int, default=ShardsConfig.shard_bytes)
     arguments = parser.parse_args()
     tokenizer = load_tokenizer(arguments.tokenizer)
-    config = ShardsConfig(sequence_length=arguments.sequence_length, format=arguments.format)
+    packing = {"sequence_length": arguments.sequence_length, "shard_bytes": arguments.shard_bytes}
+    config = ShardsConfig(format=arguments.format, **packing)
 
     scratch = Path(tempfile.mkdtemp(prefix="text_to_shards"))
     try:
@@ -96,6 +98,8 @@ def main():
         shutil.rmtree(scratch)
     size = manifest.counts["text_bytes"] / 1e6
     print(*report(manifest.counts, manifest.sequence_length), sep="\n")
+    written = sum(shard.bytes for shard in manifest.shards) / 1e6
+    print(f"{len(manifest.shards):,} shards of {written:.1f} MB together, {written / size:.2f} of the text")
     print(f"{size:.1f} MB of text in {end - start:.1f} s: {size / (end - start):.1f} MB/s, "
           f"{manifest.examples / (end - start):,.0f} examples/s, {arguments.workers} workers")  # fmt: skip
     print(f"{cpu:.1f} s of CPU time in all processes, their start included: {size / cpu:.1f} MB a CPU second")

@@ -4,13 +4,14 @@ import importlib.util
 import subprocess
 import sys
 import time
+import uuid
 
-import fsspec
 import pytest
 from test_writer import VOCABULARY, contents, documents, write, write_text
 
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.files.addresses import open_file_system
 from bert_tf.tokenizers import WordPieceTokenizer
 from tfrecords import shards
 from tfrecords.config import ShardsConfig
@@ -114,11 +115,13 @@ def test_workers_that_write_elsewhere(local, tmp_path, monkeypatch):
 
 
 @needs_beam
-def test_workers_read_and_write_addresses_themselves(local, monkeypatch, tmp_path):
+@pytest.mark.parametrize("scheme", ["memory", "s3"])
+def test_workers_read_and_write_addresses_themselves(scheme, store, local, monkeypatch, tmp_path):
     """The launcher has the tokenizer and the manifest alone."""
     monkeypatch.setenv("BERT_TF_CACHE", str(tmp_path))
-    system = fsspec.filesystem("memory")
-    system.pipe_file("/beam/corpus.txt", (local / "corpus.txt").read_bytes())
+    beam = f"{store(scheme)}/{uuid.uuid4().hex}"
+    system, inside = open_file_system(beam)
+    system.pipe_file(f"{inside}/corpus.txt", (local / "corpus.txt").read_bytes())
     tokenizer, made, write_one = WordPieceTokenizer(VOCABULARY), [], ShardJob.write
 
     def some(self, chunk):
@@ -129,16 +132,17 @@ def test_workers_read_and_write_addresses_themselves(local, monkeypatch, tmp_pat
 
     monkeypatch.setattr(ShardJob, "write", some)
     with pytest.raises(RunDirectoryError, match="^the disk is full$"):
-        by_beam("memory://beam/corpus.txt", "memory://beam/shards", tokenizer)
+        by_beam(f"{beam}/corpus.txt", f"{beam}/shards", tokenizer)
     monkeypatch.setattr(ShardJob, "write", lambda self, chunk: made.append(chunk.place) or write_one(self, chunk))
-    manifest = by_beam("memory://beam/corpus.txt", "memory://beam/shards", tokenizer)
+    manifest = by_beam(f"{beam}/corpus.txt", f"{beam}/shards", tokenizer)
     assert len(set(made)) == len(made) == len(manifest.shards) > 4  # each once
+    system.invalidate_cache()
     for shard in manifest.shards:
-        assert system.cat_file(f"/beam/shards/{shard.file}") == (local / "shards" / shard.file).read_bytes()
-    assert not list(tmp_path.rglob("*.tfrecord")) and not system.find("/beam/shards/.unfinished")
-    assert ShardReader("memory://beam/shards", tokenizer).num_examples == manifest.examples
-    assert by_beam("memory://beam/corpus.txt", "memory://beam/shards", tokenizer) == manifest
-    system.rm("/beam", recursive=True)
+        assert system.cat_file(f"{inside}/shards/{shard.file}") == (local / "shards" / shard.file).read_bytes()
+    assert not list(tmp_path.rglob("*.tfrecord")) and not system.find(f"{inside}/shards/.unfinished")
+    assert ShardReader(f"{beam}/shards", tokenizer).num_examples == manifest.examples
+    assert by_beam(f"{beam}/corpus.txt", f"{beam}/shards", tokenizer) == manifest
+    system.rm(inside, recursive=True)
 
 
 @pytest.fixture

@@ -36,6 +36,13 @@ def test_save_and_load(tmp_path, settings):
         WordPieceTokenizer([*WORDS, "a\nb"]).save(tmp_path)
 
 
+def test_the_folder_of_a_run_or_of_shards(tmp_path):
+    WordPieceTokenizer([*SPECIAL, "the"]).save(tmp_path / "run" / "tokenizer")
+    assert load_tokenizer(tmp_path / "run").vocabulary[-1] == "the"
+    WordPieceTokenizer([*SPECIAL, "own"]).save(tmp_path / "run")
+    assert load_tokenizer(tmp_path / "run").vocabulary[-1] == "own"
+
+
 def test_bare_vocabulary_files_say_by_their_letters_whether_they_are_cased(tmp_path):
     for name, uncased in (("bert-base-uncased", True), ("bert-base-cased", False)):
         path = tmp_path / "vocab.txt"

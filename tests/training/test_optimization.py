@@ -77,7 +77,7 @@ def slot_bytes(optimizer, variables):
 
 
 def test_memory_of_the_slots_of_t5_small():
-    """The figures in bert_tf/training/README.md."""
+    """The figures in docs/guides/pretrain.md."""
     with keras.StatelessScope(initialize_variables=False):
         shapes = {v.path: v.shape for v in T5(preset("t5_small")).trainable_variables}
     variables = [keras.Variable("zeros", shape=s, name=path.replace("/", "_")) for path, s in shapes.items()]

@@ -43,7 +43,8 @@ def process(job, folder, options):
     pipeline = beam.Pipeline(options=PipelineOptions(options))
     _ = (
         pipeline
-        | beam.Create(job.units())
+        | beam.Create([None])
+        | "cut the corpus" >> beam.FlatMap(_units, job)  # not here: all units would be in the pipeline
         | beam.Reshuffle()  # without it, one worker would do everything
         | "write the shards" >> beam.ParDo(_WriteUnits(job))
         | "add up" >> beam.CombineGlobally(_Sum())
@@ -69,12 +70,19 @@ def process(job, folder, options):
         system, inside = open_file_system(output)
         kept = {shard.file for shard in manifest.shards}
         with explain_address(output, errors.RunDirectoryError):
-            for name in map(str, system.find(inside)):
-                if f"/{UNFINISHED_FOLDER}/" in name or (
-                    name.endswith(".tfrecord") and name.rpartition("/")[2] not in kept
-                ):
-                    system.rm_file(name)
+            left = [
+                name
+                for name in map(str, system.find(inside))
+                if f"/{UNFINISHED_FOLDER}/" in name
+                or (name.endswith(".tfrecord") and name.rpartition("/")[2] not in kept)
+            ]
+            if left:
+                system.rm(left)  # together: one request each would take longer than the shards
     return manifest
+
+
+def _units(_, job):
+    return job.units()
 
 
 class _WriteUnits(beam.DoFn):

@@ -20,6 +20,8 @@ from bert_tf.types import StrPath
 
 _ANY = (None, "PreTrainedTokenizerFast", "TokenizersBackend")  # classes that say nothing about the kind
 
+_WITHIN = "tokenizer"  # the folder of a run, or of shards, that holds its tokenizer
+
 
 def load_tokenizer(path: StrPath, lowercase: bool | None = None) -> Tokenizer:
     """Loads a tokenizer of any kind.
@@ -29,8 +31,8 @@ def load_tokenizer(path: StrPath, lowercase: bool | None = None) -> Tokenizer:
             (WordPiece), vocab.json and merges.txt or encoder.json and vocab.bpe (byte-level BPE, BPE), spiece.model
             (SentencePiece), or tokenizer.json alone; ByT5 has no other file. Where no class is named, the files tell.
             special_tokens_map.json and added_tokens.json of older folders are read too. Or one file: a vocab.txt, a
-            .model or .spm, a tokenizer.json; the settings are then its family's. Also `hf://owner/name`, see
-            `bert_tf.hub`.
+            .model or .spm, a tokenizer.json; the settings are then its family's. Also a run or a folder of shards, which
+            hold one in their folder tokenizer/; and `hf://owner/name`, see `bert_tf.hub`.
         lowercase: overrides what the folder says, for WordPiece and SentencePiece. Where neither says it, a WordPiece
             vocabulary without any capital letter is taken for an uncased one.
 
@@ -51,6 +53,9 @@ def load_tokenizer(path: StrPath, lowercase: bool | None = None) -> Tokenizer:
     with explain_reading(path):
         if not path.exists():
             raise DataError(f"no tokenizer at {path}: there is no such file or folder")
+    has_own = (path / WHOLE).exists() or any(kind.is_in(path) for kind in KINDS.values())
+    if (path / _WITHIN).is_dir() and not has_own:
+        path /= _WITHIN
     kind = _kind_of_folder(path) if path.is_dir() else _kind_of_file(path)
     settings = {} if lowercase is None else {"lowercase": lowercase}
     if kind is None:
