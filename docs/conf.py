@@ -12,6 +12,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 sys.path.insert(0, str(Path(__file__).parent))
 
+import reference
+
 import bert_tf
 
 project = "bert_tf"
@@ -24,6 +26,7 @@ exclude_patterns = ["site"]
 myst_heading_anchors = 4
 
 # Signatures as they are written; what a class inherits from Keras is explained there.
+autodoc_type_aliases = {name: f"bert_tf.types.{name}" for name in reference.public("bert_tf.types")}
 autodoc_preserve_defaults = True
 autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
@@ -31,8 +34,12 @@ autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
 napoleon_use_ivar = True
+napoleon_use_param = False
 napoleon_custom_sections = [("Call arguments", "params_style")]
 napoleon_numpy_docstring = False
+
+# A quote in a text is one to copy.
+smartquotes = False
 
 html_theme = "furo"
 html_title = "bert_tf"

@@ -9,7 +9,7 @@ import textwrap
 
 #: Sections whose lines are `name: meaning`, and those of free text.
 ITEMS = ("Args", "Call arguments", "Attributes", "Raises", "Warns")
-TEXT = ("Returns", "Yields")
+TEXT = ("Returns",)
 _NAME = r'(?:"[^"]+"|`[^`]+`|[\w.*<>\[\]]+)'
 ITEM = re.compile(rf"{_NAME}(?:(?:, | and ){_NAME})*(?:\([^)]*\))?: ")
 VALUE = re.compile(r'"[^"]+"(?:, "[^"]+")*: ')
@@ -69,16 +69,19 @@ def _parts(lines, mark):
             out += [line, *_items(run, mark), ""]
             i = end
         elif line.endswith(":") and head in TEXT and after_blank:
-            out += [line, *_indent(_parts(run, mark), 4), ""]
+            if _is_item(run, 0) and all(part.startswith(" ") for part in run[1:]):  # a hanging paragraph
+                run = [" ".join(part.strip() for part in run)]
+            first, *rest = _parts(run, mark)
+            out += [f":{head.lower()}: {first}", *_indent(rest, 4), ""]
             i = end
         elif re.match(r"[-*] ", line):
             out += [*_bullet(line[2:], _text(lines, i + 1), mark)]
             i += 1 + len(_text(lines, i + 1))
-        elif VALUE.match(line) or (_hangs(lines, i) and ITEM.match(line) and not line.startswith("Source")):
+        elif _is_item(lines, i):
             hanging = _text(lines, i + 1)
             out += ([""] if out and out[-1] and not _is_bullet(out) else []) + _bullet(line, hanging, mark)
             i += 1 + len(hanging)
-            out += [""] if i < len(lines) and lines[i].strip() and not ITEM.match(lines[i]) else []
+            out += [""] if i < len(lines) and lines[i].strip() and not _is_item(lines, i) else []
         elif _hangs(lines, i):
             run = _text(lines, i + 1)
             if line.startswith("Source"):
@@ -90,6 +93,13 @@ def _parts(lines, mark):
             out.append(mark(line))
             i += 1
     return out
+
+
+def _is_item(lines, i):
+    """Whether a line is `name: meaning` in a list: a value in quotes, or one that goes on in an indented line."""
+    return bool(
+        VALUE.match(lines[i]) or (_hangs(lines, i) and ITEM.match(lines[i]) and not lines[i].startswith("Source"))
+    )
 
 
 def _hangs(lines, i):

@@ -8,14 +8,17 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import re
 import sys
 import typing
 
 from docstrings import to_rst
 from sphinx.errors import ExtensionError
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util import inspect as inspection
 from sphinx.util.nodes import make_refnode
 
+import bert_tf
 from bert_tf.registry import Registry
 
 #: Page -> the packages or modules whose public names it has.
@@ -47,11 +50,14 @@ PAGES = {
     "reporting": ["bert_tf.reporting"],
     "backend": ["bert_tf.backend"],
     "testing": ["bert_tf.testing"],
+    "samples": ["bert_tf.samples"],
     "foundation": ["bert_tf.config", "bert_tf.errors", "bert_tf.registry", "bert_tf.types", "bert_tf.table"],
 }  # fmt: skip
 #: Names of a package that are no part of what it offers.
 HELPERS = {"lazy_names"}
 OURS = ("bert_tf", "tfrecords")
+#: Packages that users do not import: the commands, and what all others read and write files with.
+INTERNAL = {"bert_tf.cli", "bert_tf.files"}
 
 
 @functools.cache
@@ -84,7 +90,7 @@ def is_own(value, package, name, is_package):
         return False
     if is_callable(value):
         home = value.__module__
-        return home.split(".")[0] in OURS if is_package else home == package
+        return f"{home}.".startswith(f"{package}.") if is_package else home == package
     return bool(comment(package, name, value))
 
 
@@ -108,13 +114,10 @@ def comment(package, name, value):
 
 
 def undocumented():
-    """The public names without a docstring of their own, or hidden by a module of the same name; packages without a page."""
+    """Public names without a docstring of their own, or hidden by a module of the same name; packages without a page."""
     known = {name for packages in PAGES.values() for name in packages}
-    lost = []
-    for root in OURS:
-        for module in pkgutil.iter_modules(importlib.import_module(root).__path__, f"{root}."):
-            exports = module.ispkg and getattr(importlib.import_module(module.name), "__all__", None)
-            lost += [module.name] if exports and module.name not in known and root not in known - {"bert_tf"} else []
+    there = {module.name for module in pkgutil.iter_modules(bert_tf.__path__, "bert_tf.") if module.ispkg}
+    lost = [name for name in sorted(there - INTERNAL) if not any(f"{page}.".startswith(f"{name}.") for page in known)]
     for package in sorted(known):
         for name, value in public(package).items():
             if not (has_docstring(value) if is_callable(value) else comment(package, name, value)):
@@ -186,6 +189,15 @@ def process(app, what, name, obj, options, lines):
     lines[:] = rst("\n".join(lines))
 
 
+def signature(app, what, name, obj, options, arguments, returns):
+    """That of `__init__`, where Keras has a `__new__` of any arguments."""
+    if what != "class" or not arguments or not re.fullmatch(r"\(\*args(: \S+)?, \*\*kwargs(: \S+)?\)", arguments):
+        return None
+    found = inspection.signature(obj.__init__, type_aliases=app.config.autodoc_type_aliases)
+    found = found.replace(parameters=list(found.parameters.values())[1:])
+    return inspection.stringify_signature(found, unqualified_typehints=True), returns
+
+
 def resolve(app, env, node, contnode):
     """A link to a type that is public here, by whatever name the signature has it; other packages' names are text."""
     target = node["reftarget"]
@@ -216,5 +228,6 @@ def setup(app):
     app.connect("builder-inited", check)
     app.connect("source-read", write_page)
     app.connect("autodoc-process-docstring", process, priority=100)
+    app.connect("autodoc-process-signature", signature)
     app.connect("missing-reference", resolve)
     return {"parallel_read_safe": True}

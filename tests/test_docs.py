@@ -1,5 +1,6 @@
-"""The code of the guides in docs/ runs from top to bottom."""
+"""The code of the guides in docs/ runs from top to bottom, and the pages of docs/api/ have every public name."""
 
+import importlib
 import os
 import re
 import shlex
@@ -79,6 +80,62 @@ def test_the_code_of_a_page(page, files, tmp_path, monkeypatch):
             run_commands(code)
         else:
             exec(compile(code, str(page), "exec"), names)
+
+
+@pytest.fixture
+def reference(monkeypatch):
+    """docs/reference.py, which needs Sphinx."""
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(DOCS)
+    return importlib.import_module("reference")
+
+
+def test_every_public_name_is_documented(reference):
+    """`.ci/run` builds the pages; this says without a build what they would lack."""
+    assert reference.undocumented() == []
+    assert {path.stem for path in (DOCS / "api").glob("*.md")} == {*reference.PAGES, "index"}
+
+
+def test_a_docstring_as_restructured_text(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS)
+    text = """
+One line, of `Name` and `other`s.
+
+Args:
+    a, b: rate * n, <s>.
+        "span": of words,
+            of up to ten.
+        The rest is text.
+
+Returns:
+    dict: one line,
+        and another.
+
+Example:
+    f(`x`)
+"""
+    lines = importlib.import_module("docstrings").to_rst(text, {"Name": "bert_tf.Name"}.get)
+    expected = """
+One line, of :py:obj:`Name <bert_tf.Name>` and ``other``\\s.
+
+Args:
+    a, b: rate \\* n, <s>.
+
+        * "span": of words,
+          of up to ten.
+
+        The rest is text.
+
+:returns: dict: one line, and another.
+
+
+.. rubric:: Example
+
+.. code-block:: text
+
+   f(`x`)
+"""
+    assert [line for line in lines if line] == [line for line in expected.splitlines() if line]
 
 
 DEVICES = """
