@@ -44,3 +44,10 @@ smartquotes = False
 html_theme = "furo"
 html_title = "bert_tf"
 html_copy_source = False
+
+
+def setup(app):
+    """For Sphinx: a figure and its spread stay on one line."""
+    app.connect(
+        "source-read", lambda app, name, source: source.__setitem__(0, source[0].replace(" ± ", "\u00a0±\u00a0"))
+    )

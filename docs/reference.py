@@ -133,15 +133,19 @@ def has_docstring(value):
 
 @functools.cache
 def links():
-    """A public name, with or without its package -> the place where it is documented; None for a name of two places."""
-    found = {}
+    """A public name, with or without its package -> the place where it is documented.
+
+    Of two places a package comes before a module; None for a name of two packages.
+    """
+    found, of_module = {}, {}
     for page in PAGES:
         for package, names in shown(page):
+            places = found if hasattr(importlib.import_module(package), "__path__") else of_module
             for name, value in names.items():
                 place, home = f"{package}.{name}", f"{getattr(value, '__module__', package)}.{name}"
                 for key in {name, place, home, f"{package.rpartition('.')[2]}.{name}"}:
-                    found[key] = place if found.get(key, place) == place else None
-    return found
+                    places[key] = place if places.get(key, place) == place else None
+    return of_module | found
 
 
 def write_page(app, docname, source):
@@ -154,7 +158,7 @@ def write_page(app, docname, source):
         if package != PAGES[page][0]:
             lines += [package, "-" * len(package), ""]
         lines += [f".. py:module:: {package}", ""]
-        lines += rst(inspect.getdoc(importlib.import_module(package)) or "") + [""]
+        lines += rst(inspect.getdoc(importlib.import_module(package)) or "", package) + [""]
         for name, value in sorted(names.items(), key=lambda item: order(item[1])):
             lines += entry(package, name, value)
     source[0] += "\n````{eval-rst}\n" + "\n".join(lines) + "\n````\n"
@@ -176,17 +180,23 @@ def entry(package, name, value):
     words = comment(package, name, value)
     if isinstance(value, Registry):
         words = [*words, "", f"Of the library: {', '.join(f'`{key}`' for key in value)}."]
-    return [f".. py:data:: {name}", "", *(f"   {line}" for line in rst("\n".join(words))), ""]
+    return [f".. py:data:: {name}", "", *(f"   {line}" for line in rst("\n".join(words), package)), ""]
 
 
-def rst(text):
-    """Lines of reStructuredText of a docstring, whose public names are links."""
-    return to_rst(text, links().get)
+def rst(text, package=""):
+    """Lines of reStructuredText of a docstring, whose public names are links, first of all to those of its package."""
+    return to_rst(text, lambda name: links().get(f"{package}.{name}") or links().get(name))
 
 
 def process(app, what, name, obj, options, lines):
     """The docstring of autodoc, before napoleon reads it."""
-    lines[:] = rst("\n".join(lines))
+    packages = [package for packages in PAGES.values() for package in packages if name.startswith(f"{package}.")]
+    lines[:] = rst("\n".join(lines), max(packages, key=len, default=""))
+
+
+def with_colons(app, what, name, obj, options, lines):
+    """What napoleon wrote: `name: meaning`, as in the docstring."""
+    lines[:] = [re.sub(r"^([^`]*?\*\*.+?\*\*.*?) -- ", r"\1: ", line) for line in lines]
 
 
 def signature(app, what, name, obj, options, arguments, returns):
@@ -228,6 +238,7 @@ def setup(app):
     app.connect("builder-inited", check)
     app.connect("source-read", write_page)
     app.connect("autodoc-process-docstring", process, priority=100)
+    app.connect("autodoc-process-docstring", with_colons, priority=900)
     app.connect("autodoc-process-signature", signature)
     app.connect("missing-reference", resolve)
     return {"parallel_read_safe": True}
