@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import bert_tf
-from bert_tf import samples
+from bert_tf import config, samples
 from bert_tf.cli.main import main
 from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.objectives import MaskedLM
@@ -80,6 +80,12 @@ def test_the_code_of_a_page(page, files, tmp_path, monkeypatch):
             run_commands(code)
         else:
             exec(compile(code, str(page), "exec"), names)
+
+
+def test_names_of_other_libraries_are_in_the_pages_for_who_comes_from_them():
+    """What `bert_tf.config` answers with a hint is in the tables, too."""
+    pages = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "coming_from").glob("*.md"))
+    assert [name for name in config.SYNONYMS if not re.search(rf"\b{name}\b", pages)] == []
 
 
 @pytest.fixture
