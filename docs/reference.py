@@ -51,7 +51,7 @@ PAGES = {
     "backend": ["bert_tf.backend"],
     "testing": ["bert_tf.testing"],
     "samples": ["bert_tf.samples"],
-    "foundation": ["bert_tf.config", "bert_tf.errors", "bert_tf.registry", "bert_tf.types", "bert_tf.table"],
+    "foundation": ["bert_tf.config", "bert_tf.errors", "bert_tf.registry", "bert_tf.types", "bert_tf.table", "bert_tf.interrupts"],
 }  # fmt: skip
 #: Names of a package that are no part of what it offers.
 HELPERS = {"lazy_names"}
@@ -200,12 +200,12 @@ def with_colons(app, what, name, obj, options, lines):
 
 
 def signature(app, what, name, obj, options, arguments, returns):
-    """That of `__init__`, where Keras has a `__new__` of any arguments."""
-    if what != "class" or not arguments or not re.fullmatch(r"\(\*args(: \S+)?, \*\*kwargs(: \S+)?\)", arguments):
-        return None
-    found = inspection.signature(obj.__init__, type_aliases=app.config.autodoc_type_aliases)
-    found = found.replace(parameters=list(found.parameters.values())[1:])
-    return inspection.stringify_signature(found, unqualified_typehints=True), returns
+    """That of `__init__`, where Keras has a `__new__` of any arguments; types by their names."""
+    if what == "class" and arguments and re.fullmatch(r"\(\*args(: \S+)?, \*\*kwargs(: \S+)?\)", arguments):
+        found = inspection.signature(obj.__init__, type_aliases=app.config.autodoc_type_aliases)
+        found = found.replace(parameters=list(found.parameters.values())[1:])
+        arguments = inspection.stringify_signature(found, unqualified_typehints=True)
+    return tuple(text and re.sub(r"TypeAliasForwardRef\('([\w.]+)'\)", r"\1", text) for text in (arguments, returns))
 
 
 def resolve(app, env, node, contnode):
