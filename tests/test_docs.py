@@ -1,6 +1,5 @@
-"""The code of the guides in docs/ runs from top to bottom, and the pages of docs/api/ have every public name."""
+"""The code of the guides in docs/ runs from top to bottom."""
 
-import importlib
 import os
 import re
 import shlex
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import bert_tf
-from bert_tf import config, samples
+from bert_tf import samples
 from bert_tf.cli.main import main
 from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.objectives import MaskedLM
@@ -80,68 +79,6 @@ def test_the_code_of_a_page(page, files, tmp_path, monkeypatch):
             run_commands(code)
         else:
             exec(compile(code, str(page), "exec"), names)
-
-
-def test_names_of_other_libraries_are_in_the_pages_for_who_comes_from_them():
-    """What `bert_tf.config` answers with a hint is in the tables, too."""
-    pages = "".join(path.read_text(encoding="utf-8") for path in (DOCS / "coming_from").glob("*.md"))
-    assert [name for name in config.SYNONYMS if not re.search(rf"\b{name}\b", pages)] == []
-
-
-@pytest.fixture
-def reference(monkeypatch):
-    """docs/reference.py, which needs Sphinx."""
-    pytest.importorskip("sphinx")
-    monkeypatch.syspath_prepend(DOCS)
-    return importlib.import_module("reference")
-
-
-def test_every_public_name_is_documented(reference):
-    """`.ci/run` builds the pages; this says without a build what they would lack."""
-    assert reference.undocumented() == []
-    assert {path.stem for path in (DOCS / "api").glob("*.md")} == {*reference.PAGES, "index"}
-
-
-def test_a_docstring_as_restructured_text(monkeypatch):
-    monkeypatch.syspath_prepend(DOCS)
-    text = """
-One line, of `Name` and `other`s.
-
-Args:
-    a, b: rate * n, <s>.
-        "span": of words,
-            of up to ten.
-        The rest is text.
-
-Returns:
-    dict: one line,
-        and another.
-
-Example:
-    f(`x`)
-"""
-    lines = importlib.import_module("docstrings").to_rst(text, {"Name": "bert_tf.Name"}.get)
-    expected = """
-One line, of :py:obj:`Name <bert_tf.Name>` and ``other``\\s.
-
-Args:
-    a, b: rate \\* n, <s>.
-
-        * "span": of words,
-          of up to ten.
-
-        The rest is text.
-
-:returns: dict: one line, and another.
-
-
-.. rubric:: Example
-
-.. code-block:: text
-
-   f(`x`)
-"""
-    assert [line for line in lines if line] == [line for line in expected.splitlines() if line]
 
 
 DEVICES = """
