@@ -25,7 +25,7 @@ def pretrain(
 ) -> LanguageModel:
     """Pretrains a model on text for so many minutes, and opens it.
 
-    Vocabulary, sizes and schedule are those of the recipes that the searches of docs/results.md found: a small ModernBERT that
+    Vocabulary, sizes and schedule are those of the recipes that the searches of docs/results/laptop_recipe.md found: a small ModernBERT that
     predicts masked tokens. How many updates the time allows is measured on this machine. What is chosen is said, with the
     commands that do the same; they are where settings can be changed. The same call again resumes a run that was
     interrupted, or returns the one that is finished.

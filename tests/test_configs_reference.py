@@ -1,4 +1,4 @@
-"""configs/README.md explains every key of every configuration. It is written from the dataclasses:
+"""The pages of docs/keys/ explain every key of every configuration. They are written from the dataclasses:
 
 python tests/test_configs_reference.py --write
 """
@@ -25,51 +25,39 @@ from bert_tf.training.pretrain_config import PretrainConfig
 from bert_tf.vectors import VectorsConfig
 from tfrecords.config import ShardsConfig
 
-FILE = Path(__file__).parent.parent / "configs" / "README.md"
-HEAD = """# Configurations: which one, and every key
+FOLDER = Path(__file__).parent.parent / "docs" / "keys"
+#: Page -> title, and what the index says about it. The page of an objective, an optimizer and a task stands by itself, because
+#: pretraining, fine-tuning and distillation refer to it.
+PAGES = {
+    "pretrain": ("Pretraining", "`bert-tf pretrain`, `pretrain/`, `laptop/`: data and training"),
+    "objectives": ("Objectives", "`objective` of pretraining: masks, permutations, spans"),
+    "optimizers": ("Optimizers", "`optimizer`: rates, schedules, decay"),
+    "finetune": ("Fine-tuning", "`bert-tf finetune`, `finetune/`: data, training, the optimizer's defaults"),
+    "tasks": ("Tasks", "`task` of fine-tuning: heads, losses, what each kind of task has"),
+    "columns": ("Columns of labelled files", "`data.columns`: which columns of a file are read"),
+    "models": ("Models", "`model`: families and sizes"),
+    "shards": ("Shards", "the flags of `bert-tf shards`; `shards` of a study"),
+    "distill": ("Distillation", "`bert-tf distill`, `distill/`: teacher, student, terms of the loss"),
+    "studies": ("Studies", "`bert-tf study`, `ablations/`: rows, successive halving"),
+    "benchmarks": ("GLUE and SuperGLUE", "`bert-tf benchmark`, `benchmarks/`"),
+    "prompting": ("Prompting", "`bert-tf prompt`, `prompts/`"),
+    "vectors": ("Word vectors", "`bert-tf vectors`, `vectors/`"),
+}
+#: First part of a heading -> the page that takes it from the page of its command.
+MOVED = {"`objective": "objectives", "`optimizer": "optimizers"}
+INDEX = """# Every key
 
-A configuration is a YAML file: `--config pretrain/bert_base` names one that ships with the library, `--config my.yaml`
+A configuration is a YAML file: `--config pretrain/bert_base` names one that comes with the library, `--config my.yaml`
 one of yours. `--set train.batch_size=64` changes a key, and may be repeated. An unknown key, a value of the wrong type
 or out of range is refused with the key's name, before TensorFlow is loaded. The resolved configuration is written to
-`config.yaml` of the run.
+`config.yaml` of the run. In Python the sections are nested dicts:
+`config.load(PretrainConfig, "pretrain/bert_base", {"train": {"batch_size": 64}})`.
 
-## Which configuration do I want?
+A default that depends on something else is `null`, and the last column says on what. `configs/README.md` tells which
+configuration is for what.
 
-| you want to | `--config` |
-|---|---|
-| pretrain on ten megabytes or more of text, on a laptop | `laptop/best` for ten minutes, `laptop/best_half_hour` for more |
-| the same with another family | `laptop/FAMILY`; decoders `laptop/gpt1`, `pretrain/gpt_laptop`; text to text `pretrain/t5_laptop` |
-| pretrain as a paper did, on accelerators | `pretrain/` and the name of the published size, such as `pretrain/roberta_base` |
-| classify texts or pairs, predict a number or several labels | `finetune/classification`, `finetune/regression`, `finetune/multi_label` |
-| tag words, choose an option, answer questions about a text | `finetune/tagging`, `finetune/multiple_choice`, `finetune/question_answering` |
-| write texts from texts | `finetune/text_to_text` |
-| fine-tune GPT-1, T5 or an LSTM above word vectors on data of yours | `finetune/models/gpt1`, `finetune/models/t5`, `finetune/models/bilstm` |
-| fine-tune on a known data set as a paper did | `finetune/published/` and its name, and the model's where papers differ: `mrpc`, `squad_electra` |
-| run GLUE or SuperGLUE | `benchmarks/glue`, `benchmarks/superglue` |
-| teach a small model your task | `distill/soft_labels`; from a pretrained student and unlabelled texts `distill/well_read` |
-| make a small general model | `distill/distilbert`, `distill/minilm`, `distill/tinybert_general`, `distill/mobilebert` |
-| find out what matters in pretraining | `ablations/masked_lm`, `ablations/bert_masking`, ...; settings of your own: `ablations/laptop_search` |
-| ask a pretrained model tasks in words | `prompts/translation`, `prompts/sentiment`, ... |
-| train word vectors | `vectors/skip_gram`, `vectors/cbow`, `vectors/glove` |
-
-Each file says at its top where its values are from, how its shards are written, and what it took.
-
-## Every key
-
-| folder | command | sections |
-|---|---|---|
-| `pretrain/` | `bert-tf pretrain` | [Pretraining](#pretraining) |
-| `finetune/` | `bert-tf finetune` | [Fine-tuning](#fine-tuning) |
-| `benchmarks/` | `bert-tf benchmark` | [GLUE and SuperGLUE](#glue-and-superglue) |
-| `distill/` | `bert-tf distill` | [Distillation](#distillation) |
-| `ablations/` | `bert-tf study` | [Studies](#studies) |
-| `prompts/` | `bert-tf prompt` | [Prompting](#prompting) |
-| `vectors/` | `bert-tf vectors` | [Word vectors](#word-vectors) |
-
-The settings of `bert-tf shards` are its flags, and the values under `shards` of a study: [Shards](#shards).
-
-This page is written from the code: `python tests/test_configs_reference.py --write`.
 """
+NOTE = "<!-- Written from the code: python tests/test_configs_reference.py --write -->\n"
 
 
 def explanations(cls):
@@ -173,77 +161,131 @@ def summary(cls):
     return " ".join(inspect.cleandoc(cls.__doc__).split("\n\n")[0].split())
 
 
-def page():
-    """The text of configs/README.md."""
-    lines = [HEAD]
-    for title, cls in (("Pretraining", PretrainConfig), ("Fine-tuning", FinetuneConfig)):
-        twice = () if cls is PretrainConfig else ("optimizer",)
-        lines += [f"## {title}", "", summary(cls), "", *table(cls, without=twice)]
-        if cls is FinetuneConfig:
-            lines += [
-                "### `optimizer` of fine-tuning",
-                "",
-                f"As [of pretraining](#optimizer-with-optimizername-adamw), {other_defaults()}.",
-                "",
-            ]
-            shown = {}
-            lines += ["### `task`", "", summary(TaskConfig), "", *table(TaskConfig, "task.", shown=shown)]
-            own = table(HeadedTaskConfig, "task.", without=same_fields(HeadedTaskConfig, TaskConfig), shown=shown)
-            lines += ["### `task` of every kind but `text_to_text`", "", summary(HeadedTaskConfig), "", *own]
-            library = [record for record in TASKS.values() if not isinstance(record.task, type)]
-            for record in library:
-                without = same_fields(record.config, HeadedTaskConfig) | {"kind"}
-                own = table(record.config, "task.", without=without, shown=shown)
-                if own:
-                    lines += [f"### `task` with `task.kind: {record.name}`", "", summary(record.config), "", *own]
-            kinds = {}
-            for record in library:
-                kinds.setdefault(record.config.columns, []).append(f"`{record.name}`")
-            for columns, names in kinds.items():
-                lines += [f"### `data.columns` of {', '.join(names)}", "", summary(columns), ""]
-                lines += table(columns, "data.columns.")
-    lines += [
-        "## Models",
+def sections():
+    """Page -> lines of Markdown below its title. All sections are headings of the second level."""
+    pages = {name: [] for name in PAGES}
+    pages["pretrain"] = [summary(PretrainConfig), "", *table(PretrainConfig)]
+    pages["finetune"] = [summary(FinetuneConfig), "", *table(FinetuneConfig, without=("optimizer",))]
+    pages["finetune"] += [
+        "### `optimizer` of fine-tuning",
         "",
-        "The section `model`: a `preset`, one of the published sizes, with any key below to change; or a ",
+        f"As [of pretraining](optimizers.md#optimizer-with-optimizername-adamw), {other_defaults()}.",
+        "",
     ]
-    lines[-1] += "`family` with all keys that have no default."
-    lines += [""]
+    pages["objectives"] = ["What a model is pretrained on: the section `objective`, whose `name` chooses one.", ""]
+    pages["optimizers"] = [
+        "The section `optimizer` of pretraining and distillation, whose `name` chooses one. Fine-tuning has "
+        "[other defaults](finetune.md#optimizer-of-fine-tuning).",
+        "",
+    ]
+    pages["tasks"], pages["columns"] = task_sections()
+    pages["models"] = [
+        "The section `model`: a `preset`, one of the published sizes, with any key below to change; or a "
+        "`family` with all keys that have no default.",
+        "",
+    ]
     for family in FAMILIES.values():
         sizes = ", ".join(f"`{name}`" for name in family.sizes)
-        lines += [
-            f"### `model.family: {family.name}`",
-            "",
-            f"{summary(family.config)}{f' Presets: {sizes}.' if sizes else ''}",
-            "",
-        ]
-        lines += table(family.config, "model.")
-    lines += ["## Shards", "", summary(ShardsConfig), "", *table(ShardsConfig)]
-    lines += ["## Studies", "", summary(StudyConfig), "", *table(StudyConfig, without=("halving",))]
-    lines += ["### a row of `rows`", "", summary(StudyRow), "", *table(StudyRow, "rows.NAME.")]
-    lines += ["### `halving`", "", summary(HalvingConfig) + " None by default.", "", *table(HalvingConfig, "halving.")]
-    lines += ["## Distillation", "", summary(DistillConfig) + " `optimizer` and `train` are those of fine-tuning.", ""]
+        presets = f" Presets: {sizes}." if sizes else ""
+        pages["models"] += [f"### `model.family: {family.name}`", "", f"{summary(family.config)}{presets}", ""]
+        pages["models"] += table(family.config, "model.")
+    pages["shards"] = [summary(ShardsConfig), "", *table(ShardsConfig)]
+    pages["studies"] = [summary(StudyConfig), "", *table(StudyConfig, without=("halving",))]
+    pages["studies"] += ["### a row of `rows`", "", summary(StudyRow), "", *table(StudyRow, "rows.NAME.")]
+    pages["studies"] += ["### `halving`", "", summary(HalvingConfig) + " None by default.", ""]
+    pages["studies"] += table(HalvingConfig, "halving.")
+    pages["distill"] = distillation_section()
+    pages["benchmarks"] = [summary(BenchmarkConfig), "", *table(BenchmarkConfig)]
+    pages["prompting"] = [summary(PromptingConfig), "", *table(PromptingConfig)]
+    pages["vectors"] = [summary(VectorsConfig), "", *table(VectorsConfig)]
+    return pages
+
+
+def task_sections():
+    """Lines of Markdown: the settings of tasks, and those of their columns."""
+    shown = {}
+    lines = [summary(TaskConfig), "", *table(TaskConfig, "task.", shown=shown)]
+    own = table(HeadedTaskConfig, "task.", without=same_fields(HeadedTaskConfig, TaskConfig), shown=shown)
+    lines += ["### `task` of every kind but `text_to_text`", "", summary(HeadedTaskConfig), "", *own]
+    library = [record for record in TASKS.values() if not isinstance(record.task, type)]
+    for record in library:
+        without = same_fields(record.config, HeadedTaskConfig) | {"kind"}
+        own = table(record.config, "task.", without=without, shown=shown)
+        if own:
+            lines += [f"### `task` with `task.kind: {record.name}`", "", summary(record.config), "", *own]
+    kinds, columns = {}, []
+    for record in library:
+        kinds.setdefault(record.config.columns, []).append(f"`{record.name}`")
+    for settings, names in kinds.items():
+        columns += [f"### `data.columns` of {', '.join(names)}", "", summary(settings), ""]
+        columns += table(settings, "data.columns.")
+    return lines, columns
+
+
+def distillation_section():
+    """Lines of Markdown: the settings of distillation."""
+    lines = [summary(DistillConfig) + " `optimizer` and `train` are those of [fine-tuning](finetune.md).", ""]
     lines += table(DistillConfig, without=("optimizer", "train"))
     lines += ["### with `data.shards`", "", summary(DistillPretrainConfig)]
     lines[-1] += (
-        " `data`, `objective`, `optimizer` and `train` are those of pretraining, `teacher` and `student` those of a task."
+        " `data`, `objective`, `optimizer` and `train` are those of [pretraining](pretrain.md), `teacher` and `student` "
+        "those of a task."
     )
-    lines += [
-        "",
-        *table(DistillPretrainConfig, without=("data", "objective", "optimizer", "train", "teacher", "student")),
-    ]
+    known = ("data", "objective", "optimizer", "train", "teacher", "student")
+    lines += ["", *table(DistillPretrainConfig, without=known)]
     for term in TERMS.values():
         lines += [f"### `terms.{term.name}`", "", summary(term.config), "", *table(term.config, f"terms.{term.name}.")]
-    lines += ["## GLUE and SuperGLUE", "", summary(BenchmarkConfig), "", *table(BenchmarkConfig)]
-    lines += ["## Prompting", "", summary(PromptingConfig), "", *table(PromptingConfig)]
-    lines += ["## Word vectors", "", summary(VectorsConfig), "", *table(VectorsConfig)]
-    return "\n".join(lines).rstrip("\n") + "\n"
+    return lines
+
+
+def pages():
+    """File of docs/keys/ -> its text."""
+    found = sections()
+    for name in MOVED.values():
+        heading, words = next((start, page) for start, page in MOVED.items() if page == name)
+        found[words] += [
+            line for chunk in chunks(found["pretrain"]) if chunk[0].startswith(f"### {heading}") for line in chunk
+        ]
+    found["pretrain"] = [
+        line
+        for chunk in chunks(found["pretrain"])
+        if not chunk[0].startswith(tuple(f"### {heading}" for heading in MOVED))
+        for line in chunk
+    ]
+    found["pretrain"] += [
+        "`objective` has [a page of its own](objectives.md), and so have `optimizer` ([optimizers](optimizers.md)) and "
+        "`model` ([models](models.md))."
+    ]
+    texts = {}
+    for name, (title, _) in PAGES.items():
+        text = "\n".join([NOTE + f"# {title}", "", *found[name]]).rstrip("\n") + "\n"
+        texts[name] = as_text(text.replace("\n### ", "\n## "))
+    rows = [f"| [{title}]({name}.md) | {words} |" for name, (title, words) in PAGES.items()]
+    tree = ["```{toctree}", ":hidden:", "", *PAGES, "```"]
+    texts["index"] = "\n".join([NOTE + INDEX + "| page | keys of |", "|---|---|", *rows, "", *tree]) + "\n"
+    return {FOLDER / f"{name}.md": text for name, text in texts.items()}
+
+
+def chunks(lines):
+    """Lines of Markdown, cut before each heading."""
+    found = [[]]
+    for line in lines:
+        if line.startswith("### "):
+            found.append([])
+        found[-1].append(line)
+    return [chunk for chunk in found if chunk]
+
+
+def as_text(markdown):
+    """`<s>` and the like are tokens here, where Markdown would read HTML; code and comments stay as they are."""
+    parts = re.split(r"(`[^`\n]*`|<!--.*?-->)", markdown)
+    return "".join(part if i % 2 else part.replace("<", "\\<") for i, part in enumerate(parts))
 
 
 def test_keys_of_one_table_have_meanings_of_their_own():
     """Two keys on one line of a docstring would get one text for two meanings."""
     same, seen = [], {}
-    for line in page().splitlines():
+    for line in "\n".join(pages().values()).splitlines():
         if line.startswith("#"):
             seen = {}
         elif line.startswith("| `"):
@@ -253,9 +295,10 @@ def test_keys_of_one_table_have_meanings_of_their_own():
     assert not same
 
 
-def test_the_page_is_up_to_date():
-    """Every key has an explanation, and the committed page is what the code says."""
-    assert FILE.read_text(encoding="utf-8") == page(), "run: python tests/test_configs_reference.py --write"
+def test_the_pages_are_up_to_date():
+    """Every key has an explanation, and the committed pages are what the code says."""
+    written = {path: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
+    assert written == pages(), "run: python tests/test_configs_reference.py --write"
 
 
 def test_a_range_is_in_words():
@@ -266,4 +309,5 @@ def test_a_range_is_in_words():
 if __name__ == "__main__":
     if sys.argv[1:] != ["--write"]:
         sys.exit(__doc__)
-    FILE.write_text(page(), encoding="utf-8")
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")

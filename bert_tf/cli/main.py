@@ -22,7 +22,7 @@ class Command(NamedTuple):
         summary: str, its line in the list of commands.
         writes_addresses: whether --output may be an address; others write to this machine.
         computes: whether it trains or reads much with TensorFlow. oneDNN makes that 1.2 to 1.4 times as fast on CPUs with
-            AVX2, where TensorFlow leaves it off (tests/benchmarks/README.md).
+            AVX2, where TensorFlow leaves it off (docs/measured/speed.md).
         resumes: whether it resumes when it is run again after an interruption.
     """
 

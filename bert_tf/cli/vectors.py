@@ -41,8 +41,8 @@ def add_arguments(parser):
 
 def run(arguments):
     config = settings.load(VectorsConfig, arguments)
-    from bert_tf.vectors.similarity import WordTable, read_pairs, similarity
     from bert_tf.vectors.training import train_vectors
+    from bert_tf.vectors.word_similarity import WordTable, read_pairs, similarity
 
     for path in arguments.similarity:  # what is wrong with a file is wrong after hours of training, too
         read_pairs(path)

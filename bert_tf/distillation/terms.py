@@ -209,6 +209,7 @@ def _progressive():
     return Progressive
 
 
+#: Name -> `Term`.
 TERMS = Registry(
     "term",
     "terms",

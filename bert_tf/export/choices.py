@@ -12,12 +12,10 @@ class ServedOptions(ServingModule):
     """Base class of models that score options, each in a row of its own.
 
     Inputs of `serving_default`: two texts, string [N], and the options, string [N, C], "" where there are fewer than C.
-        A
-    subclass names them in `inputs`.
+    A subclass names them in `inputs`.
 
     Inputs of `ids`: `token_ids`, `segment_ids` int32 and `padding_mask` bool [N, C, S], a row for each option; one
-        without
-    a real token is absent.
+    without a real token is absent.
 
     Outputs of both:
         label: int32 [N], the number of the best option from 0; -1 where there is no option.
@@ -102,8 +100,7 @@ class ServedMultipleChoice(ServedOptions):
     """Context, question and options to the best option.
 
     Inputs of `serving_default`: `context` and `question`, string [N], either may be ""; `options`, string [N, C]. Of
-        `ids`,
-    and the outputs: see `ServedOptions`. The probabilities of a question add up to 1.
+    `ids`, and the outputs: see `ServedOptions`. The probabilities of a question add up to 1.
 
     Args:
         model: a `MultipleChoice`.
@@ -146,8 +143,7 @@ class ServedReCoRD(ServedOptions):
     """Passage, query and entities to the entity that fills the query's placeholder.
 
     Inputs of `serving_default`: `passage`, string [N]; `query`, string [N], with "@placeholder" in it; `entities`,
-        string
-    [N, C]. Of `ids`, and the outputs: see `ServedOptions`. Each entity has a probability of its own; they do not add up
+    string [N, C]. Of `ids`, and the outputs: see `ServedOptions`. Each entity has a probability of its own; they do not add up
     to 1. A query without a placeholder has no answer, as one without entities.
 
     Args:

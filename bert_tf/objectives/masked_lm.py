@@ -45,8 +45,7 @@ class MaskedLM(PretrainingModel):
 
     Returns:
         dict: `masked_lm_logits` float32 [B, P, V]; with span boundaries `span_boundary_logits` of the same shape; with
-            a
-        pair task `pair_logits` float32 [B, 2].
+        a pair task `pair_logits` float32 [B, 2].
 
     Raises:
         ConfigError: an unknown pair task, or one on an encoder without a pooler.

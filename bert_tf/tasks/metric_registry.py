@@ -64,6 +64,7 @@ def _of_samples(score: str, kinds: tuple[str, ...]) -> Metric:
     return Metric(f"{score}_samples", kinds, f"{score}_score", arguments={"average": "samples", "zero_division": 1})
 
 
+#: Name -> `Metric`.
 METRICS: Registry[Metric] = Registry(
     "metric",
     "task.metric",

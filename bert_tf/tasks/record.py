@@ -121,6 +121,7 @@ def _question_answering():
     return QuestionAnsweringTask
 
 
+#: Kind -> `TaskRecord`.
 TASKS = Registry(
     "task",
     "task.kind",

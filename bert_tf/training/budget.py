@@ -1,6 +1,6 @@
 """Pretraining within minutes: text to a run, with a vocabulary, sizes and a schedule that fit the text and the machine.
 
-What is chosen are the recipes that the searches of docs/results.md found: `laptop/best`, and with more time
+What is chosen are the recipes that the searches of docs/results/laptop_recipe.md found: `laptop/best`, and with more time
 `laptop/best_half_hour`; or a given model is trained on. How many updates the time allows is measured.
 """
 

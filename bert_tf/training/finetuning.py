@@ -31,10 +31,8 @@ def finetune(config, output):
 
     Returns:
         dict: "metric" (the name that chose the best epoch), "test_metric" (what tables show of the test file), "dev"
-            and,
-        with a test file, "test": each {"mean": metrics, "spread": sample standard deviations (several seeds),
-            "baselines"};
-        "seeds" (every seed's metrics), "best" (the best seed's run within `output`), "warnings".
+        and, with a test file, "test": each {"mean": metrics, "spread": sample standard deviations (several seeds),
+        "baselines"}; "seeds" (every seed's metrics), "best" (the best seed's run within `output`), "warnings".
 
     Raises:
         ConfigError, DataError, RunDirectoryError, NonFiniteError: as `pretrain`.

@@ -8,7 +8,7 @@ from bert_tf.lazy import lazy_names
 __getattr__, __dir__, __all__ = lazy_names(__name__, {
     "glove": ["Glove"],
     "negative_sampling": ["NegativeSampling"],
-    "similarity": ["WordTable", "similarity"],
+    "word_similarity": ["WordTable", "similarity"],
     "training": ["train_vectors"],
     "vectors_config": [
         "CbowConfig", "GloveConfig", "SkipGramConfig", "VectorsConfig", "VectorsTrainConfig", "VocabularyConfig",

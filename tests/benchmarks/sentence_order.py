@@ -6,7 +6,7 @@
         --set train.epochs=2 --set train.precision=auto
 
 Can the order of two segments be told from this text? What a model that knows the language learns of it says more about the
-text than one that begins with random weights (docs/results.md, "The plateau"). A segment is whole sentences, of at least --words
+text than one that begins with random weights (docs/results/plateau.md). A segment is whole sentences, of at least --words
 words together.
 """
 

@@ -27,7 +27,7 @@ from bert_tf.vectors import (
 )
 from bert_tf.vectors import training as module
 from bert_tf.vectors.corpus import EncodedCorpus, encode
-from bert_tf.vectors.similarity import WordTable, read_pairs, similarity
+from bert_tf.vectors.word_similarity import WordTable, read_pairs, similarity
 
 SETTINGS = VectorsConfig(
     SkipGramConfig(size=8, epochs=2, window=2, subsample=0), VocabularyConfig(min_count=2),

@@ -150,7 +150,7 @@ class ElectraSpanHead(JointSpanHead):
     """ELECTRA's head with `joint_prediction` and `answerable_classifier` (google-research/electra finetune/qa/qa_tasks.py).
 
     The label of the classifier is the question's: a window without the answer of a possible question counts as
-        answerable.
+    answerable.
     """
 
     default_threshold = -2.75

@@ -137,8 +137,7 @@ def scores_with_impossible(answers, texts, null_odds, threshold, scorer="squad")
 
     Returns:
         dict of floats: `em`, `f1`; the same with `has_answer_` and `no_answer_` of those questions, where there are
-            some;
-        `best_em`, `best_em_threshold`, `best_f1`, `best_f1_threshold`, see `best_threshold`.
+        some; `best_em`, `best_em_threshold`, `best_f1`, `best_f1_threshold`, see `best_threshold`.
     """
     # As evaluate-v2.0.py has it: whether the file has answers, normalized or not.
     has_answer = np.array([bool(one.texts) for one in answers])

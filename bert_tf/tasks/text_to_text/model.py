@@ -34,8 +34,7 @@ class TextToTextModel(InferringModel):
 
     Returns:
         dict: `generated_ids` int32 [B, n, N], `lengths` int32 [B, n], `scores` float32 [B, n], best first; and with
-            targets
-        `loss`, `correct` and `weight` float32 [B], sums over each target's tokens.
+        targets `loss`, `correct` and `weight` float32 [B], sums over each target's tokens.
 
     Raises:
         ConfigError: the backbone is an encoder.

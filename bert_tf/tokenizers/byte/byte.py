@@ -37,16 +37,13 @@ class ByteTokenizer(Tokenizer):
     """Text to the bytes of its UTF-8, as ByT5 reads it: the id of a byte is its value + 3. No text is unknown.
 
     Ids 0, 1 and 2 are <pad>, </s> and <unk>. After the 256 bytes come <extra_id_0> (259), <extra_id_1> (260), ... as
-    in Hugging Face's ByT5Tokenizer: they ascend, where T5's descend. With 125 of them the vocabulary has the 384 rows
-        of
-    the published checkpoints. There is no vocabulary to train.
+    in Hugging Face's ByT5Tokenizer: they ascend, where T5's descend. With 125 of them the vocabulary has the 384
+    rows of the published checkpoints. There is no vocabulary to train.
 
     The published checkpoints were pretrained without these 125 tokens, whose rows are untrained. Their sentinels are
-    the
-    last byte ids: 258 is the first, 257 the second. The paper allows 100 of these, but most are also bytes of text.
-        Here
-    only the eleven that no UTF-8 text has (0xFF to 0xF5, ids 258 to 248) are `sentinel_ids`; ByT5's inputs of 1024
-    bytes with spans of 20 need nine.
+    the last byte ids: 258 is the first, 257 the second. The paper allows 100 of these, but most are also bytes of
+    text. Here only the eleven that no UTF-8 text has (0xFF to 0xF5, ids 258 to 248) are `sentinel_ids`; ByT5's
+    inputs of 1024 bytes with spans of 20 need nine.
 
     `decode` leaves out bytes that are not UTF-8, half a character or a sentinel, as Python's `errors="ignore"`. Bytes of
     a text that are not UTF-8 act as U+FFFD, as in the other tokenizers. The offsets of white space of ASCII are empty.
