@@ -28,26 +28,8 @@ DOCS = ROOT / "docs"
 BERT = ROOT / "tests" / "fixtures" / "checkpoints" / "bert"
 #: The pages whose code is executed: what users copy.
 PAGES = sorted([*(DOCS / "guides").rglob("*.md"), *(DOCS / "coming_from").glob("*.md"), DOCS / "index.md"])
-#: Pages that take more than a few seconds.
-SLOW = {
-    "benchmarks",
-    "distil",
-    "domain",
-    "fine_tune",
-    "generate",
-    "generation",
-    "machines",
-    "pretrain",
-    "probe",
-    "publish",
-    "serve",
-    "smaller",
-    "tags",
-    "text_to_text",
-    "texts",
-    "trainable",
-    "vectors",
-}
+#: Pages of a few seconds. The others are slow tests.
+QUICK = {"choices", "own_training", "questions", "tokenizers"}
 #: What a page does for hours or on large models, done small here: a pattern, and what stands in its place.
 SMALLER = [
     (r"bert_mini", "bert_tiny"),
@@ -132,7 +114,7 @@ def _write_task(folder, name, format, task, rows):
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=[pytest.mark.slow] * (page.stem in SLOW), id=page.stem) for page in PAGES]
+    "page", [pytest.param(page, marks=[pytest.mark.slow] * (page.stem not in QUICK), id=page.stem) for page in PAGES]
 )
 def test_the_code_of_a_page(page, files, tmp_path, monkeypatch):
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)

@@ -263,7 +263,7 @@ def _inspect(folder):
         if state["format"] > FORMAT:
             raise RunDirectoryError(
                 f"{folder} was written by a newer bert_tf, in format {state['format']}; this one reads up to format "
-                f"{FORMAT}: pip install --upgrade bert_tf"
+                f"{FORMAT}; install a newer one"
             )
         for name in {MODEL, *(n for n in sums if n == OPTIMIZER)}:  # what was imported has no optimizer
             if sha256(folder / name) != sums[name]:
