@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import keras
 
-if TYPE_CHECKING or keras.backend.backend() == "tensorflow":  # a type checker reads one of the two
+if TYPE_CHECKING or (_name := keras.backend.backend()) == "tensorflow":  # a type checker reads one of the three
     from bert_tf.backend import tensorflow as active
+elif _name == "jax":
+    from bert_tf.backend import jax as active
 else:
     from bert_tf.backend import plain as active
 

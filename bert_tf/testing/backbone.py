@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.backend.tensorflow.randomness import step_randomness
+from bert_tf.backend.randomness import step_randomness
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models.model_config import DROPOUT_RATES

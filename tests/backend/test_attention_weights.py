@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.backend import Dropout, attention_weights
+from bert_tf.backend.randomness import step_randomness
 from bert_tf.backend.tensorflow.loops import use_cpu_kernels
-from bert_tf.backend.tensorflow.randomness import step_randomness
 
 NUMBERS = np.random.default_rng(0)
 SCORES = NUMBERS.normal(0, 3, (2, 3, 5, 7))

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.backend import Dropout
+from bert_tf.backend.randomness import step_randomness
 from bert_tf.backend.tensorflow.loops import PIECE, compiled_loop, use_cpu_kernels
-from bert_tf.backend.tensorflow.randomness import step_randomness
 from bert_tf.layers import activation
 
 DROPOUT = {dtype: Dropout(0.3, dtype=dtype) for dtype in ("float32", "bfloat16")}

@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.backend import Dropout, UniformNumbers, uniform_of
-from bert_tf.backend.tensorflow.randomness import step_randomness
+from bert_tf.backend.randomness import step_randomness
 from bert_tf.errors import ConfigError
 
 

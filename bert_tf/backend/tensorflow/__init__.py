@@ -5,6 +5,7 @@ the switch of both, and functions as graphs. `randomness.py`: dropout from the s
 `adam.py`: an update as one operation. `tpu.py`: what a TPU asks for.
 """
 
+from bert_tf.backend.randomness import recomputed
 from bert_tf.backend.tensorflow.adam import apply_adam, dense
 from bert_tf.backend.tensorflow.kernels import (
     Dense,
@@ -17,5 +18,5 @@ from bert_tf.backend.tensorflow.kernels import (
     product_with_transposed,
 )
 from bert_tf.backend.tensorflow.loops import as_graph, compiled_loop
-from bert_tf.backend.tensorflow.randomness import Dropout, UniformNumbers, recomputed
+from bert_tf.backend.tensorflow.randomness import Dropout, UniformNumbers
 from bert_tf.backend.tensorflow.trainer import Trainer

@@ -4,31 +4,22 @@ import contextlib
 import threading
 from typing import Any
 
-import keras
 import tensorflow as tf
 
+from bert_tf.backend.fitting import ADDED, Fitting, without_tuple
+from bert_tf.backend.randomness import step_randomness
 from bert_tf.backend.tensorflow.loops import use_cpu_kernels
-from bert_tf.backend.tensorflow.randomness import fold_in, step_randomness
-from bert_tf.errors import ConfigError, NonFiniteError
+from bert_tf.backend.tensorflow.randomness import fold_in
 
 _active = threading.local()  # MirroredStrategy traces each replica in a thread of its own
-
-#: The name of the loss that layers add (`add_loss`, regularizers); its weight is the number of rows.
-_ADDED = "added"
-
-ONE_DICT = "a batch must be one dict of features with the labels and weights inside, not (x, y) or sample_weight"
 
 # As in Keras's own steps: a model has no Python that AutoGraph would have to translate, which takes
 # longer than all the rest of tracing.
 _as_it_is = tf.autograph.experimental.do_not_convert
 
 
-class Steps(keras.Model):
+class Steps(Fitting):
     """The steps of a `Trainer`."""
-
-    _names: Any  # of losses and of metrics, as the step that was traced last has them
-    _totals: Any  # float64: their sums and weights since `reset_metrics`
-    _other_logs: dict[str, float]  # what an overridden step returned last
 
     def train_step(self, data: Any) -> dict[str, Any]:
         """One update with a batch, as a dict of features; under a strategy with one replica's part of it.
@@ -47,7 +38,7 @@ class Steps(keras.Model):
 
     def test_step(self, data: Any) -> dict[str, Any]:
         """The losses and metrics of a batch without an update, of this replica alone; overridden as `train_step`."""
-        features = _without_tuple(data)
+        features = without_tuple(data)
         losses, metrics = self._loss_sums(features, training=False)
         sums = self._pair_with(self._stack(losses, metrics), self._loss_weights(features))
         return self._noted(sums, tf.constant(-1), {})
@@ -59,7 +50,7 @@ class Steps(keras.Model):
 
         The other arguments are Keras's, and are not used: labels and weights are among the features.
         """
-        features = _without_tuple(x)
+        features = without_tuple(x)
         losses, _ = self._loss_sums(features, training=training)
         return self._total(losses, self._loss_weights(features))
 
@@ -80,7 +71,7 @@ class Steps(keras.Model):
             replicas; the gradient's global norm; the index of the first tensor that is not
             finite, -1 for none.
         """
-        features = _without_tuple(features)
+        features = without_tuple(features)
         local = self._loss_weights(features)
         weights = dict(zip(local, tf.unstack(_sum_over_replicas(tf.stack(list(local.values()))))))
         seed = self._step_seed()
@@ -122,7 +113,7 @@ class Steps(keras.Model):
         return fold_in(seed, tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.int32))
 
     def _loss_weights(self, features):
-        return self.loss_weights(features) | {_ADDED: tf.cast(_rows(features), tf.float32)}
+        return self.loss_weights(features) | {ADDED: tf.cast(_rows(features), tf.float32)}
 
     def _loss_sums(self, features, training):
         """`loss_sums`, and with it what layers have added to the loss: as in Keras, its mean over the rows."""
@@ -131,7 +122,7 @@ class Steps(keras.Model):
         added = [tf.reduce_sum(tf.cast(loss, tf.float32)) for loss in self.losses]
         self._clear_losses()
         if added:
-            losses = losses | {_ADDED: tf.add_n(added) * tf.cast(_rows(features), tf.float32)}
+            losses = losses | {ADDED: tf.add_n(added) * tf.cast(_rows(features), tf.float32)}
         return losses, metrics
 
     def _gradients(self, features, weights, seed):
@@ -154,9 +145,6 @@ class Steps(keras.Model):
     def _total(self, losses, weights):
         return tf.add_n([tf.math.divide_no_nan(losses[n], weights[n]) * self._coefficient(n) for n in losses])
 
-    def _coefficient(self, name):
-        return float(self.loss_coefficients.get(name, 1.0))
-
     def _stack(self, losses, metrics):
         """[losses, then (sum, weight) of each metric], and remembers the names while tracing."""
         self._names = (list(losses), list(metrics))
@@ -174,7 +162,7 @@ class Steps(keras.Model):
         overridden = training and type(self).train_step is not Steps.train_step
 
         def one_replica(features):
-            features = _without_tuple(features)
+            features = without_tuple(features)
             before, _active.noted = getattr(_active, "noted", []), []
             if overridden:  # its own passes have the kernels and the masks of the base class
                 with use_cpu_kernels(self._kernels), step_randomness(self._step_seed(), self):
@@ -225,15 +213,6 @@ class Steps(keras.Model):
 
         return steps
 
-    def _raise_non_finite(self, index, place):
-        losses, metrics = self._names
-        names = [f"the {kind} of {n}" for n in losses + metrics for kind in ("sum", "weight")]
-        names += [f"the gradient of {v.path}" for v in self._variables_with_gradient()]
-        raise NonFiniteError(
-            f"{place}: {names[index]} is not finite. Nothing is saved of this step, and older checkpoints "
-            "are as they were; start a new run with a lower learning rate, a longer warm-up or a smaller clip"
-        )
-
 
 def _dense(gradient):
     """A gradient that can be summed and clipped with the rest: not of looked-up rows, nor in half precision."""
@@ -273,17 +252,6 @@ def _split(features, parts):
 def _rows(features):
     """The number of rows of a batch."""
     return tf.shape(next(iter(features.values())))[0]
-
-
-def _without_tuple(features):
-    """Keras puts a batch into a tuple, with None for the labels and weights that it was not given."""
-    if isinstance(features, (tuple, list)):
-        features, *others = features
-        if any(x is not None for x in others):
-            features = None
-    if not isinstance(features, dict):
-        raise ConfigError(ONE_DICT)
-    return features
 
 
 def take_reduced_gradients(optimizer: Any) -> None:

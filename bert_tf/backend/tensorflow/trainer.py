@@ -8,23 +8,14 @@ remain Keras's own.
 
 from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.backend.fitting import ONE_DICT
 from bert_tf.backend.tensorflow.loops import compiles_for_cpus
-from bert_tf.backend.tensorflow.steps import ONE_DICT, Steps, take_reduced_gradients
+from bert_tf.backend.tensorflow.steps import Steps, take_reduced_gradients
 from bert_tf.backend.tensorflow.tpu import check_xla, is_tpu
 from bert_tf.errors import ConfigError
-
-#: Arguments of Keras's `compile` that this one refuses, and what to do instead.
-_UNSUPPORTED_COMPILE_ARGUMENTS = {
-    "loss": "which has its own loss; leave it out",
-    "loss_weights": "whose losses have the factors of its attribute loss_coefficients; leave it out",
-    "metrics": "whose metrics are those of its loss_sums; leave it out",
-    "weighted_metrics": "whose metrics are those of its loss_sums; leave it out",
-    "run_eagerly": "which trains in a graph; call tf.config.run_functions_eagerly(True) instead",
-}
 
 
 class Trainer(Steps):
@@ -65,29 +56,10 @@ class Trainer(Steps):
         Raises:
             ConfigError: a setting that cannot be right.
         """
-        compiled = kwargs.pop("jit_compile", "auto")
-        if compiled not in ("auto", None):
-            if xla not in (bool(compiled), None):
-                raise ConfigError(f"compile(xla={xla}, jit_compile={compiled}) disagree; give one of them")
-            xla = bool(compiled)
-        for name, instead in _UNSUPPORTED_COMPILE_ARGUMENTS.items():
-            if kwargs.pop(name, None):
-                raise ConfigError(f"compile({name}=...) would have no effect on {type(self).__name__}, {instead}")
+        xla = self._check_compile(xla, kwargs)
         # Not `jit_compile`: XLA compiles forward and backward pass alone, for it cannot hold the collectives.
         super().compile(optimizer=optimizer, jit_compile=False, **kwargs)
-        # Under float16 Keras has put the optimizer into one that scales the loss.
-        inner: Any = getattr(self.optimizer, "inner_optimizer", self.optimizer)
-        if inner.clipnorm or inner.clipvalue:
-            raise ConfigError("clipnorm and clipvalue clip each variable alone; use global_clipnorm")
-        if inner.gradient_accumulation_steps:
-            raise ConfigError(
-                "give accumulation_steps to compile() instead of gradient_accumulation_steps to the optimizer"
-            )
-        if "float16" in {v.dtype for v in self.trainable_variables}:
-            raise ConfigError(
-                f"{type(self).__name__} has weights in float16, in which small updates are lost and sums overflow; make "
-                "it with the dtype policy 'mixed_float16', which computes in float16 and keeps the weights in float32"
-            )
+        inner = self._check_compiled()
         take_reduced_gradients(inner)
         self._options = {"accumulation_steps": accumulation_steps, "steps_per_execution": steps_per_execution} | kwargs
         self._options |= {"remat": remat, "xla": xla, "cpu_kernels": cpu_kernels, "seed": seed}
@@ -108,17 +80,6 @@ class Trainer(Steps):
             xla = accelerated and not tpu
         self._xla = xla
         self._make_forward_backward()
-
-    def get_compile_config(self) -> dict[str, Any]:
-        """The arguments of `compile`, which a saved model keeps."""
-        return keras.saving.serialize_keras_object(
-            {"optimizer": self.optimizer, **self._options} if self.compiled else {}
-        )
-
-    def compile_from_config(self, config: dict[str, Any]) -> None:
-        """Compiles a loaded model as it was when it was saved."""
-        self.compile(**keras.saving.deserialize_keras_object(config))
-        self._maybe_symbolic_build()
 
     def _make_forward_backward(self):
         self._forward_backward = tf.function(self._gradients, jit_compile=True) if self._xla else self._gradients
@@ -185,34 +146,6 @@ class Trainer(Steps):
         if self.test_function is None or force:
             self.test_function = self._logged(self._repeated(self.test_step, training=False))
         return self.test_function
-
-    def reset_metrics(self) -> None:
-        super().reset_metrics()
-        self._totals, self._other_logs = None, {}
-
-    @property
-    def running_sums(self) -> list[float] | None:
-        """What the means since the last `reset_metrics` are made of: list of floats, or None before the first step."""
-        return None if self._totals is None else self._totals.tolist()
-
-    @running_sums.setter
-    def running_sums(self, sums: list[float] | None) -> None:
-        self._totals = None if sums is None else np.array(sums)
-
-    def get_metrics_result(self) -> dict[str, float]:
-        """The means since the last `reset_metrics`, exact over replicas, steps and batch sizes."""
-        losses, metrics = self._names or ([], [])
-        if self._totals is None or not losses:
-            return {}
-        sums = self._totals.reshape(-1, 2)
-        ratios = np.divide(sums[:, 0], sums[:, 1], out=np.zeros(len(sums)), where=sums[:, 1] != 0)
-        result = {"loss": sum(self._coefficient(n) * r for n, r in zip(losses, ratios))}
-        result |= {f"{n}_loss": r for n, r in zip(losses, ratios)}
-        result |= dict(zip(metrics, ratios[len(losses) :]))
-        return {name: float(value) for name, value in result.items()}
-
-    def _get_metrics_result_or_logs(self, logs):
-        return self.get_metrics_result() | self._other_logs or logs
 
     def _logged(self, steps):
         """Runs `steps`, adds its sums to the totals in float64, and returns the means so far."""

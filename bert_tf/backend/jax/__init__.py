@@ -1,0 +1,22 @@
+"""What JAX computes otherwise than `bert_tf.backend.plain`: dropout from the seed of a step, and `fit`.
+
+`randomness.py`: the masks of TensorFlow, to the bit. `trainer.py`: `fit` and its steps.
+"""
+
+from bert_tf.backend.jax.randomness import Dropout, UniformNumbers
+from bert_tf.backend.jax.trainer import Trainer
+from bert_tf.backend.plain import (
+    Dense,
+    LayerNormalization,
+    RMSNormalization,
+    apply_adam,
+    as_graph,
+    assign,
+    attention_weights,
+    compiled_loop,
+    cross_entropy,
+    dense,
+    largest,
+    product_with_transposed,
+)
+from bert_tf.backend.randomness import recomputed
