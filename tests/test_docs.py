@@ -40,6 +40,7 @@ SMALLER = [
     (r"bert-tf pretrain --config \S+", r"\g<0> --set train.steps=4"),
     (r"train\.steps=\d+", "train.steps=4 --set train.batch_size=4 --set train.precision=float32"),
     (r'"steps": [\d_]+', '"steps": 4, "batch_size": 4, "precision": "float32"'),
+    (r"pretrain/bert_base\b", "pretrain/bert_tiny"),
     (r"--size \d+", "--size 600"),
     (r"objective\.words\.size=\d+", "objective.words.size=600"),
 ]
