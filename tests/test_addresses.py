@@ -311,7 +311,7 @@ def test_mistakes_are_one_sentence(folder, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "adlfs", None)
     for path, message in (
         (folder, f"{folder}: there is nothing; check the address, and that the credentials may read it"),
-        ("az://container/corpus", r"the driver of az:// is not installed; pip install -e '.\[az\]' where this"),
+        ("az://container/corpus", r"the driver of az:// is not installed; pip install 'bert_tf\[az\]'"),
         ("zip3://bucket/corpus", "there is no file system zip3://; known: gs, s3, az, hf"),
         ("memory://a/../b", "'memory://a/../b' has an empty part, '.', '..' or a control character in it"),
     ):

@@ -74,5 +74,5 @@ def test_extras_named_exist():
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
     for page in FILES:
-        for extra in re.findall(r"\.\[([a-z]+)\]", page.read_text(encoding="utf-8")):
-            assert extra in setup["options.extras_require"], f"{page}: {extra}"
+        for extras in re.findall(r"(?:\.|bert_tf)\[([a-z,-]+)\]", page.read_text(encoding="utf-8")):
+            assert set(extras.split(",")) <= set(setup["options.extras_require"]), f"{page}: {extras}"

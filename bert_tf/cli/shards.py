@@ -3,7 +3,7 @@
 The corpus is .txt (an empty line between documents), .jsonl, .tsv, .csv, each also gzipped, or .parquet; or folders and
 globs of them; for text_pairs .tsv (source<TAB>target) or .jsonl (source, target). The same command again resumes.
 
-With --runner the work runs on Apache Beam (pip install -e '.[beam]'), with the same shards, byte for byte. Every Beam
+With --runner the work runs on Apache Beam (pip install 'bert_tf[beam]'), with the same shards, byte for byte. Every Beam
 worker needs bert_tf installed; corpus and output are addresses, or paths that all see.
 
 example:

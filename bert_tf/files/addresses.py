@@ -65,7 +65,7 @@ def open_file_system(address: str) -> tuple[Any, str]:
     except ValueError:
         raise DataError(f"{address}: there is no file system {scheme}://; known: {', '.join(CREDENTIALS)}") from None
     except ImportError as error:
-        remedy = f"pip install -e '.[{scheme}]' where this library was cloned" if scheme in CREDENTIALS else str(error)
+        remedy = f"pip install 'bert_tf[{scheme}]'" if scheme in CREDENTIALS else str(error)
         raise DataError(f"{address}: the driver of {scheme}:// is not installed; {remedy}") from None
     with explain_address(address):
         given = fsspec.config.conf.get(scheme, {})

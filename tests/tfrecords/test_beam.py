@@ -180,6 +180,6 @@ def test_without_beam(local, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
     monkeypatch.delitem(sys.modules, "tfrecords.shards.beam", raising=False)
     monkeypatch.delattr(shards, "beam", raising=False)
-    with pytest.raises(ConfigError, match=r"pip install -e '\.\[beam\]' where"):
+    with pytest.raises(ConfigError, match=r"pip install 'bert_tf\[beam\]'"):
         by_beam(local / "corpus.txt", tmp_path / "out", WordPieceTokenizer(VOCABULARY))
     assert not (tmp_path / "out").exists()

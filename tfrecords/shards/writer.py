@@ -139,7 +139,7 @@ def _beam():
         if error.name != "apache_beam":
             raise
         raise ConfigError(
-            "Apache Beam is not installed; pip install -e '.[beam]' where this library was cloned"
+            "Apache Beam is not installed; pip install 'bert_tf[beam]'"
         ) from None
     return beam
 
