@@ -1,5 +1,6 @@
 """The code of the guides in docs/ runs from top to bottom."""
 
+import importlib.util
 import os
 import re
 import shlex
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import fsspec
 import keras
+import numpy as np
 import pytest
 
 import bert_tf
@@ -138,6 +140,29 @@ def test_commands_that_are_only_shown_can_be_typed(page):
             if line.startswith("bert-tf "):
                 words = shlex.split(line, comments=True)[1:]
                 make_parser(only=words[0]).parse_args(words)  # exits where it is wrong
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs the extra: pip install -e '.[jax]'")
+def test_the_training_script_on_jax(files, tmp_path):
+    """What JAX trained is opened on TensorFlow: the same outputs, and the optimizer goes on."""
+    shutil.copytree(files / "shards", tmp_path / "shards")
+    (code,) = (code for _, code in blocks(DOCS / "guides" / "own_training.md", "python"))
+    code += """
+import keras, numpy as np
+ids = np.arange(8, dtype="int32")[None]
+np.save("expected.npy", objective.backbone({"token_ids": ids})["sequence_output"])
+objective.save("model.keras")
+"""
+    environment = {**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    objective = bert_tf.load_keras(tmp_path / "model.keras")
+    assert int(objective.optimizer.iterations) == 9
+    ids = np.arange(8, dtype="int32")[None]
+    expected = np.load(tmp_path / "expected.npy")
+    np.testing.assert_allclose(objective.backbone({"token_ids": ids})["sequence_output"], expected, atol=1e-5)
 
 
 DEVICES = """

@@ -1,8 +1,8 @@
 """The only package that depends on which Keras backend is active; it is asked here, once.
 
-All other layers and models are pure Keras. `tensorflow/` has what only TensorFlow can do (tf.distribute, CPU kernels,
-randomness without state in a train step), `plain.py` the same names for every other backend; `active` is one of them.
-Dropout masks are made in `tensorflow/randomness.py` and `plain.py`. The rest is pure Keras: `model.py`, the base class
+All other layers and models are pure Keras. `tensorflow/` has what only TensorFlow can do (tf.distribute, CPU kernels),
+`jax/` training on JAX, `plain.py` the same names for every other backend; `active` is one of them. `randomness.py` and
+`fitting.py` have what the trainers share. The rest is pure Keras: `model.py`, the base class
 of everything that is `fit`; `layer.py`, that of the layers; `initial_weights.py`; the optimizers in `optimizers.py`
 and `adafactor.py`, with `schedules.py` and `variable_rates.py`; the hash of `hashing.py`.
 """

@@ -162,10 +162,10 @@ def apply_adam(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any)
 
 
 class Trainer(keras.Model):
-    """The base class of `TrainableModel`: models run on every backend, and training needs TensorFlow."""
+    """The base class of `TrainableModel`: models run on every backend, training needs TensorFlow or JAX."""
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         raise ConfigError(
-            "training needs Keras on TensorFlow; set the environment variable KERAS_BACKEND to tensorflow, or unset it, "
-            "before Keras is imported"
+            "training needs Keras on TensorFlow or JAX; set the environment variable KERAS_BACKEND to one of them before "
+            "Keras is imported"
         )

@@ -138,9 +138,7 @@ def _beam():
     except ModuleNotFoundError as error:
         if error.name != "apache_beam":
             raise
-        raise ConfigError(
-            "Apache Beam is not installed; pip install 'bert_tf[beam]'"
-        ) from None
+        raise ConfigError("Apache Beam is not installed; pip install 'bert_tf[beam]'") from None
     return beam
 
 

@@ -108,9 +108,7 @@ class Trainer(Fitting):
         for number, part in enumerate(_split(features, self._accumulation_steps)):
             part_sums, others, part_gradients = self._gradients(trainable, others, part, local, fold_in(seed, number))
             sums = part_sums if sums is None else sums + part_sums
-            gradients = (
-                part_gradients if gradients is None else [a + b for a, b in zip(gradients, part_gradients)]
-            )
+            gradients = part_gradients if gradients is None else [a + b for a, b in zip(gradients, part_gradients)]
         sums = self._pair_with(sums, local)
         squares = jnp.stack([jnp.sum(jnp.square(g)) for g in gradients])
         finite = jnp.isfinite(jnp.concatenate([sums, squares]))
