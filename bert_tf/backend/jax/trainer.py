@@ -104,7 +104,8 @@ class Trainer(Fitting):
         with keras.StatelessScope(state_mapping=list(zip(self.optimizer.variables, optimizer))):
             step = jnp.asarray(self.optimizer.iterations.value, "int32")
         seed = fold_in(jnp.stack([step, jnp.int32(self._seed)]), 0)  # that of TensorFlow's first replica
-        sums = gradients = None
+        sums: Any = None
+        gradients: Any = None
         for number, part in enumerate(_split(features, self._accumulation_steps)):
             part_sums, others, part_gradients = self._gradients(trainable, others, part, local, fold_in(seed, number))
             sums = part_sums if sums is None else sums + part_sums
