@@ -9,7 +9,6 @@ modelling loss is that of equation 5, as openai/finetune-transformer-lm `train.p
 import dataclasses
 
 import keras
-import tensorflow as tf
 from keras import ops
 
 from bert_tf.backend import TrainableModel, largest
@@ -62,28 +61,6 @@ class InferringModel(TrainableModel):
             for name, value in config.items()
         }
         return cls(values.pop("backbone"), **values)
-
-    # Not Keras's predict_on_batch, which under a strategy answers once per replica and without
-    # compile() runs through XLA.
-    @tf.function(autograph=False)
-    def infer(self, features):
-        """`call` without dropout, for evaluation and prediction."""
-        if not self.static_shapes:
-            return self(features, training=False)
-        parts = self.distribute_strategy.run(self._infer_part, args=(features,))
-        local = self.distribute_strategy.experimental_local_results
-        return {name: tf.concat(local(values), axis=0) for name, values in parts.items()}
-
-    def _infer_part(self, features):
-        """What `infer` answers for the examples of this replica."""
-        replica = tf.distribute.get_replica_context()
-
-        def part(tensor):
-            size = tensor.shape[0] // replica.num_replicas_in_sync
-            begin = [replica.replica_id_in_sync_group * size] + [0] * (tensor.shape.rank - 1)
-            return tf.slice(tensor, begin, [size, *tensor.shape[1:]])
-
-        return self({name: part(tensor) for name, tensor in features.items()}, training=False)
 
 
 class VectorModel(InferringModel):

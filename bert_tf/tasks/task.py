@@ -494,7 +494,6 @@ class Task(abc.ABC):
         sequences = self.sequences(examples)
         plan, full = sequences.plan(self.config, batch_size, static_shapes=model.static_shapes), None
         if model.static_shapes:
-            replicas = model.distribute_strategy.num_replicas_in_sync
-            full = -(-max(len(indexes) for indexes, _ in plan) // replicas) * replicas
+            full = -(-max(len(indexes) for indexes, _ in plan) // model.num_replicas) * model.num_replicas
         outputs = dict(infer(self, sequences, plan, model.infer, static_size=full))
         return [outputs[index] for index in range(len(sequences.lengths))]

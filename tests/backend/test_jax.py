@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fine_tuned_tasks
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -42,6 +44,21 @@ def test_twelve_updates_of_every_family_and_objective_are_those_of_tensorflow(tm
             np.testing.assert_allclose(file[name], value, rtol=1e-5, atol=1e-5, err_msg=name)
     losses = {name: value for name, value in expected.items() if name.endswith("/loss")}
     assert len(losses) == 17 and all(value[-1] < value[0] for value in losses.values())
+
+
+@pytest.mark.slow
+@needs_jax
+def test_fine_tuned_tasks_answer_as_on_tensorflow():
+    """Trained with dropout on what tf.data gives, evaluated, and asked."""
+    found = run_on_jax([Path(__file__).parent / "fine_tuned_tasks.py"])
+    expected = json.loads(json.dumps(fine_tuned_tasks.results()))
+    assert found.keys() == expected.keys() == fine_tuned_tasks.TASKS.keys()
+    for kind in expected:
+        pairs = zip(keras.tree.flatten(found[kind]), keras.tree.flatten(expected[kind]), strict=True)
+        for on_jax, on_tensorflow in pairs:
+            assert on_jax == (
+                pytest.approx(on_tensorflow, abs=1e-4) if isinstance(on_tensorflow, float) else on_tensorflow
+            ), kind
 
 
 SEEDS = """

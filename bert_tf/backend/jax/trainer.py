@@ -70,6 +70,26 @@ class Trainer(Fitting):
         """Whether every batch should have one shape: where compiling a second one takes longer than padding."""
         return jax.default_backend() != "cpu"
 
+    @property
+    def num_replicas(self) -> int:
+        """Into how many parts a batch of static shapes is divided."""
+        distribution = keras.distribution.distribution()
+        return 1 if distribution is None else distribution.device_mesh.shape[0]
+
+    def infer(self, features: dict[str, Any]) -> dict[str, Any]:
+        """`call` without dropout on a dict of features, for evaluation and prediction: its dict of arrays."""
+        if not hasattr(self, "_compiled_call"):
+            # Keras would look for variables in a function that is an attribute.
+            object.__setattr__(self, "_compiled_call", jax.jit(self._call_with))
+        values = [
+            [v.value for v in variables] for variables in (self.trainable_variables, self.non_trainable_variables)
+        ]
+        return self._compiled_call(*values, {name: np.asarray(value) for name, value in features.items()})
+
+    def _call_with(self, trainable, others, features):
+        with self._scope(trainable, others):
+            return self(features, training=False)
+
     def fit(self, x: Any, *, steps_per_epoch: int | None = None, **kwargs: Any) -> Any:
         """Keras's `fit` on a dataset (or dict of arrays) of feature dicts.
 

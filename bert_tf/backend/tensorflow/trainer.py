@@ -89,6 +89,34 @@ class Trainer(Steps):
         """Whether every batch must have one shape: on a TPU, which computes in replicas alone."""
         return is_tpu(self.distribute_strategy)
 
+    @property
+    def num_replicas(self) -> int:
+        """Into how many parts a batch of static shapes is divided."""
+        return self.distribute_strategy.num_replicas_in_sync
+
+    def _infer(self, features):
+        """`call` without dropout on a dict of features, for evaluation and prediction: its dict of tensors."""
+        if not self.static_shapes:
+            return self(features, training=False)
+        parts = self.distribute_strategy.run(self._infer_part, args=(features,))
+        local = self.distribute_strategy.experimental_local_results
+        return {name: tf.concat(local(values), axis=0) for name, values in parts.items()}
+
+    # Not Keras's predict_on_batch, which under a strategy answers once per replica and without
+    # compile() runs through XLA.
+    infer = tf.function(_infer, autograph=False)
+
+    def _infer_part(self, features):
+        """What `infer` answers for the examples of this replica."""
+        replica = tf.distribute.get_replica_context()
+
+        def part(tensor):
+            size = tensor.shape[0] // replica.num_replicas_in_sync
+            begin = [replica.replica_id_in_sync_group * size] + [0] * (tensor.shape.rank - 1)
+            return tf.slice(tensor, begin, [size, *tensor.shape[1:]])
+
+        return self({name: part(tensor) for name, tensor in features.items()}, training=False)
+
     def fit(self, x: Any, *, steps_per_epoch: int | None = None, **kwargs: Any) -> Any:
         """Keras's `fit` on a dataset (or dict of arrays) of feature dicts.
 
