@@ -22,10 +22,11 @@ needs_jax = pytest.mark.skipif(
 )
 
 
-def run_on_jax(program, *arguments):
-    """What a program prints as JSON, on JAX."""
+def run_on_jax(program, *arguments, devices=1):
+    """What a program prints as JSON, on JAX with so many devices."""
     environment = os.environ | {"KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
     environment["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # compiling is what takes time
+    environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
     done = subprocess.run([sys.executable, *program, *arguments], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
@@ -44,6 +45,19 @@ def test_twelve_updates_of_every_family_and_objective_are_those_of_tensorflow(tm
             np.testing.assert_allclose(file[name], value, rtol=1e-5, atol=1e-5, err_msg=name)
     losses = {name: value for name, value in expected.items() if name.endswith("/loss")}
     assert len(losses) == 17 and all(value[-1] < value[0] for value in losses.values())
+
+
+@pytest.mark.slow
+@needs_jax
+def test_eight_devices_train_as_one(tmp_path):
+    """With dropout, in micro-batches that are divided over the devices too, and with a clip of the whole gradient."""
+    names = ("bert", "gpt2")
+    run_on_jax([Path(__file__).parent / "twelve_steps.py"], tmp_path / "eight", *names, devices=8)
+    expected = results(names)
+    with np.load(tmp_path / "eight.npz") as file:
+        assert file.keys() == expected.keys() and {name.split("/")[0] for name in file} == set(names)
+        for name, value in expected.items():
+            np.testing.assert_allclose(file[name], value, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
 @pytest.mark.slow
