@@ -100,8 +100,8 @@ def save(
         format: "hf": a Hugging Face directory; "keras_hub": a preset of KerasHub; "tf1": a TensorFlow 1 checkpoint as the original
             authors' code reads it; "garden": a BERT for the TensorFlow Model Garden; "numpy": GPT-1's params_*.npy; "bilm": ELMo's options.json and weights.hdf5;
             "word2vec", "word2vec_binary", "glove": a file of the token table alone; "keras": a file .keras of the Keras model
-            alone, which `load_keras` opens. With a task "hf" or "keras_hub": the class of the task; or "run": a run
-            directory, which `load` opens.
+            alone, which `load_keras` opens; "run": a run directory, which `load` opens and training goes on from. With a task
+            "run", "keras", or "hf" or "keras_hub": the class of the task.
         task: the `Task` that the model was made by, `task.model(encoder)`.
         approximate: whether a preset of KerasHub is written although KerasHub's code fixes what this model has otherwise,
             such as the activation of its BERT; how far the outputs are apart is measured and logged.
@@ -115,6 +115,11 @@ def save(
         from bert_tf.training.converting import save_task_model
 
         save_task_model(task, model, path, format, approximate=approximate)
+        return
+    if format == "run":
+        from bert_tf.training.converting import save_run
+
+        save_run(model, tokenizer, path)
         return
     from bert_tf.checkpoints import write_checkpoint
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,14 @@ class LanguageModel(OpenedModel):
         vectors = bert_tf.load("run").embed(["a good film", "a bad film"])  # float32 [2, H]
     """
 
-    #: What the training measured, of a model that `bert_tf.finetune` returned; None of one that was loaded.
-    results: dict[str, Any] | None = None
+    @functools.cached_property
+    def results(self) -> dict[str, Any] | None:
+        """What the training of a run measured, as `bert_tf.finetune` or `pretrain` returned it; None of another model."""
+        if self.source.format != "run":
+            return None
+        from bert_tf.training.run_records import results_of
+
+        return results_of(self.path)
 
     def predict(self, texts: Any, batch_size: int = 32) -> Any:
         """The answers of a fine-tuned model.

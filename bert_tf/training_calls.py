@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -219,6 +220,10 @@ def _settings(config, columns, settings):
 
     for name in settings:
         meant = configuration.SYNONYMS.get(name, name)
+        if name == "data" or name.startswith("validation"):
+            raise ConfigError(
+                f"unknown setting '{name}'; give the data as train, dev and test, or dev=0.1, a share of train"
+            )
         if meant != name and meant in FinetuneTrainConfig.__dataclass_fields__:
             raise ConfigError(f"unknown setting '{name}'; did you mean '{meant}'?")
         if meant in AdamConfig.__dataclass_fields__ and meant not in FinetuneTrainConfig.__dataclass_fields__:
@@ -272,11 +277,17 @@ def _run(mapping, data, output, overwrite, read, first, run):
         _delete(folder)
     from bert_tf.training.run_records import CONFIG
 
+    parts = {}
     try:
         parts = _parts_of(data, first(planned))
         files |= {split: str(Path(files[split]).with_suffix(part.ending)) for split, part in parts.items()}
         _write_data(parts, files, folder)
         return run(read(configuration.merge(mapping, {"data": files})))
+    except DataError as error:  # which names the copy of the data
+        raise _in_source(error, parts, files) from None
+    except RunDirectoryError as error:
+        more = ", or give overwrite=True" if "holds another run" in str(error) else ""
+        raise RunDirectoryError(*error.args, more) from None
     finally:
         if not is_there(folder / CONFIG):  # it was refused: nothing is left behind
             remove_data_folder(folder)
@@ -303,6 +314,18 @@ def _parts_of(data, config):
     }
 
 
+def _in_source(error, parts, files):
+    """The error, with the places of what was given in place of those in the files that were written of it."""
+
+    def place(text):
+        for split, part in parts.items():
+            line = rf"{re.escape(files[split])}, line (\d+)"
+            text = re.sub(line, lambda match, part=part: part.place(int(match[1])) or match[0], text)
+        return text
+
+    return type(error)(*(place(part) if isinstance(part, str) else part for part in error.args))
+
+
 def _write_data(parts, files, folder):
     """Writes what `_parts_of` returned to the files that `files` names for it."""
     from bert_tf.training.run_data import make_data_folder
@@ -313,7 +336,7 @@ def _write_data(parts, files, folder):
         if is_there(path) and Path(path).read_text(encoding="utf-8") != text and is_there(folder / CONFIG):
             raise RunDirectoryError(
                 f"{folder} was trained on other data: {split} differs from {path}. Choose another output directory, use the "
-                "same data to resume the run, or give overwrite=True"
+                "same data and the same share for dev to resume the run, or give overwrite=True"
             )
         make_data_folder(folder)
         with atomic_write(path) as file:

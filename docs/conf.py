@@ -44,6 +44,8 @@ smartquotes = False
 html_theme = "furo"
 html_title = "bert_tf"
 html_copy_source = False
+html_static_path = ["static"]
+html_css_files = ["tables.css"]
 
 
 def setup(app):

@@ -56,6 +56,8 @@ PAGES = {
 #: Names of a package that are no part of what it offers.
 HELPERS = {"lazy_names"}
 OURS = ("bert_tf", "tfrecords")
+#: What a reader looks for first.
+FIRST = ("load", "pretrain", "finetune")
 #: Packages that users do not import: the commands, and what all others read and write files with.
 INTERNAL = {"bert_tf.cli", "bert_tf.files"}
 
@@ -159,7 +161,7 @@ def write_page(app, docname, source):
             lines += [package, "-" * len(package), ""]
         lines += [f".. py:module:: {package}", ""]
         lines += rst(inspect.getdoc(importlib.import_module(package)) or "", package) + [""]
-        for name, value in sorted(names.items(), key=lambda item: order(item[1])):
+        for name, value in sorted(names.items(), key=lambda item: (item[0] not in FIRST, order(item[1]))):
             lines += entry(package, name, value)
     source[0] += "\n````{eval-rst}\n" + "\n".join(lines) + "\n````\n"
 

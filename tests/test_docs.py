@@ -147,7 +147,7 @@ def test_commands_that_are_only_shown_can_be_typed(page):
 def test_the_training_script_on_jax(files, tmp_path):
     """What JAX trained is opened on TensorFlow: the same outputs, and the optimizer goes on."""
     shutil.copytree(files / "shards", tmp_path / "shards")
-    (code,) = (code for _, code in blocks(DOCS / "guides" / "own_training.md", "python"))
+    code = blocks(DOCS / "guides" / "own_training.md", "python")[0][1]
     code += """
 import keras, numpy as np
 ids = np.arange(8, dtype="int32")[None]

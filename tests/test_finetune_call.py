@@ -127,6 +127,32 @@ def test_a_share_of_a_conll_file(tmp_path):
     assert [word["word"] for word in model.predict("the law")["words"]] == ["the", "law"]
 
 
+def test_errors_name_what_was_given_and_not_the_copy(tmp_path):
+    words = "\n\n".join("the O\nlaw B-X" for _ in range(12)).split("\n")
+    words[2:2] = ["", ""]  # more empty lines than the copy has
+    words[20] = "law"
+    (tmp_path / "a.conll").write_text("\n" + "\n".join(words) + "\n")
+    for share in (0.25, 0.75):  # in either part
+        with pytest.raises(DataError, match=rf"{tmp_path}/a\.conll, line 22: 1 field"):
+            train(tmp_path / "run", tmp_path / "a.conll", dev=share, task={"kind": "tagging", "sequence_length": 16})
+    rows = ROWS[: len(TEXTS)] + [{"text": ["no"], "label": "union"}] + ROWS
+    for share in (0.25, 0.75):
+        with pytest.raises(DataError, match=rf"train, example {len(TEXTS)}: "):
+            train(tmp_path / "run", rows, dev=share)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("settings, message", [
+    ({"data": {"dev": 0.5}}, "unknown setting 'data'; give the data as train, dev and test"),
+    ({"validation_split": 0.5}, "or dev=0.1, a share of train"),
+])  # fmt: skip
+def test_a_setting_without_effect_is_refused(settings, message, tmp_path):
+    with pytest.raises(ConfigError, match=message):
+        train(tmp_path / "run", **settings)
+    with pytest.raises(ConfigError, match=message):
+        bert_tf.distill("task", student="bert_tiny", train=[], output=tmp_path / "run", **settings)
+
+
 def test_its_settings_have_no_name_of_their_own():
     """A setting of `train` that were called as an argument of the function could not be given."""
     from bert_tf.training.finetune_config import FinetuneTrainConfig

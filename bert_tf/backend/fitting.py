@@ -112,7 +112,7 @@ class Fitting(keras.Model):
         )
 
 
-def without_tuple(features):
+def without_tuple(features: Any) -> dict[str, Any]:
     """Keras puts a batch into a tuple, with None for the labels and weights that it was not given."""
     if isinstance(features, (tuple, list)):
         features, *others = features

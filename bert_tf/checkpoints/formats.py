@@ -105,6 +105,15 @@ class _KerasFile(Format):
 
     name, files = "keras", "a file .keras"
 
+    def recognize(self, path):
+        return path.suffix == ".keras"
+
+    def open(self, path, family):
+        raise DataError(
+            f"{path} is a Keras model without its tokenizer: open it with bert_tf.load_keras, or write what trains on with "
+            "bert_tf.save(model, tokenizer, 'run', format='run')"
+        )
+
     def write(self, model, tokenizer, path):
         if Path(path).suffix != ".keras":
             raise ConfigError(f"{path}: a Keras model is one file; give it a name that ends in .keras")
@@ -240,7 +249,7 @@ def open_source(path: StrPath, family: str | None = None) -> Source:
         )
     if path.is_file():
         raise DataError(f"{path} is one file of a model; give the folder, {path.parent}")
-    files = dict.fromkeys(record.files for record in FORMATS.values() if type(record).open is not Format.open)
+    files = dict.fromkeys(record.files for record in FORMATS.values() if record.name != _KerasFile.name)
     raise DataError(f"{path} holds no model: it has none of {'; '.join(files)}")
 
 

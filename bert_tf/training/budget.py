@@ -270,9 +270,11 @@ def _schedule(settings, tokens_per_row, seconds, minutes):
     others = took - TRIAL * a_step + evaluations * EVALUATION * a_step  # before the first update, and between them
     steps = int(MARGIN * (seconds - took - others) / a_step)
     if steps < TRIAL:
+        passed = 60 * minutes - seconds + took
+        least = 1.1 * (passed + others + TRIAL * a_step / MARGIN) / 60  # a machine is not always as fast
         raise ConfigError(
-            f"{minutes:g} minutes are too few: the preparation and a trial took {60 * minutes - seconds + took:.0f} seconds; "
-            "give more minutes or less text"
+            f"{minutes:g} minutes are too few: the preparation and a trial took {passed:.0f} seconds; give at least "
+            f"{least:.1f} minutes, or less text"
         )
     every = {"log_every": steps // 60, "checkpoint_every": steps // 5, "eval_every": steps // evaluations}
     return {"steps": steps, "precision": precision} | {name: max(1, number) for name, number in every.items()}

@@ -94,6 +94,18 @@ def _write(opened, output, to, encoder_only, approximate):
     return model
 
 
+def save_run(model, tokenizer, output):
+    """Writes an encoder, a decoder or a pretraining model, as it is in memory, as a run; see `bert_tf.save`."""
+    if not hasattr(model, "backbones") or tokenizer is None:
+        raise ConfigError(
+            "a run holds a model of this library and its tokenizer: bert_tf.save(model, tokenizer, path, ...)"
+        )
+    settings = getattr(model, "settings", None)
+    record = {"model": describe(model.backbones()[""].config)}
+    record["objective"] = {} if settings is None else configuration.to_dict(settings)
+    write_run(output, record, tokenizer, merged_weights(model))
+
+
 def save_task_model(task, model, output, to="hf", path=None, approximate=False):
     """Writes a fine-tuned model with the head of its task, as it is in memory.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from bert_tf import config as configuration
 from bert_tf.errors import DataError, guarded
 from bert_tf.files import atomic_write, explain_disk_errors, is_there
-from bert_tf.parsing import parse_json
+from bert_tf.parsing import parse_json, read_json_object
 
 CONFIG = "config.yaml"
 METRICS = "metrics.jsonl"
@@ -96,6 +96,20 @@ def read_metrics(path):
     with explain_disk_errors(path):
         lines = path.read_bytes().split(b"\n")
     return [line for line in map(_metrics_of, lines) if line is not None]
+
+
+def results_of(folder):
+    """What the training of a run measured: its summary, or of pretraining the newest metrics and baselines; or None."""
+    folder = Path(folder)
+    for path in (folder / SUMMARY, folder.parent / SUMMARY):  # of one of several seeds it stands beside the folder
+        if is_there(path):
+            return read_json_object(path)
+    metrics = read_metrics(folder / METRICS)
+    if not metrics:
+        return None
+    findings = configuration.read_record(Findings, folder / REPORT) if is_there(folder / REPORT) else Findings()
+    baselines = findings.baselines.items()
+    return metrics[-1] | {f"{name}_{metric}": value for name, values in baselines for metric, value in values.items()}
 
 
 def _metrics_of(line):

@@ -28,6 +28,7 @@ class Parts:
         what: what a part is, for messages.
         ending: of the file.
         labels: the label of each, where each has one.
+        places: where each stands in what was given: in words, or the number of each of its lines in the file `path`.
     """
 
     parts: list[str]
@@ -37,6 +38,18 @@ class Parts:
     between: str = "\n"
     tail: str = "\n"
     labels: list | None = None
+    places: list | None = None
+    path: str = ""
+
+    def place(self, line):
+        """Where a line of the file of these parts stands in what they are of, in words; None if that is not known."""
+        first = 1 + self.head.count("\n")
+        for part, place in zip(self.parts, self.places or ()):
+            lines = (part + self.between).count("\n")
+            if first <= line < first + lines:
+                return place if isinstance(place, str) else f"{self.path}, line {place[line - first]}"
+            first += lines
+        return None
 
     def text(self):
         """The content of the file."""
@@ -61,8 +74,12 @@ class Parts:
         if self.labels is not None:
             order = sorted(order, key=lambda i: str(self.labels[i]))
         chosen = {order[int((number + 0.5) * total / count)] for number in range(count)}
+
+        def of(values, is_dev):
+            return values and [value for i, value in enumerate(values) if (i in chosen) == is_dev]
+
         return tuple(
-            dataclasses.replace(self, parts=[part for i, part in enumerate(self.parts) if (i in chosen) == is_dev])
+            dataclasses.replace(self, parts=of(self.parts, is_dev), places=of(self.places, is_dev))
             for is_dev in (False, True)
         )
 
@@ -123,20 +140,31 @@ def parts_of(data, columns, split, tagged=False):
     else:
         labels = [row.get(name) for row in rows]
     is_label = all(isinstance(label, (str, int, float)) for label in labels)
-    return Parts(lines, labels=labels if is_label else None)
+    places = [f"{table.path if table.is_file else split}, {table.unit} {number}" for number in read.numbers]
+    return Parts(lines, labels=labels if is_label else None, places=places)
 
 
 def _conll(path):
-    blocks = [block.strip("\r\n") for block in re.split(r"\n[ \t\r]*(?=\n)", read_text(path).strip("\n"))]
+    text = read_text(path)
+    blocks = re.split(r"\n[ \t\r]*(?=\n)", text.strip("\n"))
+    number, numbers = 1 + len(text) - len(text.lstrip("\n")), []
+    for block in blocks:
+        numbers.append(number + len(block) - len(block.lstrip("\r\n")))
+        number += block.count("\n") + 1
+    blocks = [block.strip("\r\n") for block in blocks]
     begins = [block.startswith("-DOCSTART-") or "# newdoc" in block for block in blocks]
     documents: list[str] = []
-    for block, is_begin in zip(blocks, begins):
+    places: list[list[int]] = []
+    for block, is_begin, number in zip(blocks, begins, numbers):
+        lines = list(range(number, number + block.count("\n") + 2))  # with the empty one behind it
         if is_begin or not any(begins) or not documents:
             documents.append(block)
+            places.append(lines)
         else:
             documents[-1] += f"\n\n{block}"
+            places[-1] += lines
     what = "document" if any(begins) else "sentence"
-    return Parts(documents, what, Path(path).suffix, between="\n\n", tail="\n\n")
+    return Parts(documents, what, Path(path).suffix, between="\n\n", tail="\n\n", places=places, path=path)
 
 
 def _line(row, split, number):
