@@ -12,7 +12,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 sys.path.insert(0, str(Path(__file__).parent))
 
-import reference
+import api_pages
 
 import bert_tf
 
@@ -20,13 +20,13 @@ project = "bert_tf"
 copyright = "The bert_tf authors, Apache License 2.0"
 release = version = bert_tf.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "reference", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "api_pages", "sphinx.ext.napoleon"]
 exclude_patterns = ["site"]
 # An address of a heading is its words, as in the repository.
 myst_heading_anchors = 4
 
 # Signatures as they are written; what a class inherits from Keras is explained there.
-autodoc_type_aliases = {name: f"bert_tf.types.{name}" for name in reference.public("bert_tf.types")}
+autodoc_type_aliases = {name: f"bert_tf.types.{name}" for name in api_pages.public("bert_tf.types")}
 autodoc_preserve_defaults = True
 autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"

@@ -18,17 +18,17 @@ def test_names_of_other_libraries_are_in_the_tables():
 
 
 @pytest.fixture
-def reference(monkeypatch):
-    """docs/reference.py, which needs Sphinx."""
+def api_pages(monkeypatch):
+    """docs/api_pages.py, which needs Sphinx."""
     pytest.importorskip("sphinx")
     monkeypatch.syspath_prepend(DOCS)
-    return importlib.import_module("reference")
+    return importlib.import_module("api_pages")
 
 
-def test_every_public_name_is_documented(reference):
+def test_every_public_name_is_documented(api_pages):
     """`.ci/run` builds the pages; this says without a build what they would lack."""
-    assert reference.undocumented() == []
-    assert {path.stem for path in (DOCS / "api").glob("*.md")} == {*reference.PAGES, "index"}
+    assert api_pages.undocumented() == []
+    assert {path.stem for path in (DOCS / "api").glob("*.md")} == {*api_pages.PAGES, "index"}
 
 
 def test_a_docstring_as_restructured_text(monkeypatch):

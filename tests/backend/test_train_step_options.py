@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from one_step import BATCH, SIZES, TWO_LAYERS, features
+from twelve_steps import BATCH, SIZES, features
 
 from bert_tf.backend.tensorflow import loops
 from bert_tf.models.albert.config import AlbertConfig
@@ -20,6 +20,7 @@ from bert_tf.models.xlnet.model import XLNetEncoder
 from bert_tf.objectives import MaskedLM, PermutationLM
 from bert_tf.training.strategies import make_strategy
 
+TWO_LAYERS = {"num_layers": 2}  # which share weights, or of which only the second attends locally
 DROPPED = SIZES | {"dropout": 0.3, "attention_dropout": 0.3}
 MODELS = {
     "bert": lambda: MaskedLM(BertEncoder(BertConfig(**DROPPED)), pair_task="nsp"),
