@@ -26,6 +26,7 @@ class Fitting(keras.Model):
     """The part of a `Trainer` that does not depend on the backend."""
 
     loss_coefficients: dict[str, float]
+    steps_per_execution: Any
     _options: dict[str, Any]  # the arguments of `compile`
     _names: Any  # of losses and of metrics, as the step that was traced last has them
     _totals: Any  # float64: their sums and weights since `reset_metrics`
@@ -70,6 +71,40 @@ class Fitting(keras.Model):
         """Compiles a loaded model as it was when it was saved."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         self._maybe_symbolic_build()
+
+    def fit(self, x: Any, *, steps_per_epoch: int | None = None, **kwargs: Any) -> Any:
+        """Keras's `fit` on a dataset (or dict of arrays) of feature dicts.
+
+        As in Keras, arrays are shuffled (`shuffle=False` leaves them in their order), and a dataset is read
+        again in each epoch as it is: a `task.dataset(...)` in the same order, corrupted examples with the masks of their
+        feature `epoch`. `task.dataset(..., epoch=e)` has another order for each epoch; a `ShardReader.dataset` with
+        `steps_per_epoch` is read on from epoch to epoch.
+
+        Raises:
+            ConfigError: labels or weights beside `x`.
+            NonFiniteError: a loss or gradient became NaN or infinite.
+        """
+        if any(kwargs.get(name) is not None for name in ("y", "sample_weight", "class_weight")):
+            raise ConfigError(ONE_DICT)
+        self._set_steps_per_execution(steps_per_epoch, kwargs.get("validation_steps"))
+        if hasattr(x, "element_spec"):  # a tf.data.Dataset
+            kwargs.setdefault("shuffle", False)  # Keras warns that it does not shuffle it
+        return super().fit(x, steps_per_epoch=steps_per_epoch, **kwargs)
+
+    def evaluate(self, x: Any = None, *, steps: int | None = None, **kwargs: Any) -> Any:
+        """Keras's `evaluate` on a dataset (or dict of arrays) of feature dicts."""
+        if not kwargs.get("_use_cached_eval_dataset"):  # of `fit`, which has set them
+            self._set_steps_per_execution(steps)
+        return super().evaluate(x, steps=steps, **kwargs)
+
+    def _set_steps_per_execution(self, *numbers):
+        """The most steps of a call that divide each number of steps, where one is given."""
+        for together in range(getattr(self, "_most_steps", 1), 0, -1):
+            if not any(number and number % together for number in numbers):
+                break
+        if together != self.steps_per_execution:
+            self.steps_per_execution = together
+            self.train_function = self.test_function = self.predict_function = None
 
     def reset_metrics(self) -> None:
         super().reset_metrics()

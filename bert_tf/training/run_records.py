@@ -101,9 +101,12 @@ def read_metrics(path):
 def results_of(folder):
     """What the training of a run measured: its summary, or of pretraining the newest metrics and baselines; or None."""
     folder = Path(folder)
-    for path in (folder / SUMMARY, folder.parent / SUMMARY):  # of one of several seeds it stands beside the folder
-        if is_there(path):
-            return read_json_object(path)
+    if is_there(folder / SUMMARY):
+        return read_json_object(folder / SUMMARY)
+    if is_there(folder.parent / SUMMARY):  # of one of several seeds it stands beside the folder
+        summary = read_json_object(folder.parent / SUMMARY)
+        if summary.get("best") == folder.name:
+            return summary
     metrics = read_metrics(folder / METRICS)
     if not metrics:
         return None

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 from jax import numpy as jnp
 
-from bert_tf.backend.fitting import ADDED, ONE_DICT, Fitting, without_tuple
+from bert_tf.backend.fitting import ADDED, Fitting, without_tuple
 from bert_tf.backend.jax.randomness import fold_in
 from bert_tf.backend.randomness import step_randomness
 from bert_tf.errors import ConfigError
@@ -63,7 +63,7 @@ class Trainer(Fitting):
         self._other_logs = {}
         if steps_per_execution == "auto":
             steps_per_execution = 16 if self.static_shapes else 1
-        self.steps_per_execution = int(steps_per_execution)
+        self._most_steps = self.steps_per_execution = int(steps_per_execution)
 
     @property
     def static_shapes(self) -> bool:
@@ -89,19 +89,6 @@ class Trainer(Fitting):
     def _call_with(self, trainable, others, features):
         with self._scope(trainable, others):
             return self(features, training=False)
-
-    def fit(self, x: Any, *, steps_per_epoch: int | None = None, **kwargs: Any) -> Any:
-        """Keras's `fit` on a dataset (or dict of arrays) of feature dicts.
-
-        Raises:
-            ConfigError: labels or weights beside `x`.
-            NonFiniteError: a loss or gradient became NaN or infinite.
-        """
-        if any(kwargs.get(name) is not None for name in ("y", "sample_weight", "class_weight")):
-            raise ConfigError(ONE_DICT)
-        if not isinstance(x, dict):
-            kwargs.setdefault("shuffle", False)  # Keras warns that it does not shuffle a dataset
-        return super().fit(x, steps_per_epoch=steps_per_epoch, **kwargs)
 
     def _symbolic_build(self, iterator=None, data_batch=None):
         # Variables exist since construction; stock Keras would pull a batch of data to build.
