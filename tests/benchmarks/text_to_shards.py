@@ -2,7 +2,8 @@
 
     python tests/benchmarks/text_to_shards.py corpus.jsonl --tokenizer vocab.txt --workers 2 --repeat 10
 
-`--repeat` reads the corpus several times over. Memory is sampled: what each process has for itself,
+`--repeat` reads the corpus several times over. `--beam` gives the work to an Apache Beam pipeline in place of our
+processes, with these options: "--direct_num_workers=2 --direct_running_mode=multi_processing". Memory is sampled: what each process has for itself,
 added up, and once the files that all have mapped (TensorFlow's libraries).
 """
 
@@ -73,6 +74,7 @@ def main():
     parser.add_argument("corpus")
     parser.add_argument("--tokenizer", required=True, help="folder or vocab.txt")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--beam", help="options of the pipeline, in one argument; then --workers counts for nothing")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--sequence-length", type=int, default=128)
     parser.add_argument("--format", default="segment_pair")
@@ -91,7 +93,8 @@ def main():
         watch = Watch(output)
         watch.start()
         start, cpu = time.perf_counter(), _cpu_seconds()
-        manifest = write_shards(scratch / "corpus", output, tokenizer, config, arguments.workers, progress=False)
+        hands = {"workers": arguments.workers} if arguments.beam is None else {"beam": arguments.beam.split()}
+        manifest = write_shards(scratch / "corpus", output, tokenizer, config, progress=False, **hands)
         end, cpu = time.perf_counter(), _cpu_seconds() - cpu
         watch.stop()
     finally:
@@ -101,7 +104,7 @@ def main():
     written = sum(shard.bytes for shard in manifest.shards) / 1e6
     print(f"{len(manifest.shards):,} shards of {written:.1f} MB together, {written / size:.2f} of the text")
     print(f"{size:.1f} MB of text in {end - start:.1f} s: {size / (end - start):.1f} MB/s, "
-          f"{manifest.examples / (end - start):,.0f} examples/s, {arguments.workers} workers")  # fmt: skip
+          f"{manifest.examples / (end - start):,.0f} examples/s, {hands}")  # fmt: skip
     print(f"{cpu:.1f} s of CPU time in all processes, their start included: {size / cpu:.1f} MB a CPU second")
     if watch.first and watch.first[1] < len(manifest.shards):
         left = size * (1 - watch.first[1] / len(manifest.shards))
