@@ -9,6 +9,7 @@ import sys
 from typing import NamedTuple
 
 import bert_tf
+from bert_tf.cli.quick_imports import hide_optional_libraries
 from bert_tf.cli.settings import flag_hint, spell
 from bert_tf.errors import ConfigError, UserError
 from bert_tf.files import is_address
@@ -83,6 +84,7 @@ def main(arguments=None):
         hint = flag_hint(options.parser, unknown[0]) if unknown[0].startswith("--") else ""
         options.parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     _set_log_level(options.log_level)
+    hide_optional_libraries()
     command = COMMANDS[options.command]
     if command.computes and "tensorflow" not in sys.modules:  # once it is imported, it is too late
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
