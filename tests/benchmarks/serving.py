@@ -1,25 +1,31 @@
 """Text to probabilities: an exported classifier beside the peers'.
 
     pip install torch transformers   # may live elsewhere
-    TF_ONEDNN_ASSUME_FROZEN_WEIGHTS=1 python tests/benchmarks/serving.py [--torch-python PYTHON]
-        [--batch 32] [--hidden-size 768 --layers 12 --heads 12]
+    python tests/benchmarks/serving.py [--torch-python PYTHON] [--batch 32] [--hidden-size 768 --layers 12 --heads 12]
+    python tests/benchmarks/serving.py --tokens 8 --clients 2     # texts of 8 tokens, two at the same time
 
 Sentences of the bundled addresses, tokenized and classified in batches that are padded to their longest
-row, but for KerasHub's, whose packer pads all to one length. The weights are random; bert_tf's and
+row, but for KerasHub's, whose packer pads all to one length. `--tokens` takes texts of one length instead, which
+ONNX Runtime needs: its files are those of `bert-tf export --format onnx`. The weights are random; bert_tf's and
 KerasHub's are the SavedModels that they export, called from Python. KerasHub's export takes ids: its
-tokenizer runs as a graph function before it.
+tokenizer runs as a graph function before it. p50, p95 and p99 are milliseconds of a request.
 """
 
 import argparse
 import gzip
 import json
+import random
+import statistics
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from side_by_side import main, model_arguments
 
 ROOT = Path(__file__).parent.parent.parent
 VOCABULARY = 30522
+PACKED_VOCABULARY = ROOT / "tests/fixtures/tokenizers/bert-base-uncased-vocab.txt.gz"
 
 
 def read_texts(count=256):
@@ -30,9 +36,8 @@ def read_texts(count=256):
 
 
 def vocabulary_file():
-    packed = ROOT / "tests/fixtures/tokenizers/bert-base-uncased-vocab.txt.gz"
     path = Path(tempfile.mkdtemp()) / "vocab.txt"
-    path.write_bytes(gzip.decompress(packed.read_bytes()))
+    path.write_bytes(gzip.decompress(PACKED_VOCABULARY.read_bytes()))
     return path
 
 
@@ -43,17 +48,42 @@ def tensorflow(a):
     return tf
 
 
+def texts_of(tokens, count):
+    """Texts that are so many tokens of the vocabulary, two of them special."""
+    words = [word for word in gzip.decompress(PACKED_VOCABULARY.read_bytes()).decode().split() if word.isalpha()]
+    draws = random.Random(0)
+    return [" ".join(draws.choices(words, k=tokens - 2)) for _ in range(count)]
+
+
 def requests(a, answer):
-    """One turn: all texts, in batches, one after the other."""
-    texts = read_texts()
+    """One turn: all texts, in batches, each client one after the other."""
+    texts = texts_of(a.tokens, a.batch * max(8, 32 // a.batch)) if a.tokens else read_texts()
     batches = [texts[i : i + a.batch] for i in range(0, len(texts) // a.batch * a.batch, a.batch)]
+    latencies, clients = [], ThreadPoolExecutor(a.clients)
+
+    def timed(batch):
+        start = time.perf_counter()
+        answer(batch)
+        latencies.append(time.perf_counter() - start)
 
     def turn():
-        for batch in batches:
-            answer(batch)
+        list(clients.map(timed, batches))
         return len(batches) * a.batch
 
-    return "texts", turn
+    def more():
+        parts = statistics.quantiles(latencies[len(batches) :], n=100)  # without the first turn
+        return {f"p{part}": f"{1000 * parts[part - 1]:.1f}" for part in (50, 95, 99)}
+
+    return "texts", turn, more
+
+
+def classifier(a, precision):
+    from bert_tf.models.bert.config import BertConfig
+    from bert_tf.models.bert.model import BertEncoder
+    from bert_tf.tasks.heads import Classifier
+
+    config = BertConfig(VOCABULARY, a.hidden_size, a.layers, a.heads, 4 * a.hidden_size)
+    return Classifier(BertEncoder(config, dtype=precision), 2)
 
 
 def bert_tf(precision):
@@ -62,17 +92,44 @@ def bert_tf(precision):
 
         from bert_tf.export.classification import ServedClassifier
         from bert_tf.export.saved_model import write_saved_model
-        from bert_tf.models.bert.config import BertConfig
-        from bert_tf.models.bert.model import BertEncoder
-        from bert_tf.tasks.heads import Classifier
         from bert_tf.tokenizers import load_tokenizer
 
-        config = BertConfig(VOCABULARY, a.hidden_size, a.layers, a.heads, 4 * a.hidden_size)
-        model = Classifier(BertEncoder(config, dtype=precision), 2)
+        model = classifier(a, precision)
         module = ServedClassifier(model, load_tokenizer(vocabulary_file()), ["no", "yes"], a.length)
         path = write_saved_model(module, tempfile.mkdtemp())
         function = tf.saved_model.load(path).signatures["serving_default"]
         return requests(a, lambda batch: function(text=tf.constant(batch))["probabilities"].numpy())
+
+    return setup
+
+
+def onnx(quantize):
+    def setup(a):
+        if not a.tokens:
+            raise SystemExit("an ONNX file has one length; give --tokens")
+        tf = tensorflow(a)
+        import numpy as np
+        import onnxruntime
+        from tokenizers.implementations import BertWordPieceTokenizer
+
+        from bert_tf.compression.onnx_file import write_onnx
+
+        path = Path(tempfile.mkdtemp()) / "model.onnx"
+        names = ("token_ids", "segment_ids", "padding_mask")
+        specs = {name: tf.TensorSpec([None, a.tokens], tf.int32, name) for name in names}
+        write_onnx(classifier(a, "float32"), specs, path, quantize)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = a.intra_op
+        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        tokenizer, wanted = BertWordPieceTokenizer(str(vocabulary_file())), [x.name for x in session.get_inputs()]
+
+        def answer(batch):
+            encodings = tokenizer.encode_batch(batch)
+            rows = ([e.ids for e in encodings], [e.type_ids for e in encodings], [e.attention_mask for e in encodings])
+            features = {name: np.array(row, np.int32) for name, row in zip(names, rows) if name in wanted}
+            return session.run(None, features)
+
+        return requests(a, answer)
 
     return setup
 
@@ -132,11 +189,15 @@ def transformers(bfloat16):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     model_arguments(parser, batch=1)
-    parser.add_argument("--intra-op", type=int, default=0, help="threads of a TensorFlow operation; 0 for all cores")
+    parser.add_argument("--intra-op", type=int, default=0, help="threads of an operation; 0 for all cores")
+    parser.add_argument("--tokens", type=int, help="texts of so many tokens, instead of sentences")
+    parser.add_argument("--clients", type=int, default=1, help="how many send requests at the same time")
     main(
         {
             "bert_tf, float32": bert_tf("float32"),
             "bert_tf, bfloat16": bert_tf("mixed_bfloat16"),
+            "ONNX Runtime, float32": onnx(None),
+            "ONNX Runtime, int8": onnx("dynamic_int8"),
             "KerasHub, float32": keras_hub,
             "transformers on PyTorch, float32": transformers(False),
             "transformers on PyTorch, bfloat16": transformers(True),
