@@ -11,7 +11,7 @@ they answer themselves; every fourth run is killed again when it goes on. Of sev
 workers all are killed, or the chief alone, or another alone, and then it says how long the survivor
 took to end. What comes out must be what the run left alone came to, bit by bit. `--resume-with` lets the killed
 runs of several workers go on with these numbers of workers in turn; with another number than before, the steps
-must be the same ones and the losses equal to 1e-5.
+must be the same ones and the losses equal to 1e-5. Then the model has no dropout, whose masks hang on the replica.
 
 A kill takes some ten seconds on two cores: with what is preset, ten minutes.
 """
@@ -154,7 +154,10 @@ def train(place, experiment, output, kill_at, log, environment):
 def start(place, folder, output, victims=None, workers=None):
     """Starts the processes of a run; `victims` is a dict from worker to the moment at which it dies."""
     workers, environments = workers or PLACES[place], [{}]
-    if PLACES[place] > 1:
+    experiment = folder / f"{place}.yaml"
+    if workers == 1 < PLACES[place]:
+        experiment = folder / f"{place}-on-one.yaml"
+    elif workers > 1:
         sockets = [socket.create_server(("localhost", 0)) for _ in range(workers)]
         cluster = {"worker": [f"localhost:{s.getsockname()[1]}" for s in sockets]}
         for s in sockets:
@@ -165,7 +168,7 @@ def start(place, folder, output, victims=None, workers=None):
     for i, environment in enumerate(environments):
         log = Path(f"{output}.{i}")
         log.unlink(missing_ok=True)
-        arguments = (place, folder / f"{place}.yaml", output, (victims or {}).get(i), log, environment)
+        arguments = (place, experiment, output, (victims or {}).get(i), log, environment)
         running.append(processes.Process(target=train, args=arguments))
         running[-1].start()
     return running
@@ -333,7 +336,7 @@ def matrix(place, folder, kills, seed, resume_with):
     return differing
 
 
-def prepare(folder):
+def prepare(folder, resume_with):
     """Writes the experiments of all places, and what they read."""
     from bert_tf import config, samples
     from bert_tf.tokenizers import train_wordpiece
@@ -356,6 +359,10 @@ def prepare(folder):
     for place, settings in {"one": {}, "remat": remat, "mirrored": {}, "multi_worker": {}}.items():
         (folder / place).mkdir()
         config.save(pretraining | {"train": train | {"strategy": place} | settings}, folder / f"{place}.yaml")
+    if set(resume_with) != {PLACES["multi_worker"]}:
+        still = pretraining | {"model": MODEL | {"dropout": 0.0, "attention_dropout": 0.0}}
+        for name, strategy in (("multi_worker", "multi_worker"), ("multi_worker-on-one", "one")):
+            config.save(still | {"train": train | {"strategy": strategy}}, folder / f"{name}.yaml")
     words = sorted(set(texts[0].split()))[:40]
     lines = [f"the {word} of {other}\t{len(word) % 2}" for word, other in zip(words, reversed(words))]
     (folder / "labelled.tsv").write_text("\n".join(["text\tlabel", *lines]) + "\n", encoding="utf-8")
@@ -381,7 +388,7 @@ def main():
     processes.set_forkserver_preload(["bert_tf.training.pretraining", "bert_tf.training.finetuning", "bert_tf.tasks"])
     folder = arguments.folder or Path(tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
-    prepare(folder)
+    prepare(folder, arguments.resume_with)
     if "one" not in arguments.places:  # finetuning starts from it
         wait(start("one", folder, folder / "one" / "whole"))
     differing = sum(
