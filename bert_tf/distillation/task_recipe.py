@@ -127,7 +127,7 @@ class TaskTeacherRecipe(LabelsRecipe):
         sequences, extras = dataclasses.replace(task.sequences(examples), extras={}), {}
         if reads_predictions(self.terms):
             identities = {name: identity for name, (_, identity) in self.identities().items() if name != "init_from"}
-            key = {"inputs": identities, "task": to_dict(task.config), "tokenizer": task.tokenizer_fingerprint}
+            key = {"inputs": identities, "task": to_dict(task.config), "tokenizer": task.tokenizer.fingerprint}
             settings = self.config.teacher
             outputs = TeacherOutputs(self.teacher, key, settings.cache, folder, settings.top_k)
             extras[TEACHER_OUTPUTS] = outputs.of(task, sequences)

@@ -131,8 +131,8 @@ class Sequences:
             return {"labels": labels, "label_weights": present}
         # Columns for the special tokens before the text; what follows the text has weight 0.
         weights = tf.gather(self.weights, chosen).to_tensor() * present[:, None]
-        left = [[0, 0], [before, 0]]
-        return {"labels": tf.pad(labels.to_tensor(), left), "label_weights": tf.pad(weights, left)}
+        fillers = [[0, 0], [before, 0]]
+        return {"labels": tf.pad(labels.to_tensor(), fillers), "label_weights": tf.pad(weights, fillers)}
 
 
 def gather(ragged, chosen):

@@ -50,7 +50,7 @@ def test_the_special_tokens_are_added_once_and_kept(tokenizer, tmp_path):
     task.tokenizer.save(tmp_path)
     assert load_tokenizer(tmp_path).fingerprint == task.tokenizer.fingerprint
     task.save(tmp_path)
-    assert load_task(tmp_path, tokenizer).tokenizer_fingerprint == task.tokenizer_fingerprint
+    assert load_task(tmp_path, tokenizer).tokenizer.fingerprint == task.tokenizer.fingerprint
 
 
 @pytest.mark.parametrize("layout", ["gpt1", "t5"])

@@ -27,15 +27,15 @@ def assert_keys_can_be_pasted(message, kind):
         check_columns(check_task(config.task), config.data.columns)
 
 
-def read(data, labelled=True, pairs=None, known=(), **columns):
+def read(data, labelled=True, pairs=None, label_set=(), **columns):
     columns = TextColumns(**columns)
-    labels = functools.partial(label_reader, known=known) if labelled else None
+    labels = functools.partial(label_reader, label_set=label_set) if labelled else None
     return read_texts(open_table(data, columns), columns, labels, pairs)
 
 
-def read_words(data, labelled=True, known=(), **columns):
+def read_words(data, labelled=True, label_set=(), **columns):
     columns = TaggingColumns(**columns)
-    return read_tagged(open_tagged(data, columns, labelled, None), columns, labelled, known)
+    return read_tagged(open_tagged(data, columns, labelled, None), columns, labelled, label_set)
 
 
 BROKEN = "text\tlabel\na\t1\nbroken\nb\t0\nc\t\n"
@@ -251,7 +251,7 @@ def test_missing_labels_of_pandas_are_refused(write, label):
     with pytest.raises(DataError, match=message):
         read(path)
     assert read(path, skip_malformed=True).labels == ["1", "0"]
-    assert read(path, known=("0", "1", label)).labels == ["1", label, "0"]
+    assert read(path, label_set=("0", "1", label)).labels == ["1", label, "0"]
 
 
 def test_empty_texts_are_refused_or_counted(write):

@@ -9,12 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.tasks import findings, metrics
-from bert_tf.tasks.cloze.files import PLACEHOLDER, read_row, scores_of
+from bert_tf.tasks.cloze.files import PLACEHOLDER, read_row
 from bert_tf.tasks.examples import read_examples
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.rows.opening import open_objects
 from bert_tf.tasks.rows.values import json_row
 from bert_tf.tasks.sequences import Sequences, gather, tokenize
+from bert_tf.tasks.spans.scorer import raw_scores
 from bert_tf.tasks.task import Task
 
 
@@ -43,7 +44,8 @@ class ReCoRDTask(Task):
     mention of an entity; here entities with the same text have one row, which gives the same answers in a fraction of
     the time, and mentions do not weigh in training. A passage that is too long loses its end.
 
-    `evaluate` gives `loss` (nats a row), and `f1` and `em` of the answers as ReCoRD's official scorer, as fractions.
+    `evaluate` gives `loss` (nats a row), and `f1` and `em` of the answers as ReCoRD's official scorer, as fractions: its
+    `evaluation.py` has the formulas of SQuAD 1.1.
     `predict` takes dicts with "passage", "query" and "entities" (a list of str), the same as JSON in a str, or a file
     of ReCoRD. It gives {"answer": str, "probability": float, "probabilities": {entity: float}}; these do not add up to
     1.
@@ -110,8 +112,8 @@ class ReCoRDTask(Task):
         scores = {}
         if "logits" in decided:
             scores["loss"] = metrics.cross_entropy(self.sequences(examples).labels, decided["logits"])
-        exact, similar = scores_of([answer["answer"] for answer in decided["answers"]], examples.labels)
-        scores |= {"f1": float(np.mean(similar)), "em": float(np.mean(exact))}
+        em, f1 = raw_scores(examples.labels, [answer["answer"] for answer in decided["answers"]])
+        scores |= {"f1": float(f1.mean()), "em": float(em.mean())}
         return scores | {"examples": len(examples), "collapsed": False}
 
     def answers(self, examples, decided):
@@ -120,7 +122,7 @@ class ReCoRDTask(Task):
     def findings(self, examples, decided):
         """The calibration of the answers, and the most confident errors."""
         answers, confidence = zip(*((answer["answer"], answer["probability"]) for answer in decided["answers"]))
-        wrong = np.array(scores_of(answers, examples.labels)[0]) == 0
+        wrong = raw_scores(examples.labels, answers)[0] == 0
 
         def error(i):
             accepted = " / ".join(dict.fromkeys(examples.labels[i]))

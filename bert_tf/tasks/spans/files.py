@@ -91,14 +91,14 @@ def read_questions(table, columns, labelled):
     has_ids, identifier = table.unit == "item", table.id_key()
     question_key, context_key = table.find(columns, "question"), table.find(columns, "context")
     answers_key = table.find(columns, "answers") if labelled else None
-    shared, known = {}, set()
+    shared, ids = {}, set()
 
     def read(row):
         name = table.id_of(row, identifier)
         if labelled and name:
-            if name["id"] in known:
+            if name["id"] in ids:
                 raise BadRow("there are two questions with this id; each must have its own")
-            known.add(name["id"])
+            ids.add(name["id"])
         question, context = table.cell(row, question_key, "question"), table.cell(row, context_key, "context")
         for text, role in ((question, "question"), (context, "context")):
             if (
@@ -116,11 +116,11 @@ def read_questions(table, columns, labelled):
     return read_examples(table, read, columns, labelled, chosen, identifier, where, Questions)
 
 
-def _answers(row, given, context):
-    """The `Answers` of a row; `given` is what the column of the answers holds."""
+def _answers(row, content, context):
+    """The `Answers` of a row; `content` is what the column of the answers holds."""
     if "detected_answers" in row:
-        return _mrqa_answers(row["detected_answers"], given or [], context)
-    answers = [] if given is None else given
+        return _mrqa_answers(row["detected_answers"], content or [], context)
+    answers = [] if content is None else content
     if isinstance(answers, dict):
         columns = [_list(answers, key) for key in ("text", "answer_start")]
         answers = [{"text": text, "answer_start": start} for text, start in zip(*columns)]

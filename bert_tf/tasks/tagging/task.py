@@ -75,8 +75,7 @@ class TaggingTask(Task):
     state_class = TaggingState
     head_kind = "tagging"
 
-    def __init__(self, config, tokenizer, columns=None, backbone=None, state=None):
-        super().__init__(config, tokenizer, columns, backbone, state)
+    def check_settings(self):
         if self.labels is not None and self.metric != "accuracy" and not self.marks_entities:
             raise ConfigError(
                 f"task.metric={self.metric} needs tags that mark entities (O, B-..., I-...); set ",
@@ -115,8 +114,8 @@ class TaggingTask(Task):
 
     def _in_scheme(self, examples):
         """The examples with entity tags in the task's scheme, which the training file determines; both are in `traits`."""
-        given = examples.columns_config.tag_scheme
-        file_scheme = scheme_of_file(examples, given, self.labels)
+        scheme_of_columns = examples.columns_config.tag_scheme
+        file_scheme = scheme_of_file(examples, scheme_of_columns, self.labels)
         if file_scheme is None:
             if self.config.scheme and any(tag != "O" for tags in examples.labels for tag in tags):
                 raise ConfigError(
@@ -134,7 +133,7 @@ class TaggingTask(Task):
             plain = "IOB1" if file_scheme == "IOB1" else "IOB2"
             scheme = self.config.scheme or shown or (plain if self.marks_entities else file_scheme)
         examples = dataclasses.replace(examples, traits={"scheme": scheme, "file_scheme": file_scheme})
-        if file_scheme == scheme and given != "conlleval":
+        if file_scheme == scheme and scheme_of_columns != "conlleval":
             return examples
         return in_scheme(examples, scheme)
 
@@ -225,8 +224,8 @@ class TaggingTask(Task):
         """
         numbers = self._numbers(examples)
         tags, right, confidence, worst = self._tags(logits), [], [], []
-        for sentence, wanted in zip(logits, numbers):
-            right.append(np.argmax(sentence, axis=-1) == np.array(wanted, np.int64))
+        for sentence, expected in zip(logits, numbers):
+            right.append(np.argmax(sentence, axis=-1) == np.array(expected, np.int64))
             confidence.append(np.exp(np.max(metrics.log_softmax(sentence), axis=-1)) if len(sentence) else np.zeros(0))
             worst.append(np.max(np.where(right[-1], 0.0, confidence[-1]), initial=0.0))
         wrong = np.array([not all(sentence) for sentence in right])
@@ -241,14 +240,18 @@ class TaggingTask(Task):
         """The `findings.error` of a sentence."""
         words, true = self.sequences(examples).words[index], examples.labels[index]
         if self.marks_entities:
-            predicted, wanted = set(entities(tags)), set(entities(true))
-            verdicts = [(predicted & wanted, "right"), (predicted - wanted, "wrong"), (wanted - predicted, "missed")]
+            predicted, expected = set(entities(tags)), set(entities(true))
+            verdicts = [
+                (predicted & expected, "right"),
+                (predicted - expected, "wrong"),
+                (expected - predicted, "missed"),
+            ]
             spans = [(*span, verdict) for spans, verdict in verdicts for span in spans]
         else:
             spans = [
-                (f"{tag}, not {wanted}", i, i, "wrong")
-                for i, (tag, wanted) in enumerate(zip(tags, true))
-                if tag != wanted
+                (f"{tag}, not {expected}", i, i, "wrong")
+                for i, (tag, expected) in enumerate(zip(tags, true))
+                if tag != expected
             ]
         marks = [(words.starts[first], words.ends[last], verdict, kind) for kind, first, last, verdict in spans]
         text = " ".join(examples.words[index])
@@ -257,8 +260,12 @@ class TaggingTask(Task):
     def answers(self, examples, logits):
         texts = examples.texts or [" ".join(words) for words in examples.words]
         words = self.sequences(examples).words
-        given = getattr(examples.columns_config, "tag_scheme", None)
-        scheme = self.state.file_scheme or self.state.scheme if given in (None, "conlleval") else given
+        scheme_of_columns = getattr(examples.columns_config, "tag_scheme", None)
+        scheme = (
+            self.state.file_scheme or self.state.scheme
+            if scheme_of_columns in (None, "conlleval")
+            else scheme_of_columns
+        )
         return [self._answer(*example, scheme) for example in zip(texts, words, logits, self._tags(logits))]
 
     def _answer(self, text, words, logits, tags, scheme):

@@ -60,10 +60,10 @@ class TextTask(Task):
 
     def row_of(self, item):
         texts = (item,) if isinstance(item, str) else item
-        given = isinstance(texts, (tuple, list)) and all(isinstance(text, str) for text in texts) and len(texts)
-        if given not in ((1, 2) if self.pairs is None else (1 + self.pairs,)):
-            wanted = {None: "a text, or a pair of texts", True: "a pair of texts", False: "a single text"}[self.pairs]
-            raise BadRow(f"it is {brief(item)}; the task takes {wanted}")
+        count = isinstance(texts, (tuple, list)) and all(isinstance(text, str) for text in texts) and len(texts)
+        if count not in ((1, 2) if self.pairs is None else (1 + self.pairs,)):
+            accepted = {None: "a text, or a pair of texts", True: "a pair of texts", False: "a single text"}[self.pairs]
+            raise BadRow(f"it is {brief(item)}; the task takes {accepted}")
         return dict(zip(("text", "text_pair"), texts))
 
     def read_table(self, table, columns, labelled):
@@ -142,23 +142,23 @@ def check_filled(text, name, table, labelled):
         raise BadRow(f"the {name} is empty" + "; remove the row" * labelled)
 
 
-def label_reader(table, columns, known=()):
-    """(the column of the labels, function(row) -> label, a str, which raises `BadRow`); `known` as of `read_label`."""
+def label_reader(table, columns, label_set=()):
+    """(the column of the labels, function(row) -> label, a str, which raises `BadRow`); `label_set` as of `read_label`."""
     column = table.find(columns, "label")
-    return column, lambda row: read_label(table, row, column, known)
+    return column, lambda row: read_label(table, row, column, label_set)
 
 
-def read_label(table, row, column, known):
+def read_label(table, row, column, label_set):
     """The label in a column of a row: a str.
 
     Raises:
-        BadRow: there is none, or it is what pandas writes for none; `known` are the labels that may be so called.
+        BadRow: there is none, or it is what pandas writes for none; `label_set` are the labels that may be so called.
     """
     value = table.cell(row, column, "label")
     if value is None:
         raise BadRow(f"there is no '{column}' (label), it is null; correct the row")
     label = table.text(row, column, "label").strip()
-    problem = no_label(label, known)
+    problem = no_label(label, label_set)
     if problem:
         raise BadRow(problem)
     return label

@@ -83,13 +83,13 @@ def _words(text, target, name):
     words = list(re.finditer(r"\S+", text))
     if index >= len(words):
         raise BadRow(f"'{name}_index' is {index}, and the text has {len(words)} words, counted from 0; correct the row")
-    wanted = span.split()
-    pattern = re.compile(r"\s+".join(map(re.escape, wanted)), re.IGNORECASE)
+    span_words = span.split()
+    pattern = re.compile(r"\s+".join(map(re.escape, span_words)), re.IGNORECASE)
     for place in words[index : index + 2]:
         match = pattern.match(text, place.start())
         if match:
             return match.span()
-    last = min(index + len(wanted), len(words)) - 1
+    last = min(index + len(span_words), len(words)) - 1
     return words[index].start(), words[last].end()
 
 

@@ -63,8 +63,8 @@ class WordPairClassifier(Classifier):
     def head_width(self):
         return 3 * self.token_width if self.pooling == "mean" else 2 * PROJECTION
 
-    def _encode(self, inputs, training, whole):
-        return super()._encode(inputs, training, whole=True)
+    def _encode(self, inputs, training, all_positions):
+        return super()._encode(inputs, training, all_positions=True)
 
     def _read(self, encoded, features, training):
         mask = ops.cast(features["padding_mask"], "bool")
