@@ -153,11 +153,11 @@ def flag_hint(parser, flag):
     name = flag.partition("=")[0]
     key = name.removeprefix("--").replace("-", "_")
     keys = [key for action in parser._actions if action.dest == "set" for key in getattr(action, "completer", list)()]
-    meant = config.SYNONYMS.get(key, key)
-    places = [f"--set {place}..." for place in keys if place.removesuffix("=").rpartition(".")[2] == meant]
+    setting = config.SYNONYMS.get(key, key)
+    places = [f"--set {place}..." for place in keys if place.removesuffix("=").rpartition(".")[2] == setting]
     flags = [option for action in parser._actions for option in action.option_strings]
-    if f"--{meant.replace('_', '-')}" in flags or not places:
-        return config.nearest(f"--{meant.replace('_', '-')}", flags)
+    if f"--{setting.replace('_', '-')}" in flags or not places:
+        return config.nearest(f"--{setting.replace('_', '-')}", flags)
     return f"; did you mean {' or '.join(places)}?"
 
 

@@ -34,7 +34,7 @@ class HiddenCosine(TermLoss):
         return ops.sum(batch.tokens)
 
     def sum(self, student, teacher, batch):
-        s, t = (ops.cast(seen.internals.hidden_states[-1], "float32") for seen in (student, teacher))
+        s, t = (ops.cast(outputs.internals.hidden_states[-1], "float32") for outputs in (student, teacher))
         return ops.sum(cosine_distances(s, t) * batch.tokens)
 
 

@@ -159,8 +159,8 @@ class ServedReCoRD(ServedOptions):
     activation = staticmethod(tf.nn.sigmoid)
 
     def present(self, question, options):
-        asked = tf.strings.regex_full_match(question, f"(?s).*{PLACEHOLDER}.*")
-        return super().present(question, options) & asked[:, None]
+        has_placeholder = tf.strings.regex_full_match(question, f"(?s).*{PLACEHOLDER}.*")
+        return super().present(question, options) & has_placeholder[:, None]
 
     def rows_of(self, context, question, options, mask):
         owner, tokenize = tf.where(mask)[:, 0], self.tokenizer.tokenize

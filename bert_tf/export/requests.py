@@ -49,9 +49,9 @@ def check_shapes(features):
 
 def check_as_many(**inputs):
     """The inputs [N, ...] of a signature, after an assertion; a single one would be broadcast otherwise."""
-    (first, given), *others = ((name, tf.shape(value)[0]) for name, value in inputs.items())
+    (first, size), *others = ((name, tf.shape(value)[0]) for name, value in inputs.items())
     alike = [
-        _refuse(given == count, [f"there must be as many {name} as {first}, there are", count, "and", given])
+        _refuse(size == count, [f"there must be as many {name} as {first}, there are", count, "and", size])
         for name, count in others
     ]
     return _after(alike, inputs).values()

@@ -421,5 +421,5 @@ def mean_of_tokens(x, mask):
 
 def row_weights(features):
     """float32 [B]: 1 for an example, 0 for a row that fills a batch up."""
-    weights = features["label_weights"]
+    weights = ops.cast(features["label_weights"], "float32")
     return weights if len(weights.shape) == 1 else ops.max(weights, axis=1)

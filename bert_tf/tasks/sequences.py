@@ -141,6 +141,12 @@ def gather(ragged, chosen):
     return tf.gather(ragged, chosen).with_row_splits_dtype(tf.int32)
 
 
+def packed_lengths(layout, sequence_length, *lengths):
+    """int64 [R], the tokens of the rows that `pack` makes of one text or two of these lengths, special tokens included."""
+    special = layout.special_tokens_per_pair if len(lengths) > 1 else layout.special_tokens_per_sequence
+    return np.minimum(sum(lengths) + special, sequence_length)
+
+
 def padded(tensor, width):
     """[B, s, ...] -> [B, width, ...], filled with zeros on the right."""
     rest = tensor.shape[2:]

@@ -14,7 +14,7 @@ from bert_tf.tasks.examples import read_examples
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.rows.opening import open_objects
 from bert_tf.tasks.rows.values import json_row
-from bert_tf.tasks.sequences import Sequences, gather, tokenize
+from bert_tf.tasks.sequences import Sequences, gather, packed_lengths, tokenize
 from bert_tf.tasks.spans.scorer import raw_scores
 from bert_tf.tasks.task import Task
 
@@ -84,8 +84,8 @@ class ReCoRDTask(Task):
         passages, owners, queries, labels = zip(*rows)
         first, second = tokenize(self.tokenizer, list(numbers)), tokenize(self.tokenizer, list(queries))
         passages, owners = np.array(passages, np.int32), np.array(owners, np.int32)
-        lengths = first.row_lengths().numpy()[passages] + second.row_lengths().numpy()
-        lengths = np.minimum(lengths + self.tokenizer.layout.special_tokens_per_pair, self.config.sequence_length)
+        lengths = first.row_lengths().numpy()[passages], second.row_lengths().numpy()
+        lengths = packed_lengths(self.tokenizer.layout, self.config.sequence_length, *lengths)
         labels = None if examples.labels is None else np.array(labels, np.int32)
         return ReCoRDSequences(first, second, lengths, labels, passages=passages, owners=owners)
 

@@ -99,10 +99,9 @@ def columns_among(columns: Any, data: Any) -> Any:
     names = getattr(first, "column_names", None) or getattr(
         first, "columns", first if isinstance(first, Mapping) else ()
     )
-    columns_of_roles = {role: getattr(columns, role) for role in columns.usual}
-    return type(columns)(
-        **{role: name for role, name in columns_of_roles.items() if isinstance(name, str) and name in list(names)}
-    )
+    chosen = {role: getattr(columns, role) for role in columns.usual}
+    there = {role: name for role, name in chosen.items() if isinstance(name, str) and name in list(names)}
+    return type(columns)(**there)
 
 
 def _items(data):

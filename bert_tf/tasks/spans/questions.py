@@ -78,13 +78,8 @@ def check_answers(spans, context, impossible):
 
 
 def check_text(value, name):
-    """A question or context, which must be a str that holds more than white space.
-
-    Raises:
-        BadRow: another value.
-    """
+    """Raises BadRow for a question or context that is not a str, or holds white space alone."""
     if not isinstance(value, str) or not value.strip():
         raise BadRow(f"the {name} is {brief(value)}; it must be a text")
     if not is_unicode(value):
         raise BadRow(f"the {name} {brief(value)} is not Unicode text (a lone surrogate); correct it")
-    return value

@@ -110,10 +110,9 @@ class QuestionAnsweringTask(Task):
         return read_questions(table, columns, labelled)
 
     def learn_state(self, examples):
-        impossible = self.state.impossible
-        return {
-            "impossible": any(answers.impossible for answers in examples.labels) if impossible is None else impossible
-        }
+        if self.state.impossible is not None:
+            return {}
+        return {"impossible": any(answers.impossible for answers in examples.labels)}
 
     def check(self, examples):
         impossible = [index for index, answers in enumerate(examples.labels) if answers.impossible]

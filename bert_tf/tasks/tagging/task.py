@@ -114,8 +114,8 @@ class TaggingTask(Task):
 
     def _in_scheme(self, examples):
         """The examples with entity tags in the task's scheme, which the training file determines; both are in `traits`."""
-        scheme_of_columns = examples.columns_config.tag_scheme
-        file_scheme = scheme_of_file(examples, scheme_of_columns, self.labels)
+        setting = examples.columns_config.tag_scheme
+        file_scheme = scheme_of_file(examples, setting, self.labels)
         if file_scheme is None:
             if self.config.scheme and any(tag != "O" for tags in examples.labels for tag in tags):
                 raise ConfigError(
@@ -133,7 +133,7 @@ class TaggingTask(Task):
             plain = "IOB1" if file_scheme == "IOB1" else "IOB2"
             scheme = self.config.scheme or shown or (plain if self.marks_entities else file_scheme)
         examples = dataclasses.replace(examples, traits={"scheme": scheme, "file_scheme": file_scheme})
-        if file_scheme == scheme and scheme_of_columns != "conlleval":
+        if file_scheme == scheme and setting != "conlleval":
             return examples
         return in_scheme(examples, scheme)
 
@@ -240,18 +240,14 @@ class TaggingTask(Task):
         """The `findings.error` of a sentence."""
         words, true = self.sequences(examples).words[index], examples.labels[index]
         if self.marks_entities:
-            predicted, expected = set(entities(tags)), set(entities(true))
-            verdicts = [
-                (predicted & expected, "right"),
-                (predicted - expected, "wrong"),
-                (expected - predicted, "missed"),
-            ]
+            predicted, true = set(entities(tags)), set(entities(true))
+            verdicts = [(predicted & true, "right"), (predicted - true, "wrong"), (true - predicted, "missed")]
             spans = [(*span, verdict) for spans, verdict in verdicts for span in spans]
         else:
             spans = [
-                (f"{tag}, not {expected}", i, i, "wrong")
-                for i, (tag, expected) in enumerate(zip(tags, true))
-                if tag != expected
+                (f"{tag}, not {true_tag}", i, i, "wrong")
+                for i, (tag, true_tag) in enumerate(zip(tags, true))
+                if tag != true_tag
             ]
         marks = [(words.starts[first], words.ends[last], verdict, kind) for kind, first, last, verdict in spans]
         text = " ".join(examples.words[index])
@@ -260,12 +256,8 @@ class TaggingTask(Task):
     def answers(self, examples, logits):
         texts = examples.texts or [" ".join(words) for words in examples.words]
         words = self.sequences(examples).words
-        scheme_of_columns = getattr(examples.columns_config, "tag_scheme", None)
-        scheme = (
-            self.state.file_scheme or self.state.scheme
-            if scheme_of_columns in (None, "conlleval")
-            else scheme_of_columns
-        )
+        setting = getattr(examples.columns_config, "tag_scheme", None)
+        scheme = self.state.file_scheme or self.state.scheme if setting in (None, "conlleval") else setting
         return [self._answer(*example, scheme) for example in zip(texts, words, logits, self._tags(logits))]
 
     def _answer(self, text, words, logits, tags, scheme):

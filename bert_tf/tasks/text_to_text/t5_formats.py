@@ -177,10 +177,8 @@ def _squad(row):
     if "data" in row:  # the official file: one object
         paragraphs = [paragraph for article in row["data"] for paragraph in article["paragraphs"]]
         return [pair for p in paragraphs for qa in p["qas"] for pair in _squad({"context": p["context"], **qa})]
-    accepted = row.get("answers") or []
-    texts = (
-        accepted["text"] if isinstance(accepted, dict) else [a["text"] if isinstance(a, dict) else a for a in accepted]
-    )
+    column = row.get("answers") or []
+    texts = column["text"] if isinstance(column, dict) else [a["text"] if isinstance(a, dict) else a for a in column]
     answers = tuple(_spaced(text) for text in texts)
     source = _collapsed(f"question: {_spaced(row['question'])} context: {_spaced(row['context'])}")
     return [TextPair(source, answers[0] if answers else None, answers, identifier=_identifier(row))]

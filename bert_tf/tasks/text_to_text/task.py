@@ -126,20 +126,13 @@ class TextToTextTask(Task):
         return open_texts(data, self.format, columns, labelled, self.row_of)
 
     def row_of(self, item):
-        if self.format is None:
-            accepted = "a text"
-            if isinstance(item, str):
-                return {"source": item}
-        else:
-            takes_pairs = self.format.glue is not None and self.format.field is None
-            accepted = (
-                "a text, a pair of texts or a row of its files" if takes_pairs else "a text or a row of its files"
-            )
-            if isinstance(item, str):
-                return source_row(self.format, item)
-            is_pair = isinstance(item, (tuple, list)) and len(item) == 2 and all(isinstance(t, str) for t in item)
-            if takes_pairs and is_pair:
+        if isinstance(item, str):
+            return source_row(self.format, item) if self.format else {"source": item}
+        accepted = "a text or a row of its files" if self.format else "a text"
+        if self.format and self.format.glue is not None and self.format.field is None:
+            if isinstance(item, (tuple, list)) and len(item) == 2 and all(isinstance(t, str) for t in item):
                 return glue_row(self.format.glue, *item)
+            accepted = "a text, a pair of texts or a row of its files"
         raise BadRow(f"it is {brief(item)}; it must be {accepted}")
 
     def read_table(self, table, columns, labelled):
@@ -251,8 +244,8 @@ class TextToTextTask(Task):
         if self.judged_as != "labels":
             return super().report(examples, decided)
         sides = examples.labels, _best_texts(decided)
-        expected, predicted = (np.array([class_of(text, self.labels) for text in side]) for side in sides)
-        return {"labels": metrics.by_label(expected, predicted, self.labels)}
+        true, predicted = (np.array([class_of(text, self.labels) for text in side]) for side in sides)
+        return {"labels": metrics.by_label(true, predicted, self.labels)}
 
     def findings(self, examples, decided):
         """The scores of each label, where there are labels, and the texts that match no target, the most likely first."""

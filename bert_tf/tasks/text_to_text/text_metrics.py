@@ -54,20 +54,18 @@ def label_scores(targets, texts, labels, groups=None):
     """
     from sklearn.metrics import f1_score, matthews_corrcoef
 
-    expected, predicted = (np.array([class_of(text, labels) for text in side]) for side in (targets, texts))
-    scores = {"accuracy": metrics.accuracy(expected, predicted), "unparsable": int(np.sum(predicted < 0))}
+    true, predicted = (np.array([class_of(text, labels) for text in side]) for side in (targets, texts))
+    scores = {"accuracy": metrics.accuracy(true, predicted), "unparsable": int(np.sum(predicted < 0))}
     if len(labels) == 2:
         # As T5 has it: in place of -1 the label that is wrong.
-        judged = np.where(predicted < 0, 1 - expected, predicted)
-        scores["f1"] = float(f1_score(expected, judged, labels=[1], average=None, zero_division=0)[0])
+        judged = np.where(predicted < 0, 1 - true, predicted)
+        scores["f1"] = float(f1_score(true, judged, labels=[1], average=None, zero_division=0)[0])
     # As T5's `mean_multiclass_f1`: over all labels, 0 for one that neither side has.
-    scores["f1_macro"] = float(
-        f1_score(expected, predicted, labels=range(len(labels)), average="macro", zero_division=0)
-    )
-    scores["matthews"] = float(matthews_corrcoef(expected, predicted))
+    scores["f1_macro"] = float(f1_score(true, predicted, labels=range(len(labels)), average="macro", zero_division=0))
+    scores["matthews"] = float(matthews_corrcoef(true, predicted))
     if groups is not None:
         right = collections.defaultdict(lambda: True)
-        for group, a, b in zip(groups, expected, predicted):
+        for group, a, b in zip(groups, true, predicted):
             right[group] &= bool(a == b)
         scores["question_exact_match"] = float(np.mean(list(right.values())))
     return scores
@@ -75,10 +73,10 @@ def label_scores(targets, texts, labels, groups=None):
 
 def number_scores(targets, texts):
     """Correlations of texts that should be numbers; one that is none counts as -1, `unparsable` counts them."""
-    expected, predicted = (np.array([number_of(text) for text in side]) for side in (targets, texts))
+    true, predicted = (np.array([number_of(text) for text in side]) for side in (targets, texts))
     return {
-        "pearson": metrics.pearson(expected, predicted),
-        "spearman": metrics.spearman(expected, predicted),
+        "pearson": metrics.pearson(true, predicted),
+        "spearman": metrics.spearman(true, predicted),
         "unparsable": int(np.sum(predicted == -1.0)),
     }
 

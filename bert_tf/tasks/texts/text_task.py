@@ -2,15 +2,13 @@
 
 import abc
 
-import numpy as np
-
 from bert_tf.errors import Advice, ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.tasks.examples import Example, read_examples
 from bert_tf.tasks.glue import open_glue
 from bert_tf.tasks.rows.labels import no_label
 from bert_tf.tasks.rows.values import BadRow
-from bert_tf.tasks.sequences import Sequences, tokenize
+from bert_tf.tasks.sequences import Sequences, packed_lengths, tokenize
 from bert_tf.tasks.task import Task
 
 
@@ -82,16 +80,12 @@ class TextTask(Task):
         return label
 
     def encode(self, examples):
-        first = tokenize(self.tokenizer, examples.texts)
-        layout = self.tokenizer.layout
-        lengths = first.row_lengths().numpy() + layout.special_tokens_per_sequence
-        second = None
-        if examples.text_pairs is not None:
-            second = tokenize(self.tokenizer, examples.text_pairs)
-            pair_frame = layout.special_tokens_per_pair - layout.special_tokens_per_sequence
-            lengths = lengths + second.row_lengths().numpy() + pair_frame
+        columns = [texts for texts in (examples.texts, examples.text_pairs) if texts is not None]
+        ids = [tokenize(self.tokenizer, texts) for texts in columns]
+        lengths = (part.row_lengths().numpy() for part in ids)
+        lengths = packed_lengths(self.tokenizer.layout, self.config.sequence_length, *lengths)
         labels = None if examples.labels is None else self.label_array(examples)
-        return Sequences(first, second, np.minimum(lengths, self.config.sequence_length), labels)
+        return Sequences(ids[0], ids[1] if len(ids) > 1 else None, lengths, labels)
 
 
 def read_texts(table, columns, label_reader=None, pairs=None):
