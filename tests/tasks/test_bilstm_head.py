@@ -30,8 +30,7 @@ def test_the_outputs_are_those_of_the_formula(kind):
         {"kind": kind, "head": {"name": "bilstm", "layers": 2, "units": 6}, "sequence_length": 16}, tiny.tokenizer()
     )
     if kind == "classification":
-        train = task.read({"text": TEXTS, "label": ["pos", "neg", "neg", "pos"]})
-        task = task.learn(train)
+        task, train = tiny.learned(task, {"text": TEXTS, "label": ["pos", "neg", "neg", "pos"]})
     else:
         words = [text.split() for text in TEXTS]
         train = task.read({"words": words, "tags": [["y", "y", "x"], *(["x"] * len(some) for some in words[1:])]})

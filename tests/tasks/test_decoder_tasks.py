@@ -111,8 +111,7 @@ def expected_losses(model, task, labels, both):
 def test_losses_are_those_of_the_paper(order, tokenizer):
     settings = {"sequence_length": 32, "head": {"dropout": 0.0}, "decoder": {"lm_weight": 0.5, "pair_order": order}}
     task = build_task(settings, tokenizer, backbone=decoder(tokenizer))
-    examples = task.read({"text": FIRST, "text_pair": SECOND, "label": ["0", "1", "1"]})
-    task = task.learn(examples)
+    task, examples = tiny.learned(task, {"text": FIRST, "text_pair": SECOND, "label": ["0", "1", "1"]})
     model = task.model(decoder(tokenizer))
     (features,) = task.dataset(examples, 3, static_shapes=True)
     with tf.GradientTape() as tape:
@@ -180,8 +179,7 @@ def test_a_published_gpt1_fine_tunes_and_is_served(tmp_path):
     summary = finetune(experiment, tmp_path / "run")
     task, model = task_and_model(tmp_path / "run")
     assert task.tokenizer.layout_name == "gpt1" and model.backbone.config.vocabulary_size == 73
-    examples = task.read(tmp_path / "train.tsv")
-    task = task.learn(examples)
+    task, examples = tiny.learned(task, tmp_path / "train.tsv")
     assert task.evaluate(model, examples)["loss"] == pytest.approx(summary["dev"]["mean"]["loss"], rel=1e-5)
     (answer,) = task.predict(model, [("the people", "it is a")])
     module = ServedClassifier.of_task(task, model, sequence_length=16)

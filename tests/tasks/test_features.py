@@ -77,8 +77,7 @@ def tagger(encoder, **settings):
     frozen = {"name": "weighted_sum_all", "lstm_units": 6}
     settings = {"frozen_layers": frozen, "sequence_length": 16, "head": {"dropout": 0.0}} | settings
     task = build_task({"kind": "tagging"} | settings, tiny.tokenizer())
-    train = task.read({"words": SENTENCES, "tags": TAGS})
-    task = task.learn(train)
+    task, train = tiny.learned(task, {"words": SENTENCES, "tags": TAGS})
     return task, train, task.model(encoder)
 
 
@@ -111,8 +110,9 @@ def test_a_text_is_read_by_the_ends_of_the_directions_and_the_mean_of_the_second
     frozen = {"name": "concatenate_last_four", "lstm_layers": 1, "lstm_units": 6, "mix_at": "both"}
     settings = {"frozen_layers": frozen, "head": {"dropout": 0.0}}
     task = build_task({"kind": "regression", "sequence_length": 16} | settings, tiny.tokenizer())
-    train = task.read({"text": ["a good film", "bad", "the awful plot was bad"], "label": [3.0, 1.0, 2.0]})
-    task = task.learn(train)
+    task, train = tiny.learned(
+        task, {"text": ["a good film", "bad", "the awful plot was bad"], "label": [3.0, 1.0, 2.0]}
+    )
     model = task.model(tiny.encoder(layers=4, seed=1))
     assert not task.needs_pooler(model.backbone.config) and not any(v.path.startswith("mix") for v in model.weights)
     (features,) = task.dataset(train, 3)

@@ -105,8 +105,7 @@ def test_every_name_is_measured_and_listed():
 
 def test_the_chosen_metric_is_reported_and_its_direction_counts():
     task = build_task({"metric": "log_loss"}, tiny.tokenizer())
-    examples = task.read({"text": ["good", "bad"], "label": ["a", "b"]})
-    task = task.learn(examples)
+    task, examples = tiny.learned(task, {"text": ["good", "bad"], "label": ["a", "b"]})
     found = task.measure(
         examples, task.decide(examples, [{"logits": np.array(row, "float32")} for row in ([1, 0], [0, 2])])
     )
@@ -119,8 +118,7 @@ def test_the_chosen_metric_is_reported_and_its_direction_counts():
 
 def test_what_is_refused():
     task = build_task({"metric": "roc_auc", "labels": ["a", "b"]}, tiny.tokenizer())
-    one_label = task.read({"text": ["good", "bad"], "label": ["a", "a"]})
-    task = task.learn(one_label)
+    task, one_label = tiny.learned(task, {"text": ["good", "bad"], "label": ["a", "a"]})
     message = "task.metric=roc_auc is undefined on the 2 examples of .*; choose another metric"
     with pytest.raises(DataError, match=message):
         task.baselines(one_label, one_label)

@@ -28,8 +28,7 @@ def make(columns=None, **settings):
 ])  # fmt: skip
 def test_files(name, text, settings, write):
     task, path = make(**settings), write(name, text)
-    examples = task.read(path)
-    task = task.learn(examples)
+    task, examples = tiny.learned(task, path)
     assert examples.labels == [("joy", "love"), (), ("love",)] and task.labels == ("joy", "love")
     np.testing.assert_array_equal(task.label_array(examples), [[1, 1], [0, 0], [0, 1]])
     assert task.read(path, labelled=False).labels is None
@@ -57,8 +56,9 @@ def test_loss_and_metrics_by_their_definitions():
     rng = np.random.default_rng(0)
     logits, right = rng.normal(size=(40, 3)).astype("float32"), rng.random((40, 3)) < 0.4
     task = make(labels=["a", "b", "c"], threshold=0.6, metric="average_precision")
-    examples = task.read({"text": ["film"] * 40, "label": [[n for n, r in zip("abc", row) if r] for row in right]})
-    task = task.learn(examples)
+    task, examples = tiny.learned(
+        task, {"text": ["film"] * 40, "label": [[n for n, r in zip("abc", row) if r] for row in right]}
+    )
     found = task.measure(examples, task.decide(examples, [{"logits": row} for row in logits]))
     p = 1 / (1 + np.exp(-logits.astype("float64")))
     said = p >= 0.6

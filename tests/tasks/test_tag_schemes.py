@@ -99,16 +99,12 @@ def task_of(columns=None, **settings):
 def test_files_of_several_schemes_become_that_of_the_training_file(tmp_path):
     for scheme in SCHEMES:
         (tmp_path / scheme).write_text(f"-DOCSTART- O\n\n{conll(scheme)}\nin O\n")
-    task = task_of()
-    examples = task.read(tmp_path / "IOB1")
-    task = task.learn(examples)
+    task, examples = tiny.learned(task_of(), tmp_path / "IOB1")
     assert examples.labels == [SAME["IOB1"], ["O"]]
     assert (task.state.scheme, task.state.file_scheme) == ("IOB1", "IOB1")
     for scheme in SCHEMES:
         assert task.read(tmp_path / scheme).labels[0] == SAME["IOB1"]
-    task = task_of(scheme="BIOES")
-    examples = task.read(tmp_path / "IOB1")
-    task = task.learn(examples)
+    task, examples = tiny.learned(task_of(scheme="BIOES"), tmp_path / "IOB1")
     assert examples.labels[0] == SAME["BIOES"]
     assert len(task.labels) == 9 and (task.state.scheme, task.state.file_scheme) == ("BIOES", "IOB1")
     assert task.read({"words": [["Rome"]], "tags": [["I-LOC"]]}).labels == [["S-LOC"]]

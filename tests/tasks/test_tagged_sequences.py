@@ -25,8 +25,9 @@ def tokens(tokenizer, ids):
 def test_the_first_piece_carries_the_tag(tokenizer):
     task = build_task({"kind": "tagging", "labels": LABELS, "sequence_length": 16}, tokenizer)
     words = ["Anna", "Johnson", "'s", "film", "in", "Bertville", "\x00"]
-    examples = task.read({"words": [words], "tags": [["B-PER", "I-PER", "O", "O", "O", "B-LOC", "I-LOC"]]})
-    task = task.learn(examples)
+    task, examples = tiny.learned(
+        task, {"words": [words], "tags": [["B-PER", "I-PER", "O", "O", "O", "B-LOC", "I-LOC"]]}
+    )
     (features,) = task.dataset(examples, 4)
     # "'s" is two words to the tokenizer, and "\x00" none.
     assert tokens(tokenizer, features["token_ids"].numpy()[0]) == [

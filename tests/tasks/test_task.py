@@ -84,8 +84,7 @@ def test_static_shapes_fill_up_with_rows_of_no_weight(task, examples):
 
 def test_tokens_per_batch(tokenizer):
     task = build_task({"sequence_length": 48, "tokens_per_batch": 96}, tokenizer)
-    examples = task.read({"text": TEXTS, "label": LABELS})
-    task = task.learn(examples)
+    task, examples = tiny.learned(task, {"text": TEXTS, "label": LABELS})
     sizes = [features["token_ids"].shape for features in task.dataset(examples, 8, training=True)]
     assert max(rows * length for rows, length in sizes) <= 96
     assert sum(rows for rows, _ in sizes) == 53
@@ -121,8 +120,7 @@ def test_predictions_are_in_the_order_of_the_inputs(task, model):
 
 def test_the_loss_of_a_regression_is_a_weighted_sum(tokenizer):
     task = build_task({"kind": "regression", "sequence_length": 16}, tokenizer)
-    examples = task.read({"text": ["good", "awful plot"], "label": ["1", "4"]})
-    task = task.learn(examples)
+    task, examples = tiny.learned(task, {"text": ["good", "awful plot"], "label": ["1", "4"]})
     model = task.model(tiny.encoder())
     (features,) = task.dataset(examples, 2)
     features["label_weights"] *= tf.constant([1.0, 0.5])
@@ -148,8 +146,7 @@ def test_a_collapsed_run_is_flagged(task, examples, model):
 
 def test_a_collapsed_regression_is_flagged(tokenizer):
     task = build_task({"kind": "regression", "sequence_length": 48}, tokenizer)
-    examples = task.read({"text": TEXTS, "label": np.arange(53.0)})
-    task = task.learn(examples)
+    task, examples = tiny.learned(task, {"text": TEXTS, "label": np.arange(53.0)})
     model = task.model(tiny.encoder())
     assert task.evaluate(model, examples)["collapsed"] is False
     model.head.set_weights([np.zeros_like(v.numpy()) for v in model.head.weights])
@@ -168,8 +165,7 @@ def test_baselines(task, examples, tokenizer):
     assert scores["loss"] == pytest.approx(-(counts / 53) @ np.log(shares))
 
     tagging = build_task({"kind": "tagging", "sequence_length": 16}, tokenizer)
-    train = tagging.read({"words": [["a", "b", "a", "a", "c"]], "tags": [["X", "Y", "X", "Z", "Y"]]})
-    tagging = tagging.learn(train)
+    tagging, train = tiny.learned(tagging, {"words": [["a", "b", "a", "a", "c"]], "tags": [["X", "Y", "X", "Z", "Y"]]})
     dev = tagging.read({"words": [["a", "b", "c", "new"]], "tags": [["X", "Y", "X", "Y"]]})
     scores = tagging.baselines(train, dev)
     assert tagging.metric == "accuracy"
@@ -269,9 +265,7 @@ def test_the_labels_are_learned_and_the_next_file_is_checked(tokenizer, tmp_path
     ):
         with pytest.raises(DataError, match=name + message):
             task.read(tmp_path / name)
-    pairs = build_task({"labels": ["neutral", "entailment"]}, tokenizer)
-    examples = pairs.read(tmp_path / "pair.tsv")
-    pairs = pairs.learn(examples)
+    pairs, examples = tiny.learned(build_task({"labels": ["neutral", "entailment"]}, tokenizer), tmp_path / "pair.tsv")
     assert examples.text_pairs == ["b"] and pairs.pairs is True
     with pytest.raises(
         DataError, match="train.tsv: none of the columns 'text', 'label' has a usual name of a text_pair"
@@ -296,9 +290,7 @@ def test_labels_that_only_look_the_same_are_told_apart(tokenizer, tmp_path):
 
 @pytest.mark.parametrize("text", [["zzz film", "good"], [unicodedata.normalize("NFD", "é film"), "good"]])
 def test_unknown_tokens_are_counted_and_warned_of(tokenizer, caplog, text):
-    task = build_task({}, tokenizer)
-    examples = task.read({"text": text, "label": ["1", "0"]})
-    task = task.learn(examples)
+    task, examples = tiny.learned(build_task({}, tokenizer), {"text": text, "label": ["1", "0"]})
     assert task.unknown_tokens(examples) == (3, 1)
     (warning,) = caplog.messages
     assert "33.3 % of the tokens (1 of 3) are unknown" in warning

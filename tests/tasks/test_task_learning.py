@@ -38,8 +38,7 @@ def test_pairs(tmp_path):
     places = [[rng.choice(["london", "paris"]) for _ in range(200)] for _ in range(2)]
     firsts, seconds = ([" ".join([*filler(rng, 0, 3), place]) for place in some] for some in places)
     task = build_task({"sequence_length": 32}, tiny.tokenizer())
-    examples = task.read({"text": firsts[:150], "text_pair": seconds[:150], "label": places[0][:150]})
-    task = task.learn(examples)
+    task, examples = tiny.learned(task, {"text": firsts[:150], "text_pair": seconds[:150], "label": places[0][:150]})
     dev = task.read({"text": firsts[150:], "text_pair": seconds[150:], "label": places[0][150:]})
     model = train(task, examples, epochs=8)
     scores = task.evaluate(model, dev)

@@ -29,3 +29,9 @@ def encoder(layers=1, hidden=32, dropout=0.0, seed=0, **kwargs):
     rates = {"dropout": dropout, "attention_dropout": dropout, "initializer_range": 0.2}
     sizes = {"num_layers": layers, "num_heads": 2, "intermediate_size": 2 * hidden, "max_positions": 64}
     return BertEncoder(BertConfig(len(SPECIAL + WORDS), hidden, **sizes, **rates), **kwargs)
+
+
+def learned(task, data):
+    """(The task that has learned from labelled data, their examples)."""
+    examples = task.read(data)
+    return task.learn(examples), examples
