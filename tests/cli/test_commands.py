@@ -60,13 +60,10 @@ def road(tmp_path_factory):
         (folder / f"{split}.conll").write_text(TAGGED * 12)
     for name, suffix, kind, seeds in (("task", "tsv", "classification", 2), ("tagger", "conll", "tagging", 1)):
         files = " ".join(f"--{split} {folder}/{split}.{suffix}" for split in ("train", "dev", "test"))
-        options = (
-            f"--set train.epochs=2 --set train.batch_size=8 --set train.seeds={seeds} --set task.sequence_length=64"
-        )
+        settings = f"--set train.epochs=2 --set train.batch_size=8 --set train.seeds={seeds}"
+        settings += f" --set task.sequence_length=64 --init-from {folder}/run --output {folder}/{name}"
         with contextlib.redirect_stderr(io.StringIO()) as said:
-            run(
-                f"finetune --config finetune/{kind} --init-from {folder}/run {files} --output {folder}/{name} {options}"
-            )
+            run(f"finetune --config finetune/{kind} {files} {settings}")
         columns = "text 'sentence', label 'label'" if kind == "classification" else "words 0, tags -1"
         assert f"columns of {folder}/train.{suffix}: {columns}\n" in said.getvalue()
     return folder
@@ -123,9 +120,8 @@ def test_how_many_characters_a_vocabulary_keeps(tmp_path, caplog, kind):
     assert not caplog.messages
     run(f"{vocab}/some --alphabet 20")
     assert "6 different characters, 17 % of the text, are left out" in caplog.text
-    assert "--alphabet is for wordpiece and bpe" in error_of(
-        f"vocab {tmp_path} --output x --kind unigram --alphabet 20"
-    )
+    error = error_of(f"vocab {tmp_path} --output x --kind unigram --alphabet 20")
+    assert "--alphabet is for wordpiece and bpe" in error
 
 
 def test_fill_mask(road):
@@ -143,10 +139,8 @@ def test_fill_mask_shows_the_characters_of_byte_level_tokens(monkeypatch):
     opened = types.SimpleNamespace(objective=None, tokenizer=tokenizer, source=types.SimpleNamespace(task=None))
     monkeypatch.setattr("bert_tf.load", lambda path: opened)
     monkeypatch.setattr("bert_tf.export.fill_mask.fill_mask", lambda *_: [[[(token, 0.5)]]])
-    assert json.loads(output_of("predict run '가장 좋은 <mask>'")) == {
-        "text": "가장 좋은 <mask>",
-        "masks": [{"Ġ영화다": 0.5}],
-    }
+    answer = json.loads(output_of("predict run '가장 좋은 <mask>'"))
+    assert answer == {"text": "가장 좋은 <mask>", "masks": [{"Ġ영화다": 0.5}]}
 
 
 def test_finetune_reports_mean_spread_and_baseline(road):

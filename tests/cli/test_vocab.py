@@ -23,9 +23,8 @@ def test_a_tokenizer_in_the_way(tmp_path, capsys):
     assert "vocab.txt" not in os.listdir(output) and load_tokenizer(output).fingerprint != before
     (output / "model.safetensors").write_text("precious")
     assert "holds model.safetensors, which is not of a tokenizer" in error_of(f"{other} --overwrite")
-    assert f"{tmp_path} is not empty; choose another folder\n" in error_of(
-        f"vocab {tmp_path}/a.txt --output {tmp_path}"
-    )
+    error = error_of(f"vocab {tmp_path}/a.txt --output {tmp_path}")
+    assert f"{tmp_path} is not empty; choose another folder\n" in error
 
 
 @pytest.mark.parametrize(("kind", "enough"), [("wordpiece", 24), ("unigram", 24), ("words", 7)])
