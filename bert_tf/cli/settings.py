@@ -1,7 +1,6 @@
 """The options that several commands share: configurations, settings, and how labelled files are read."""
 
 import argparse
-import functools
 import json
 import shlex
 from collections.abc import Iterable
@@ -117,9 +116,9 @@ def mapping(arguments, base=None):
     """
     flags, chosen = getattr(arguments, "settings", {}), apply_overrides({}, arguments.set)
     for key, value in flags.items():
-        other = functools.reduce(
-            lambda part, name: part.get(name) if isinstance(part, dict) else None, key.split("."), chosen
-        )
+        other = chosen
+        for name in key.split("."):
+            other = other.get(name) if isinstance(other, dict) else None
         if other is not None and str(other) != str(value):
             raise ConfigError(f"'{key}' is {brief(value)} by its flag and {brief(other)} by --set; remove one of them")
     # Strings of JSON are strings of YAML, where a path may be read as a number or end at a "#".

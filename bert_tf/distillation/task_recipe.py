@@ -111,9 +111,8 @@ class TaskTeacherRecipe(LabelsRecipe):
         config = with_dropout(self.student_config, self.config.train.dropout)
         encoder = build_backbone(config, pooler=task.needs_pooler(config))
         if self.layers is not None:
-            copy_layers(
-                encoder, self.layers, OpenedModel(self.source).backbone if self.config.init_from else self.teacher
-            )
+            source = OpenedModel(self.source).backbone if self.config.init_from else self.teacher
+            copy_layers(encoder, self.layers, source)
         return task.model(encoder)
 
     def wrap(self, model):

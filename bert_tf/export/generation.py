@@ -179,13 +179,11 @@ class ServedGeneration(ServingModule):
         if "max_new_tokens" in each and not self.static:
             limit = tf.maximum(tf.reduce_max(each["max_new_tokens"]), 1)  # there may be no text
         steps, restrictions = self._prompts.steps(token_ids, mask, limit), self._generator.restrictions(self.config)
-        generated = SAMPLERS[self.config.method].generate(
-            steps, self.config, restrictions, self.tokenizer.pad_id, each, self._stop_strings
-        )
+        sampler, pad_id = SAMPLERS[self.config.method], self.tokenizer.pad_id
+        generated = sampler.generate(steps, self.config, restrictions, pad_id, each, self._stop_strings)
         size = tf.shape(generated["token_ids"])
-        texts = self._stop_strings.texts(
-            tf.reshape(generated["token_ids"], [-1, size[2]]), tf.reshape(generated["lengths"], [-1])
-        )
+        rows = tf.reshape(generated["token_ids"], [-1, size[2]])
+        texts = self._stop_strings.texts(rows, tf.reshape(generated["lengths"], [-1]))
         return {"texts": tf.reshape(texts, size[:2]), "scores": generated["scores"], "lengths": generated["lengths"]}
 
     def _padded(self, ids):

@@ -71,9 +71,8 @@ def check_between(name, values, low, high, above=False):
     """Numbers of any shape from `low` (only above it, if `above`) to `high`, after an assertion."""
     fits = (values > low if above else values >= low) & (values <= high)
     limits = f"{'above' if above else 'at least'} {low} and at most {high}"
-    checked = _refuse(
-        tf.reduce_all(fits), [f"{name} must be {limits}; the request has", tf.boolean_mask(values, ~fits)[:1]]
-    )
+    problem = [f"{name} must be {limits}; the request has", tf.boolean_mask(values, ~fits)[:1]]
+    checked = _refuse(tf.reduce_all(fits), problem)
     return _after([checked], {name: values})[name]
 
 

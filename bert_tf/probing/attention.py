@@ -85,10 +85,8 @@ def text_attention(encoder, tokenizer, text, text_pair=None):
         raise DataError(f"the text has {len(ids_of_row)} tokens, and at most {longest} can be shown; shorten it")
     scores = with_attention(encoder)(row, training=False)["attention_scores"]
     weights = np.stack([np.asarray(of_layer[0], np.float32) for of_layer in scores])
-    numbers, places = (
-        words_of_row(tokenizer, words, len(ids_of_row)),
-        _in_row(tokenizer.layout, places, len(ids_of_row)),
-    )
+    numbers = words_of_row(tokenizer, words, len(ids_of_row))
+    places = _in_row(tokenizer.layout, places, len(ids_of_row))
     tokens = [_spell(tokenizer, int(i), place) for i, place in zip(ids_of_row, places)]
     names = []
     for number in range(numbers[-1] + 1):

@@ -47,9 +47,8 @@ def _line(label, part, points, color, run, alone, parts):
 def _series(run, epochs):
     """Yields (metric, what it is measured on, points)."""
     for key in dict.fromkeys(key for line in run.lines for key in line if key not in NO_METRICS):
-        points = [
-            (line["epoch"] + 1 if epochs else line["step"], line[key]) for line in run.lines if finite(line.get(key))
-        ]
+        lines = [line for line in run.lines if finite(line.get(key))]
+        points = [(line["epoch"] + 1 if epochs else line["step"], line[key]) for line in lines]
         if not points:
             continue
         if run.is_finetuning:

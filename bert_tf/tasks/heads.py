@@ -103,9 +103,7 @@ class VectorModel(InferringModel):
     def pretrained_head(self):
         """The variables of the head that pretraining has trained: their path in the pretraining model -> variable."""
         by_path = {variable.path: variable for variable in self.head.weights}
-        return {
-            source_path: by_path[f"head/{head_path}"] for head_path, source_path in self.task_head.pretrained.items()
-        }
+        return {source: by_path[f"head/{target}"] for target, source in self.task_head.pretrained.items()}
 
     def penalty(self):
         """The term of the loss of an example: `mix_l2` times the sum of squares of the mixes' weights."""

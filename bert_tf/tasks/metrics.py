@@ -33,10 +33,8 @@ def by_label(labels, predictions, names):
     """
     from sklearn.metrics import precision_recall_fscore_support
 
-    numbers = range(len(names))
-    return scores_by_name(
-        names, precision_recall_fscore_support(labels, predictions, labels=numbers, average=None, zero_division=0)
-    )
+    options = {"labels": range(len(names)), "average": None, "zero_division": 0}
+    return scores_by_name(names, precision_recall_fscore_support(labels, predictions, **options))
 
 
 def scores_by_name(names, scores):

@@ -143,9 +143,8 @@ def _run_epochs(config, folder, run, shared, progress):
     total = int(before[-1]) * epochs
     epoch, block = progress.get("epoch", 0), progress.get("block", 0)
     sums = progress.get("sums", {"loss": 0.0, "pairs": 0})
-    shown = Progress(
-        f"training ({config.algorithm.name})", total, plan.unit, done=epoch * int(before[-1]) + int(before[block])
-    )
+    done = epoch * int(before[-1]) + int(before[block])
+    shown = Progress(f"training ({config.algorithm.name})", total, plan.unit, done=done)
     workers = config.train.workers or len(os.sched_getaffinity(0))
     run.forget_metrics_after(epoch)
     with training(config, folder, shared, min(workers, plan.num_blocks)) as train:

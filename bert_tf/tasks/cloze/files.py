@@ -57,9 +57,8 @@ def read_row(row, labelled):
         if PLACEHOLDER not in words:
             raise BadRow(f"the query {brief(words)} has no {PLACEHOLDER}; correct the row")
         answers = _answers(query) if labelled else None
-        examples.append(
-            Example(text, words, label=answers, id={"id": query["idx"]} if "idx" in query else None, details=candidates)
-        )
+        identifier = {"id": query["idx"]} if "idx" in query else None
+        examples.append(Example(text, words, label=answers, id=identifier, details=candidates))
     return examples
 
 

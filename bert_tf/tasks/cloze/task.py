@@ -102,10 +102,8 @@ class ReCoRDTask(Task):
         answers = []
         for candidates, start, end in zip(examples.details, splits, splits[1:]):
             chosen, each = int(np.argmax(scores[start:end])), [float(p) for p in rows["probabilities"][start:end, 1]]
-            probabilities = dict(zip(candidates.texts, each))
-            answers.append(
-                {"answer": candidates.texts[chosen], "probability": each[chosen], "probabilities": probabilities}
-            )
+            answer = {"answer": candidates.texts[chosen], "probability": each[chosen]}
+            answers.append(answer | {"probabilities": dict(zip(candidates.texts, each))})
         return {"answers": answers, "logits": rows["logits"]}
 
     def measure(self, examples, decided):

@@ -96,9 +96,8 @@ def columns_among(columns: Any, data: Any) -> Any:
         data: of `open_table`, no file.
     """
     first = data[0] if isinstance(data, (list, tuple)) and data else data
-    names = getattr(first, "column_names", None) or getattr(
-        first, "columns", first if isinstance(first, Mapping) else ()
-    )
+    keys = first if isinstance(first, Mapping) else ()
+    names = getattr(first, "column_names", None) or getattr(first, "columns", keys)
     chosen = {role: getattr(columns, role) for role in columns.usual}
     there = {role: name for role, name in chosen.items() if isinstance(name, str) and name in list(names)}
     return type(columns)(**there)

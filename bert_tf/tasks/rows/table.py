@@ -255,9 +255,9 @@ def read_each(
             items_of_row = list(read(row))
         except BadRow as error:
             if not skip:
-                place = (where(number, row) if where else table.where(number)) + (
-                    f", word {error.word}" if error.word else ""
-                )
+                place = where(number, row) if where else table.where(number)
+                if error.word:
+                    place += f", word {error.word}"
                 if error.line is not None:
                     place = f"{table.path}, line {error.line}"
                 leave_out = ", or leave out such rows with ", Advice("data.columns.skip_malformed", "true")

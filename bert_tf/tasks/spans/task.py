@@ -126,9 +126,8 @@ class QuestionAnsweringTask(Task):
 
     def encode(self, examples):
         config = self.config
-        return encode_questions(
-            self.tokenizer, examples, config.sequence_length, config.max_query_length, config.stride
-        )
+        settings = config.sequence_length, config.max_query_length, config.stride
+        return encode_questions(self.tokenizer, examples, *settings)
 
     def make_model(self, encoder):
         if self.state.impossible is None:
@@ -194,12 +193,9 @@ class QuestionAnsweringTask(Task):
     def _answer(self, best):
         scores = np.array(best.scores, np.float64)
         weights = np.exp(scores - scores.max()) if len(scores) else scores
-        n_best = [
-            {"text": text, "start": start, "end": end, "score": score, "probability": float(probability)}
-            for text, start, end, score, probability in zip(
-                best.texts, best.starts, best.ends, best.scores, weights / max(weights.sum(), 1e-9)
-            )
-        ]
+        probabilities = (weights / max(weights.sum(), 1e-9)).tolist()
+        columns = best.texts, best.starts, best.ends, best.scores, probabilities
+        n_best = [dict(zip(("text", "start", "end", "score", "probability"), row)) for row in zip(*columns)]
         return {
             "answer": best.text if best.answered else "",
             "start": best.starts[0] if best.answered else None,

@@ -230,11 +230,8 @@ class TaggingTask(Task):
             worst.append(np.max(np.where(right[-1], 0.0, confidence[-1]), initial=0.0))
         wrong = np.array([not all(sentence) for sentence in right])
         calibration = findings.calibration(np.concatenate(confidence), np.concatenate(right))
-        return (
-            self.report(examples, logits)
-            | {"calibration": calibration}
-            | findings.errors(wrong, worst, lambda i: self._marked(examples, i, tags[i], worst[i]))
-        )
+        errors = findings.errors(wrong, worst, lambda i: self._marked(examples, i, tags[i], worst[i]))
+        return self.report(examples, logits) | {"calibration": calibration} | errors
 
     def _marked(self, examples, index, tags, confidence):
         """The `findings.error` of a sentence."""
@@ -244,11 +241,8 @@ class TaggingTask(Task):
             verdicts = [(predicted & true, "right"), (predicted - true, "wrong"), (true - predicted, "missed")]
             spans = [(*span, verdict) for spans, verdict in verdicts for span in spans]
         else:
-            spans = [
-                (f"{tag}, not {true_tag}", i, i, "wrong")
-                for i, (tag, true_tag) in enumerate(zip(tags, true))
-                if tag != true_tag
-            ]
+            pairs = enumerate(zip(tags, true))
+            spans = [(f"{tag}, not {true_tag}", i, i, "wrong") for i, (tag, true_tag) in pairs if tag != true_tag]
         marks = [(words.starts[first], words.ends[last], verdict, kind) for kind, first, last, verdict in spans]
         text = " ".join(examples.words[index])
         return findings.error(examples, index, confidence=float(confidence), text=text, marks=marks)
@@ -272,10 +266,8 @@ class TaggingTask(Task):
             ],
         }
         if self.marks_entities:
-            spans = [(kind, words.starts[first], words.ends[last]) for kind, first, last in entities(tags)]
-            answer["entities"] = [
-                {"type": kind, "text": text[start:end], "start": start, "end": end} for kind, start, end in spans
-            ]
+            spans = ((kind, words.starts[first], words.ends[last]) for kind, first, last in entities(tags))
+            answer["entities"] = [{"type": kind, "text": text[a:b], "start": a, "end": b} for kind, a, b in spans]
         return answer
 
     def predictions_file(self, examples, answers, path):

@@ -84,13 +84,12 @@ class TextToTextTask(Task):
         return (("bleu", "rouge") if self.judged_as == "texts" else ()) if chosen is None else chosen
 
     def _metric_names(self):
-        names = [
-            n
-            for n in text_metrics.SCORES[self.judged_as]
-            if n != "question_exact_match" or self.config.format == "multirc"
-        ]
-        if self.judged_as == "labels" and len(self.labels) != 2:
-            names.remove("f1")
+        names = list(text_metrics.SCORES[self.judged_as])
+        if self.judged_as == "labels":
+            if self.config.format != "multirc":
+                names.remove("question_exact_match")
+            if len(self.labels) != 2:
+                names.remove("f1")
         names += [n for chosen in self.text_metrics for n in text_metrics.TEXT_METRICS[chosen][1]]
         return ["token_accuracy", "exact_match", *names]
 
@@ -116,9 +115,8 @@ class TextToTextTask(Task):
     @property
     def stop_strings(self):
         """The `StopStrings` of `config.generation`."""
-        return StopStrings(
-            self.config.generation.stop_strings, self.tokenizer, (*self.frame.stop_ids, self.tokenizer.pad_id)
-        )
+        ends = (*self.frame.stop_ids, self.tokenizer.pad_id)
+        return StopStrings(self.config.generation.stop_strings, self.tokenizer, ends)
 
     # -- data ------------------------------------------------------------------------------------
 

@@ -105,9 +105,8 @@ def read_texts(table, columns, label_reader=None, pairs=None):
         chosen = {"text": 0}
     else:
         required = {"text": True, "text_pair": bool(pairs)}
-        columns_of_roles = {
-            role: table.find(columns, role, required[role]) for role in required if role in columns.usual
-        }
+        roles = [role for role in required if role in columns.usual]
+        columns_of_roles = {role: table.find(columns, role, required[role]) for role in roles}
         chosen = {role: column for role, column in columns_of_roles.items() if column is not None}
     if pairs is False and "text_pair" in chosen:
         raise DataError(

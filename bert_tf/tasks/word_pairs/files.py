@@ -57,14 +57,8 @@ def read_row(row, labelled):
         # The files of Hugging Face's datasets hold the four keys in the row itself.
         target = row.get("target") if isinstance(row.get("target"), dict) else row
         marks = tuple(Mark(0, *_words(texts[0], target, f"span{n}")) for n in (1, 2))
-    return [
-        Example(
-            *texts,
-            label=_label(row) if labelled else None,
-            id={"id": row["idx"]} if "idx" in row else None,
-            details=marks,
-        )
-    ]
+    identifier = {"id": row["idx"]} if "idx" in row else None
+    return [Example(*texts, label=_label(row) if labelled else None, id=identifier, details=marks)]
 
 
 def _characters(text, row, first, last):

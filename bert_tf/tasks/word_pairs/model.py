@@ -51,10 +51,8 @@ class WordPairClassifier(Classifier):
         if pooling == "attention":
             deviation = encoder.config.initializer_range
             for word in (1, 2):  # in float32, as the head
-                projection = dense(
-                    self.head, PROJECTION, None, deviation, f"projection_{word}", inputs=self.token_width
-                )
-                self.projections.append(projection)
+                name, width = f"projection_{word}", self.token_width
+                self.projections.append(dense(self.head, PROJECTION, None, deviation, name, inputs=width))
                 self.scores.append(dense(self.head, 1, None, deviation, f"score_{word}", inputs=PROJECTION))
 
     def get_config(self):
