@@ -51,8 +51,8 @@ def add_arguments(parser):
 
 def run(arguments):
     columns = settings.columns_of(arguments)
-    given = [bool(arguments.files), bool(arguments.continuation), bool(arguments.continuations)]
-    if given.count(True) != 1:
+    sources = [bool(arguments.files), bool(arguments.continuation), bool(arguments.continuations)]
+    if sources.count(True) != 1:
         raise ConfigError("give files, or --continuation, or --continuations; one of the three")
     if not arguments.files:
         if arguments.length or arguments.stride:
@@ -70,7 +70,7 @@ def run(arguments):
 
 def _evaluate(opened, arguments, columns):
     task, model = opened.task, opened.model
-    train, why_not = _read(task, (opened.source.settings.get("data") or {}).get("train"))
+    train, why_not = _read_training_file(task, (opened.source.settings.get("data") or {}).get("train"))
     examples = task.read(arguments.files[0], columns=columns)
     report = arguments.report or (task.labels is not None and len(task.labels) <= REPORT_LABELS)
     metrics = task.evaluate(model, examples, arguments.batch_size, report)
@@ -109,7 +109,7 @@ def print_report(report):
         print(Table(["", *(name for name, *_ in rows)], rows).text())
 
 
-def _read(task, path):
+def _read_training_file(task, path):
     """(`Examples` of the training file, None), or (None, why there are none)."""
     if not path:
         return None, "the run does not name one"

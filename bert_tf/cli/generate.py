@@ -37,16 +37,16 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    given = mapping(arguments, {})
+    changes = mapping(arguments, {})
     file = Path(arguments.run) / "config.yaml"
     task = read_yaml(file).get("task") if is_there(file) else None
-    known = getattr(check_task(task), "generation", None) if task else None
-    (known or GenerationConfig()).replace(given)  # refuses wrong settings before TensorFlow is imported
+    settings_of_task = getattr(check_task(task), "generation", None) if task else None
+    (settings_of_task or GenerationConfig()).replace(changes)  # refuses wrong settings before TensorFlow is imported
 
     from bert_tf.generation.samplers import SAMPLERS
 
     model = bert_tf.load(arguments.run)
-    generate, config = model.generator, model.generation_config(arguments.prompt, given)
+    generate, config = model.generator, model.generation_config(arguments.prompt, changes)
     begins = [""] * len(arguments.prompt) if generate.prompts.frame.is_source else arguments.prompt
     if len(arguments.prompt) == 1 and SAMPLERS[config.method].streams:
         pieces = generate.stream(arguments.prompt[0], config)

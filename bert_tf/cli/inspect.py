@@ -33,8 +33,8 @@ def run(arguments):
     from bert_tf.objectives import OBJECTIVES
 
     objective = OBJECTIVES[arguments.objective]
-    section, given = objective.corruption_section, mapping(arguments, {})
-    settings = build(objective.config, {"name": objective.name, **({section: given} if section else given)})
+    section, changes = objective.corruption_section, mapping(arguments, {})
+    settings = build(objective.config, {"name": objective.name, **({section: changes} if section else changes)})
     from tfrecords import inspect_shards
 
     lines = inspect_shards(

@@ -120,10 +120,10 @@ def make_parser(only=None):
     parser = argparse.ArgumentParser(prog="bert-tf", description=about, formatter_class=form, epilog=epilog)
     parser.add_argument("--version", action="version", version=f"bert-tf {bert_tf.__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
-    for command, known in COMMANDS.items():
+    for command, record in COMMANDS.items():
         module = _module(command) if only in (None, command) else None
         about = module.__doc__ if module else None
-        options = commands.add_parser(command, help=known.summary, description=about, formatter_class=form)
+        options = commands.add_parser(command, help=record.summary, description=about, formatter_class=form)
         if module:
             module.add_arguments(options)
         options.set_defaults(parser=options)

@@ -69,7 +69,7 @@ def run(arguments):
             json.dump(task.official(answers), file)
     text = task.predictions_file(examples, answers, arguments.output) if arguments.output else None
     if inputs:
-        answers = [_given(text) | answer for text, answer in zip(inputs, answers)]
+        answers = [_as_texts(text) | answer for text, answer in zip(inputs, answers)]
     lines = [_line(answer) for answer in answers]
     if arguments.output:
         with atomic_write(arguments.output) as file:
@@ -99,7 +99,7 @@ def _fill_masks(opened, arguments):
         print(_line({"text": text, "masks": shown}), end="")
 
 
-def _given(text):
+def _as_texts(text):
     return {"text": text} if isinstance(text, str) else {"text": text[0], "text_pair": text[1]}
 
 

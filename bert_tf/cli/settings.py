@@ -1,7 +1,6 @@
 """The options that several commands share: configurations, settings, and how labelled files are read."""
 
 import argparse
-import functools
 import json
 import shlex
 from collections.abc import Iterable
@@ -117,9 +116,9 @@ def mapping(arguments, base=None):
     """
     flags, chosen = getattr(arguments, "settings", {}), apply_overrides({}, arguments.set)
     for key, value in flags.items():
-        other = functools.reduce(
-            lambda part, name: part.get(name) if isinstance(part, dict) else None, key.split("."), chosen
-        )
+        other = chosen
+        for name in key.split("."):
+            other = other.get(name) if isinstance(other, dict) else None
         if other is not None and str(other) != str(value):
             raise ConfigError(f"'{key}' is {brief(value)} by its flag and {brief(other)} by --set; remove one of them")
     # Strings of JSON are strings of YAML, where a path may be read as a number or end at a "#".
@@ -153,11 +152,11 @@ def flag_hint(parser, flag):
     name = flag.partition("=")[0]
     key = name.removeprefix("--").replace("-", "_")
     keys = [key for action in parser._actions if action.dest == "set" for key in getattr(action, "completer", list)()]
-    meant = config.SYNONYMS.get(key, key)
-    places = [f"--set {place}..." for place in keys if place.removesuffix("=").rpartition(".")[2] == meant]
+    setting = config.SYNONYMS.get(key, key)
+    places = [f"--set {place}..." for place in keys if place.removesuffix("=").rpartition(".")[2] == setting]
     flags = [option for action in parser._actions for option in action.option_strings]
-    if f"--{meant.replace('_', '-')}" in flags or not places:
-        return config.nearest(f"--{meant.replace('_', '-')}", flags)
+    if f"--{setting.replace('_', '-')}" in flags or not places:
+        return config.nearest(f"--{setting.replace('_', '-')}", flags)
     return f"; did you mean {' or '.join(places)}?"
 
 

@@ -47,9 +47,9 @@ def add_arguments(parser):
 
 def run(arguments):
     kind, trainer = arguments.kind, trainers()[arguments.kind]
-    given = {"cased": arguments.cased or None, "alphabet": arguments.limit_alphabet, "sentinels": arguments.sentinels}
+    values = {"cased": arguments.cased or None, "alphabet": arguments.limit_alphabet, "sentinels": arguments.sentinels}
     attributes = {"cased": "cased", "alphabet": "has_alphabet", "sentinels": "has_special_tokens"}
-    for flag, value in given.items():
+    for flag, value in values.items():
         if value is not None and not getattr(trainer, attributes[flag]):
             raise ConfigError(f"--{flag} is for {_names(attributes[flag])}, not for {kind} ({trainer.families})")
     if (arguments.sentinels or 0) > MAX_EXTRA_IDS:
@@ -61,9 +61,8 @@ def run(arguments):
             "--replace-invalid": arguments.errors != "strict",
         }
         flags |= {f"the corpus {path}": True for path in arguments.corpus}
-        given = [flag for flag, is_given in flags.items() if is_given]
-        if given:
-            raise ConfigError(f"--kind {kind} learns no vocabulary from text; remove {given[0]}")
+        for flag in (flag for flag, is_given in flags.items() if is_given):
+            raise ConfigError(f"--kind {kind} learns no vocabulary from text; remove {flag}")
         _check_output(arguments)
         return _write(arguments, trainer.train((), 0))
     if not arguments.corpus:

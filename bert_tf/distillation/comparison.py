@@ -26,8 +26,8 @@ def measure(name, task, model, paths, metric):
     """
     examples = {split: task.read(path) for split, path in paths.items()}
     row = {"model": name}
-    for split, given in examples.items():
-        row[split] = None if metric is None else task.evaluate(model, given, BATCH)[metric]
+    for split, examples_of_split in examples.items():
+        row[split] = None if metric is None else task.evaluate(model, examples_of_split, BATCH)[metric]
     parameters = count(model.variables)
     speed = _speed(task, model, next(iter(examples.values())))
     row |= {"parameters": parameters, "megabytes": round(4 * parameters / 1e6, 1)}

@@ -34,7 +34,7 @@ class HiddenCosine(TermLoss):
         return ops.sum(batch.tokens)
 
     def sum(self, student, teacher, batch):
-        s, t = (ops.cast(seen.internals.hidden_states[-1], "float32") for seen in (student, teacher))
+        s, t = (ops.cast(outputs.internals.hidden_states[-1], "float32") for outputs in (student, teacher))
         return ops.sum(cosine_distances(s, t) * batch.tokens)
 
 
@@ -69,10 +69,8 @@ class HiddenStates(PerRow):
         super().__init__(settings, student, teacher)
         layers = layer_map("hidden_states", settings.layers, student, teacher)
         self.pairs = [(0, 0), *((i + 1, layer + 1) for i, layer in enumerate(layers))]
-        initializer = TruncatedNormal(stddev=student.initializer_range)
-        self.projection = keras.layers.Dense(
-            teacher.hidden_size, kernel_initializer=initializer, dtype="float32", name="hidden_states_projection"
-        )
+        options = {"kernel_initializer": TruncatedNormal(stddev=student.initializer_range), "dtype": "float32"}
+        self.projection = keras.layers.Dense(teacher.hidden_size, name="hidden_states_projection", **options)
         self.projection.build((None, None, student.hidden_size))
         self.layers = [self.projection]
 

@@ -5,6 +5,9 @@ What a term takes the mean over is in `output_losses.py` and `internal_losses.py
 
 from keras import ops
 
+#: What PyTorch adds to squares, and the smallest norm.
+EPSILON = 1e-12
+
 
 def soft_cross_entropies(student, teacher, temperature=1.0, divergence=False):
     """-sum_c p_c log q_c with p, q = softmax(logits / T): float32 [..., C] twice -> [...].
@@ -21,16 +24,16 @@ def squared_errors(student, teacher):
     return ops.sum(ops.square(student - teacher), axis=-1)
 
 
-def cosine_distances(student, teacher, epsilon=1e-12):
+def cosine_distances(student, teacher):
     """1 - cos(s, t): float32 [..., H] twice -> [...]. PyTorch's CosineEmbeddingLoss with the target 1."""
     product = ops.sum(student * teacher, axis=-1)
-    squares = (ops.sum(ops.square(student), axis=-1) + epsilon) * (ops.sum(ops.square(teacher), axis=-1) + epsilon)
+    squares = (ops.sum(ops.square(student), axis=-1) + EPSILON) * (ops.sum(ops.square(teacher), axis=-1) + EPSILON)
     return 1.0 - product / ops.sqrt(squares)
 
 
-def normalize(x, epsilon=1e-12):
+def normalize(x):
     """x / |x|, the norm over the last axis: PyTorch's `functional.normalize`."""
-    return x / ops.sqrt(ops.maximum(ops.sum(ops.square(x), axis=-1, keepdims=True), epsilon**2))
+    return x / ops.sqrt(ops.maximum(ops.sum(ops.square(x), axis=-1, keepdims=True), EPSILON**2))
 
 
 def relation_scores(x, heads, mask):

@@ -55,24 +55,24 @@ def copy_layers(model, layers, origin):
         ConfigError: the layers have no names of their own (ALBERT shares one), the token table has no counterpart, or a
             shape differs.
     """
-    known = by_path(origin)
-    wanted = {_path_in_origin(path, layers): variable for path, variable in by_path(model).items()}
-    copied = {path: variable for path, variable in wanted.items() if path in known}
+    weights = by_path(origin)
+    variables = {_path_in_origin(path, layers): variable for path, variable in by_path(model).items()}
+    copied = {path: variable for path, variable in variables.items() if path in weights}
     for start in ("embeddings/token_embeddings", *(_LAYER.format(layer) for layer in layers)):
-        here, there = ([path for path in paths if path.startswith(start)] for paths in (wanted, copied))
+        here, there = ([path for path in paths if path.startswith(start)] for paths in (variables, copied))
         if not here or len(here) != len(there):
             raise ConfigError(
                 f"student.layers copies weights by their names, and {start.rstrip('/')} is not in both models alike; "
                 "give the student the family of that model, or remove student.layers"
             )
     for path, variable in copied.items():
-        if tuple(variable.shape) != tuple(known[path].shape):
+        if tuple(variable.shape) != tuple(weights[path].shape):
             raise ConfigError(
-                f"student.layers copies '{path}', which has the shape {tuple(known[path].shape)} there and "
+                f"student.layers copies '{path}', which has the shape {tuple(weights[path].shape)} there and "
                 f"{tuple(variable.shape)} in the student; give the student the same sizes, or remove student.layers"
             )
     for path, variable in copied.items():
-        variable.assign(known[path])
+        variable.assign(weights[path])
 
 
 def _path_in_origin(path, layers):

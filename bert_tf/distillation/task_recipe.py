@@ -83,23 +83,23 @@ class TaskTeacherRecipe(LabelsRecipe):
 
     def make_task(self):
         """The teacher's task, with the settings of `config.task`."""
-        given, known = self.config.task, self.teacher_task
-        if given.get("kind") not in (None, known.kind):
-            raise ConfigError(f"task.kind={given['kind']}, but the teacher's task is {known.kind}; leave it out")
-        settings = {name: v for name, v in to_dict(known.config).items() if name not in MODEL_SETTINGS}
+        changes, of_teacher = self.config.task, self.teacher_task
+        if changes.get("kind") not in (None, of_teacher.kind):
+            raise ConfigError(f"task.kind={changes['kind']}, but the teacher's task is {of_teacher.kind}; leave it out")
+        settings = {name: v for name, v in to_dict(of_teacher.config).items() if name not in MODEL_SETTINGS}
         settings["decoder"].pop("lm_weight", None)
-        for name, value in given.items():
+        for name, value in changes.items():
             is_section = isinstance(value, dict) and isinstance(settings.get(name), dict)
             settings[name] = settings[name] | value if is_section else value
-        columns = changed_columns(known.columns, self.config.data.columns)
-        task = build_task(settings, known.tokenizer, columns, self.model_config)
-        if task.tokenizer.layout != known.tokenizer.layout:
+        columns = changed_columns(of_teacher.columns, self.config.data.columns)
+        task = build_task(settings, of_teacher.tokenizer, columns, self.model_config)
+        if task.tokenizer.layout != of_teacher.tokenizer.layout:
             raise ConfigError("task.decoder.layout differs from the teacher's, whose tokens a student reads; remove it")
         longest, length = self.teacher.backbone.config.max_positions, task.config.sequence_length
         if length > longest:
             raise ConfigError(f"task.sequence_length={length} is beyond the teacher's {longest} positions")
         # Labels, the mean of a regression, ...
-        return task.with_state(**vars(known.state) | {"structure": task.state.structure})
+        return task.with_state(**vars(of_teacher.state) | {"structure": task.state.structure})
 
     def identities(self):
         return super().identities() | {"teacher.path": (self.config.teacher.path, self.opened.source.identity())}
@@ -111,9 +111,8 @@ class TaskTeacherRecipe(LabelsRecipe):
         config = with_dropout(self.student_config, self.config.train.dropout)
         encoder = build_backbone(config, pooler=task.needs_pooler(config))
         if self.layers is not None:
-            copy_layers(
-                encoder, self.layers, OpenedModel(self.source).backbone if self.config.init_from else self.teacher
-            )
+            source = OpenedModel(self.source).backbone if self.config.init_from else self.teacher
+            copy_layers(encoder, self.layers, source)
         return task.model(encoder)
 
     def wrap(self, model):
@@ -127,7 +126,7 @@ class TaskTeacherRecipe(LabelsRecipe):
         sequences, extras = dataclasses.replace(task.sequences(examples), extras={}), {}
         if reads_predictions(self.terms):
             identities = {name: identity for name, (_, identity) in self.identities().items() if name != "init_from"}
-            key = {"inputs": identities, "task": to_dict(task.config), "tokenizer": task.tokenizer_fingerprint}
+            key = {"inputs": identities, "task": to_dict(task.config), "tokenizer": task.tokenizer.fingerprint}
             settings = self.config.teacher
             outputs = TeacherOutputs(self.teacher, key, settings.cache, folder, settings.top_k)
             extras[TEACHER_OUTPUTS] = outputs.of(task, sequences)

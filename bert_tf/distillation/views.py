@@ -7,6 +7,7 @@ from keras import ops
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers.parts import gather_positions
+from bert_tf.tasks.heads import row_weights
 
 
 class TaskView:
@@ -40,16 +41,15 @@ class TaskView:
 
     def rows(self, features):
         """float32 [B]: 0 for a row that fills a batch up."""
-        weights = self.predictions(features)
-        return weights if len(weights.shape) == 1 else ops.max(weights, axis=1)
+        return row_weights(features)
 
     def labelled(self, features):
         """The features for the loss of the labels, in which unlabelled examples have no weight."""
         if "labelled" not in features:
             return features
-        known = features["labelled"]
+        counts = features["labelled"]
         weights = features["label_weights"]
-        return features | {"label_weights": weights * (known if len(weights.shape) == 1 else known[:, None])}
+        return features | {"label_weights": weights * (counts if len(weights.shape) == 1 else counts[:, None])}
 
 
 class MaskedLMView:

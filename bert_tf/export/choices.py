@@ -46,9 +46,8 @@ class ServedOptions(ServingModule):
         mask = self.present(question, options)
         features = self.rows_of(context, question, options, mask)
         answer = self._best(features, mask)
-        chosen = tf.gather(
-            tf.pad(options, [[0, 0], [0, 1]], constant_values=""), tf.maximum(answer["label"], 0), batch_dims=1
-        )
+        filled = tf.pad(options, [[0, 0], [0, 1]], constant_values="")
+        chosen = tf.gather(filled, tf.maximum(answer["label"], 0), batch_dims=1)
         return answer | {"answer": tf.where(answer["label"] < 0, "", chosen)}
 
     def present(self, question, options):
@@ -133,9 +132,8 @@ class ServedMultipleChoice(ServedOptions):
     def rows_of(self, context, question, options, mask):
         owner, tokenize = tf.where(mask)[:, 0], self.tokenizer.tokenize
         first = tf.gather(tokenize(self.rows.first_texts(context, question)), owner)
-        texts = self.rows.second_texts(
-            tf.gather(context, owner), tf.gather(question, owner), tf.boolean_mask(options, mask)
-        )
+        context, question = tf.gather(context, owner), tf.gather(question, owner)
+        texts = self.rows.second_texts(context, question, tf.boolean_mask(options, mask))
         return self.rows.pack(self.tokenizer, first, tokenize(texts), self.sequence_length, dynamic=not self.static)
 
 
@@ -159,8 +157,8 @@ class ServedReCoRD(ServedOptions):
     activation = staticmethod(tf.nn.sigmoid)
 
     def present(self, question, options):
-        asked = tf.strings.regex_full_match(question, f"(?s).*{PLACEHOLDER}.*")
-        return super().present(question, options) & asked[:, None]
+        has_placeholder = tf.strings.regex_full_match(question, f"(?s).*{PLACEHOLDER}.*")
+        return super().present(question, options) & has_placeholder[:, None]
 
     def rows_of(self, context, question, options, mask):
         owner, tokenize = tf.where(mask)[:, 0], self.tokenizer.tokenize

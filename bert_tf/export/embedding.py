@@ -66,8 +66,8 @@ class ServedEmbedding(ServingModule):
 
         def aligned(offsets):
             inner = offsets[:, :room].to_tensor(-1)
-            left = tf.minimum(before, width)  # a batch of no rows has no columns
-            return tf.pad(inner, [[0, 0], [left, width - left - tf.shape(inner)[1]]], constant_values=-1)
+            special = tf.minimum(before, width)  # a batch of no rows has no columns
+            return tf.pad(inner, [[0, 0], [special, width - special - tf.shape(inner)[1]]], constant_values=-1)
 
         return {
             "tokens": tf.where(features["padding_mask"], tokens, ""),

@@ -10,6 +10,7 @@ from bert_tf.errors import ConfigError
 from bert_tf.export.requests import check_as_many, check_at_most, check_between, refuse_texts
 from bert_tf.export.signatures import TEXT, TRIAL_TEXTS, ServingModule, Signature
 from bert_tf.generation import SAMPLERS, GenerationConfig, PromptTokenizer, TextGenerator, TextScorer
+from bert_tf.tasks.text_to_text.sequences import repeated
 from bert_tf.tokenizers.ops.model_rows import pad_rows
 from bert_tf.tokenizers.ops.strings import valid_utf8
 
@@ -77,14 +78,14 @@ class ServedGeneration(ServingModule):
         self._prompts, self._stop_strings = self._generator.prompts, self._generator.stop_strings(self.config)
         self._frame, self._has_encoder = self._prompts.frame, self._prompts.has_encoder
         new, longest = self.config.max_new_tokens, backbone.config.max_positions
-        read = 0 if self._has_encoder else sequence_length
-        around = len(self._frame.before) + len(self._frame.after)
-        if sequence_length <= around or read + new > longest:
+        prompt_length = 0 if self._has_encoder else sequence_length
+        special = len(self._frame.before) + len(self._frame.after)
+        if sequence_length <= special or prompt_length + new > longest:
             raise ConfigError(
                 f"sequence_length={sequence_length} and max_new_tokens={new}: the model has {longest} positions, and a "
-                f"prompt {around} special tokens; lower one of them"
+                f"prompt {special} special tokens; lower one of them"
             )
-        self._room = max(new, min(target_length, longest - read))  # for a target, its end included
+        self._room = max(new, min(target_length, longest - prompt_length))  # for a target, its end included
         self._scorer = TextScorer(backbone, tokenizer, frame=self._frame)
         ends = self._frame.is_source and self._frame.end is not None  # a target ends with a token of its own
         self._has_score = self._room > ends and (self._frame.is_source or self._scorer.start_id is not None)
@@ -92,8 +93,8 @@ class ServedGeneration(ServingModule):
 
     @classmethod
     def of_task(cls, task, model, **settings):
-        given = {"frame": task.frame, "base": task.config.generation, "target_length": task.config.target_length}
-        return cls(model, task.tokenizer, **given, **settings)
+        from_task = {"frame": task.frame, "base": task.config.generation, "target_length": task.config.target_length}
+        return cls(model, task.tokenizer, **from_task, **settings)
 
     @classmethod
     def default_length(cls, model, tokenizer, trained, settings):
@@ -178,14 +179,12 @@ class ServedGeneration(ServingModule):
         if "max_new_tokens" in each and not self.static:
             limit = tf.maximum(tf.reduce_max(each["max_new_tokens"]), 1)  # there may be no text
         steps, restrictions = self._prompts.steps(token_ids, mask, limit), self._generator.restrictions(self.config)
-        found = SAMPLERS[self.config.method].generate(
-            steps, self.config, restrictions, self.tokenizer.pad_id, each, self._stop_strings
-        )
-        size = tf.shape(found["token_ids"])
-        texts = self._stop_strings.texts(
-            tf.reshape(found["token_ids"], [-1, size[2]]), tf.reshape(found["lengths"], [-1])
-        )
-        return {"texts": tf.reshape(texts, size[:2]), "scores": found["scores"], "lengths": found["lengths"]}
+        sampler, pad_id = SAMPLERS[self.config.method], self.tokenizer.pad_id
+        generated = sampler.generate(steps, self.config, restrictions, pad_id, each, self._stop_strings)
+        size = tf.shape(generated["token_ids"])
+        rows = tf.reshape(generated["token_ids"], [-1, size[2]])
+        texts = self._stop_strings.texts(rows, tf.reshape(generated["lengths"], [-1]))
+        return {"texts": tf.reshape(texts, size[:2]), "scores": generated["scores"], "lengths": generated["lengths"]}
 
     def _padded(self, ids):
         """Prompts as int32 [N, S], and bool [N, S], True at real tokens."""
@@ -202,12 +201,12 @@ class ServedGeneration(ServingModule):
         empty = ids.row_lengths() == 0
         if not self._has_tokens and frame.start is None:
             return refuse_texts(empty, text, "has no token; give at least one word", ids)
-        return tf.concat([self._first(empty), ids, self._of_each(frame.after, ids.nrows())], axis=1)
+        return tf.concat([self._first(empty), ids, repeated(frame.after, ids.nrows())], axis=1)
 
     def _first(self, empty):
         """What rows begin with, RaggedTensor int32 [N, None]: `before`; without one, the empty rows with `start`."""
         if self._has_tokens:
-            return tf.RaggedTensor.from_tensor(self._of_each(self._frame.before, tf.size(empty)))
+            return tf.RaggedTensor.from_tensor(repeated(self._frame.before, tf.size(empty)))
         starts = tf.fill([tf.reduce_sum(tf.cast(empty, tf.int32))], self._frame.start)
         return tf.RaggedTensor.from_row_lengths(starts, tf.cast(empty, tf.int64), validate=False)
 
@@ -230,9 +229,9 @@ class ServedGeneration(ServingModule):
         ids, end = self.tokenizer.tokenize(continuation), () if self._frame.end is None else (self._frame.end,)
         count = tf.cast(ids.row_lengths(), tf.int32)
         ids = self._checked(ids, tf.where(count > 0, count + len(end), 0), continuation, self._room)
-        ids = tf.concat([ids, self._of_each(end, ids.nrows())], axis=1)
+        ids = tf.concat([ids, repeated(end, ids.nrows())], axis=1)
         if self._has_encoder:
-            ids = tf.concat([self._of_each((self._scorer.start_id,), ids.nrows()), ids], axis=1)
+            ids = tf.concat([repeated((self._scorer.start_id,), ids.nrows()), ids], axis=1)
             return ids, tf.zeros_like(count), self._padded(self._prompt_ids(text))
         sources = self._prompt_ids(text)
         inputs = self._padded(sources) if self._scorer.has_prefix else ()
@@ -242,8 +241,3 @@ class ServedGeneration(ServingModule):
         ids = refuse_texts(count == 0, continuation, "has no token to be scored; give at least one word", ids)
         long = f"has more than {room} tokens; shorten it, or export with a larger max_new_tokens"
         return refuse_texts(count > room, continuation, long, ids)
-
-    @staticmethod
-    def _of_each(special, rows):
-        """The same special tokens for each of so many rows: int32 [N, len(special)]."""
-        return tf.tile(tf.constant([special], tf.int32, shape=[1, len(special)]), [tf.cast(rows, tf.int32), 1])

@@ -6,7 +6,7 @@ import tensorflow as tf
 TEXTS, TOKENS = 8, 512
 
 
-def apply_in_buckets(function, features, shapes, whole=()):
+def apply_in_buckets(function, features, shapes, of_texts=()):
     """Applies `function` to a batch bucket by bucket, each padded to its own longest text.
 
     Args:
@@ -16,13 +16,13 @@ def apply_in_buckets(function, features, shapes, whole=()):
             the last token of a bucket are removed, also of further features [N, S, ...].
         shapes: by the name of a result its static shape for one text; begins with None if there is a value for each
             token.
-        whole: the names of features [N, ...] that have no column for each token.
+        of_texts: the names of features [N, ...] that have no column for each token.
 
     Returns:
         `function(features)` up to rounding, with zeros at padding beyond a bucket's length.
     """
     count, width = tf.unstack(tf.shape(features["padding_mask"]))
-    features = {name: x if name in whole else _not_empty(x) for name, x in features.items()}
+    features = {name: x if name in of_texts else _not_empty(x) for name, x in features.items()}
     longest = tf.maximum(width, 1)
     lengths = tf.reduce_max(tf.cast(features["padding_mask"], tf.int32) * tf.range(1, longest + 1), axis=1)
     most = tf.maximum(TEXTS, TOKENS // longest)
@@ -34,7 +34,7 @@ def apply_in_buckets(function, features, shapes, whole=()):
         texts = order[bucket * size : (bucket + 1) * size]
         length = tf.clip_by_value(tf.reduce_max(tf.gather(lengths, texts)), 1, longest)
         chosen = {name: tf.gather(x, texts) for name, x in features.items()}
-        results = function({name: x if name in whole else x[:, :length] for name, x in chosen.items()})
+        results = function({name: x if name in of_texts else x[:, :length] for name, x in chosen.items()})
         for name in of_tokens:
             fillers = [[0, 0], [0, longest - length]] + [[0, 0]] * (len(shapes[name]) - 1)
             results[name] = tf.pad(results[name], fillers)

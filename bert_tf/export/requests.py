@@ -49,9 +49,9 @@ def check_shapes(features):
 
 def check_as_many(**inputs):
     """The inputs [N, ...] of a signature, after an assertion; a single one would be broadcast otherwise."""
-    (first, given), *others = ((name, tf.shape(value)[0]) for name, value in inputs.items())
+    (first, size), *others = ((name, tf.shape(value)[0]) for name, value in inputs.items())
     alike = [
-        _refuse(given == count, [f"there must be as many {name} as {first}, there are", count, "and", given])
+        _refuse(size == count, [f"there must be as many {name} as {first}, there are", count, "and", size])
         for name, count in others
     ]
     return _after(alike, inputs).values()
@@ -71,9 +71,8 @@ def check_between(name, values, low, high, above=False):
     """Numbers of any shape from `low` (only above it, if `above`) to `high`, after an assertion."""
     fits = (values > low if above else values >= low) & (values <= high)
     limits = f"{'above' if above else 'at least'} {low} and at most {high}"
-    checked = _refuse(
-        tf.reduce_all(fits), [f"{name} must be {limits}; the request has", tf.boolean_mask(values, ~fits)[:1]]
-    )
+    problem = [f"{name} must be {limits}; the request has", tf.boolean_mask(values, ~fits)[:1]]
+    checked = _refuse(tf.reduce_all(fits), problem)
     return _after([checked], {name: values})[name]
 
 

@@ -107,8 +107,8 @@ def served_module(opened, kind, sequence_length, settings):
         served, make = ServedEmbedding, functools.partial(ServedEmbedding, backbone, tokenizer)
     for name in settings:
         if name not in ("static", *served.options):
-            known = f"it takes {', '.join(served.options)}" if served.options else "it takes no options"
-            raise ConfigError(f"'{name}' is no option of an export of kind '{kind}'; {known}")
+            allowed = f"it takes {', '.join(served.options)}" if served.options else "it takes no options"
+            raise ConfigError(f"'{name}' is no option of an export of kind '{kind}'; {allowed}")
     if sequence_length is None:
         sequence_length = trained if finetuned else served.default_length(model, tokenizer, trained, settings)
     return make(sequence_length=sequence_length, **settings)

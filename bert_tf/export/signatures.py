@@ -93,7 +93,7 @@ class ServingModule(tf.Module):
     #: The value of `--kind`, where it is not the name of the task or objective.
     kind = None
     #: The names of features [N, ...] that have no column for each token.
-    whole = ()
+    of_texts = ()
     #: The names of further attributes that `assets/export.json` holds.
     recorded = ()
     #: What `assets/labels.json` holds.
@@ -196,7 +196,7 @@ class ServingModule(tf.Module):
             outputs = self.call_model(part)
             return {name: tf.cast(outputs[name], tf.float32) for name in shapes}
 
-        return function(features) if self.static else apply_in_buckets(function, features, shapes, self.whole)
+        return function(features) if self.static else apply_in_buckets(function, features, shapes, self.of_texts)
 
     def answer_text(self, text, text_pair=None):
         """What `serving_default` computes."""

@@ -68,8 +68,8 @@ class ServedQuestionAnswering(ServingModule):
     @classmethod
     def of_task(cls, task, model, **settings):
         config, threshold = task.config, task.threshold if task.state.impossible else None
-        given = {"stride": config.stride, "max_query_length": config.max_query_length, "threshold": threshold}
-        return cls(model, task.tokenizer, **given, **{"n_best": min(config.n_best, 5)} | settings)
+        from_task = {"stride": config.stride, "max_query_length": config.max_query_length, "threshold": threshold}
+        return cls(model, task.tokenizer, **from_task, **{"n_best": min(config.n_best, 5)} | settings)
 
     def signatures(self):
         return {"serving_default": Signature(self.answer_question, {"question": TEXT, "context": TEXT})}
@@ -88,12 +88,12 @@ class ServedQuestionAnswering(ServingModule):
         first = tf.gather(tf.cast(ids.row_starts(), tf.int32), windows.owners) + windows.begins
         beside, dynamic = tf.gather(questions, windows.owners), not self.static
         features = window_features(self.tokenizer, beside, ids.values, first, windows, self.sequence_length, dynamic)
-        kept = self._model().num_spans
-        outputs = self.bucketed_outputs(features, scores=[kept], starts=[kept], ends=[kept], null_scores=[])
+        spans = self._model().num_spans
+        outputs = self.bucketed_outputs(features, scores=[spans], starts=[spans], ends=[spans], null_scores=[])
         outputs |= {name: tf.cast(outputs[name], tf.int32) for name in ("starts", "ends")}  # exact below 2**24
         begins = first - context_offsets(self.tokenizer, tf.gather(lengths, windows.owners))
         characters = [tf.concat([of_tokens.values, [0]], 0) for of_tokens in characters]
-        best = best_spans(context, windows.owners, outputs, begins, characters, self.n_best, kept)
+        best = best_spans(context, windows.owners, outputs, begins, characters, self.n_best, spans)
         rules = (self._model().head.null_alone, self.threshold)
         answered, null_scores, null_odds = decide(best, windows.owners, outputs["null_scores"], *rules)
         del best["all"]

@@ -32,7 +32,7 @@ class ServedWordPair(ServedClassifier):
         module.answer_text(["a good film"], [[2, 7]], [[6, 11]])["label"]  # [1]
     """
 
-    whole = ("spans",)
+    of_texts = ("spans",)
 
     def signatures(self):
         marks = tf.TensorSpec([None, 2], tf.int32)
@@ -54,18 +54,18 @@ class ServedWordPair(ServedClassifier):
 
     def features(self, text, starts, ends, text_pair=None):
         """The packed texts, and `spans` int32 [N, 2, 2] of their marked words: [0, 0) for one that has no token."""
-        given = {"text": text} | ({} if text_pair is None else {"text_pair": text_pair})
-        *texts, starts, ends = check_as_many(**given, starts=starts, ends=ends)
+        inputs = {"text": text} | ({} if text_pair is None else {"text_pair": text_pair})
+        *texts, starts, ends = check_as_many(**inputs, starts=starts, ends=ends)
         texts = [self.tokenizer.tokenize_with_offsets(text) for text in texts]
         spans, _ = word_columns(self.tokenizer.layout, self.sequence_length, texts, starts, ends)
         return self._pack(*(ids for ids, *_ in texts)) | {"spans": spans}
 
     def answer(self, features):
-        found = tf.reduce_all(features["spans"][:, :, 1] > features["spans"][:, :, 0], axis=1)
+        have_tokens = tf.reduce_all(features["spans"][:, :, 1] > features["spans"][:, :, 0], axis=1)
         answer = super().answer(features)
         return answer | {
-            "label": tf.where(found, answer["label"], ""),
-            "probabilities": tf.where(found[:, None], answer["probabilities"], 0.0),
+            "label": tf.where(have_tokens, answer["label"], ""),
+            "probabilities": tf.where(have_tokens[:, None], answer["probabilities"], 0.0),
         }
 
     def inputs_of(self, name, texts):

@@ -74,10 +74,10 @@ def text_attention(encoder, tokenizer, text, text_pair=None):
     """
     texts = [text] if text_pair is None else [text, text_pair]
     parts, words, places = [], [], []
-    for given, (ids, starts, ends, begins) in zip(texts, tokenize_texts(tokenizer, texts)):
+    for whole_text, (ids, starts, ends, begins) in zip(texts, tokenize_texts(tokenizer, texts)):
         parts.append(tf.RaggedTensor.from_row_lengths(ids, [len(ids)]))
         words.append(np.cumsum(begins))
-        places.append([(given, *place) for place in zip(starts, ends)])
+        places.append([(whole_text, *place) for place in zip(starts, ends)])
     longest = min(MOST_TOKENS, encoder.config.max_positions)
     row = tokenizer.pack(*parts, sequence_length=sum(map(len, words)) + 8, dynamic=True)
     ids_of_row = row["token_ids"].numpy()[0]
@@ -85,17 +85,15 @@ def text_attention(encoder, tokenizer, text, text_pair=None):
         raise DataError(f"the text has {len(ids_of_row)} tokens, and at most {longest} can be shown; shorten it")
     scores = with_attention(encoder)(row, training=False)["attention_scores"]
     weights = np.stack([np.asarray(of_layer[0], np.float32) for of_layer in scores])
-    numbers, places = (
-        words_of_row(tokenizer, words, len(ids_of_row)),
-        _in_row(tokenizer.layout, places, len(ids_of_row)),
-    )
+    numbers = words_of_row(tokenizer, words, len(ids_of_row))
+    places = _in_row(tokenizer.layout, places, len(ids_of_row))
     tokens = [_spell(tokenizer, int(i), place) for i, place in zip(ids_of_row, places)]
     names = []
     for number in range(numbers[-1] + 1):
         first, *others = (i for i, of_token in enumerate(numbers) if of_token == number)
         if others:  # not the tokens joined: those that are parts of one character are all spelled as it
-            given, start, _ = places[first]
-            names.append(given[start : places[others[-1]][2]].strip())
+            whole_text, start, _ = places[first]
+            names.append(whole_text[start : places[others[-1]][2]].strip())
         else:
             names.append(tokens[first])
     return TextAttention(tokens, numbers, names, weights)
@@ -176,10 +174,10 @@ class AttentionMap(Probe):
 
 def with_attention(encoder):
     """The same model with `attention_scores` among its outputs."""
-    whole = with_output(encoder, "output_attention_scores")
-    if whole is None:
+    model = with_output(encoder, "output_attention_scores")
+    if model is None:
         raise ConfigError(f"{type(encoder).__name__} does not give its attention; give an encoder or a decoder")
-    return whole
+    return model
 
 
 def words_of_row(tokenizer, words, length):

@@ -126,10 +126,10 @@ class Edges(Probe):
         # A mix of the same layer twice is that layer.
         only_embeddings = tuple(x[:, [0, 0]] if x.ndim == 4 else x for x in inputs)
         results = []
-        for given in (inputs, only_embeddings):
-            probe = self._train(tuple(x[:border] for x in given), targets[:border])
+        for vectors in (inputs, only_embeddings):
+            probe = self._train(tuple(x[:border] for x in vectors), targets[:border])
             starts = range(border, len(used), self.batch_size)
-            logits = [ops.convert_to_numpy(probe(tuple(x[i : i + self.batch_size] for x in given))) for i in starts]
+            logits = [ops.convert_to_numpy(probe(tuple(x[i : i + self.batch_size] for x in vectors))) for i in starts]
             results.append((micro_f1(np.concatenate(logits) > 0, targets[border:], unknown), probe))
         frequent = np.zeros_like(targets[border:])
         frequent[:, targets[:border].sum(axis=0).argmax()] = 1

@@ -50,12 +50,12 @@ class HeadRelations(Probe):
             ConfigError: a model that cannot give its attention.
             DataError: no sentence fits into the model's positions.
         """
-        hits, offsets, read = {}, {}, 0
+        hits, offsets, count_read = {}, {}, 0
         for tree, pieces, weights in _attention(reader, trees, progress):
             words = np.repeat(np.arange(len(pieces)) + 1, [len(of_word) for of_word in pieces])
             numbers = words_of_row(reader.tokenizer, [words], weights.shape[-1])
             _add_relations(between_words(weights, numbers), tree, reader.tokenizer.layout, hits, offsets)
-            read += 1
+            count_read += 1
         rows = []
         for name in sorted(hits, key=lambda name: (name != ALL, -offsets[name].total())):
             count = offsets[name].total()
@@ -65,14 +65,14 @@ class HeadRelations(Probe):
             accuracies = float(hits[name].max()), offsets[name][offset] / count, None
             where = f"{layer + 1}-{head + 1}", DIRECTIONS[direction], f"{offset:+}"
             rows.append((name, [*accuracies, *where, count]))
-        skipped = len(trees) - read
+        skipped = len(trees) - count_read
         left_out = f" {skipped} sentences were too long for the model." if skipped else ""
         note = (
             "Accuracy of “the word with the most attention is the head (or the dependent)”, of the best head, chosen on the "
             f"same sentences; offset: of the best fixed distance; random: of the best head of random weights.{left_out}"
         )
         columns = ["best head", "offset", "random", "layer-head", "direction", "best offset", "words"]
-        facts = {"relations": {name: hits[name].tolist() for name, _ in rows}, "count": read, "skipped": skipped}
+        facts = {"relations": {name: hits[name].tolist() for name, _ in rows}, "count": count_read, "skipped": skipped}
         return ProbeTable(self.title, columns, rows, note, facts=facts)
 
 

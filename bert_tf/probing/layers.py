@@ -63,9 +63,8 @@ def layer_vectors(reader, sentences, sequence_length=128):
     encoder, tokenizer = with_hidden_states(reader.encoder), reader.tokenizer
     length = min(sequence_length, encoder.config.max_positions)
     words = words_of_sentences(tokenizer, sentences)
-    cut = cut_sequences(
-        words, length, tokenizer.layout, last=encoder.structure == "decoder", token_shape=tokenizer.token_shape
-    )
+    is_decoder = encoder.structure == "decoder"
+    cut = cut_sequences(words, length, tokenizer.layout, last=is_decoder, token_shape=tokenizer.token_shape)
     plan = cut.plan(TaskConfig(sequence_length=length), reader.batch_size)
     compute = as_graph(lambda features: encoder(features, training=False)["hidden_states"])
     states_of = [None] * len(cut.owners)
@@ -127,9 +126,8 @@ class Layers(Probe):
         for name, (of_train, _) in classes.items():
             if len(set(of_train.tolist())) < 2:
                 raise DataError(f"the {name} are the same for all training sentences; give more sentences")
-        vectors, mixed = (
-            [layer_vectors(reader, of_part, self.sequence_length) for of_part in both] for both in (sentences, shuffled)
-        )
+        vectors = [layer_vectors(reader, of_part, self.sequence_length) for of_part in sentences]
+        mixed = [layer_vectors(reader, of_part, self.sequence_length) for of_part in shuffled]
         experiments = {"tags": ("words", vectors, tags), "control": ("words", vectors, controls)}
         experiments |= {"length": ("sentences", vectors, lengths), "order": ("sentences", mixed, moved)}
         accuracies = {name: [] for name in experiments}

@@ -40,7 +40,7 @@ def _chart(one, name):
         points = [(layer, float(value)) for layer, value in enumerate(values) if finite(value)]
         if points:
             lines.append(Line(label, points, color))
+    if not lines:
+        return None
     baseline = one.columns[-1], dict(one.rows)[name][-1]
-    return (
-        draw(Chart(name, lines, [baseline] if finite(baseline[1]) else [], x="layer", smooth=False)) if lines else None
-    )
+    return draw(Chart(name, lines, [baseline] if finite(baseline[1]) else [], x="layer", smooth=False))

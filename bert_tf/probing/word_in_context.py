@@ -57,14 +57,16 @@ class WordInContext(Probe):
         cosines = np.einsum("lnh,lnh->ln", first, second) / np.maximum(norms, 1e-30)
         labels = np.array([pair[2] for pair in pairs])
         threshold, of_train = zip(*(best_threshold(of_layer, labels[:count]) for of_layer in cosines[:, :count]))
-        known, of_test, layer = labels[count:], cosines[:, count:], int(np.argmax(of_train))
-        accuracy = [float(np.mean((x > border) == known)) for x, border in zip(of_test, threshold)]
-        rows = {"accuracy": (accuracy, float(np.mean(known == (labels[:count].mean() >= 0.5))))}
-        rows["cosine, one sense"] = _means(of_test, known), None
-        rows["cosine, two senses"] = _means(of_test, ~known), None
-        error = (accuracy[layer] * (1 - accuracy[layer]) / len(known)) ** 0.5
-        note = f"{len(known)} pairs. Layer {layer}, the best on the training file, has {accuracy[layer]:.3f} ± {error:.3f}."
-        facts = {"threshold": threshold, "layer": layer, "pairs": len(known)}
+        true, of_test, layer = labels[count:], cosines[:, count:], int(np.argmax(of_train))
+        accuracy = [float(np.mean((x > border) == true)) for x, border in zip(of_test, threshold)]
+        rows = {"accuracy": (accuracy, float(np.mean(true == (labels[:count].mean() >= 0.5))))}
+        rows["cosine, one sense"] = _means(of_test, true), None
+        rows["cosine, two senses"] = _means(of_test, ~true), None
+        error = (accuracy[layer] * (1 - accuracy[layer]) / len(true)) ** 0.5
+        note = (
+            f"{len(true)} pairs. Layer {layer}, the best on the training file, has {accuracy[layer]:.3f} ± {error:.3f}."
+        )
+        facts = {"threshold": threshold, "layer": layer, "pairs": len(true)}
         return layer_table(self.title, rows, "baseline", note, curves=("accuracy",), facts=facts)
 
 

@@ -141,14 +141,14 @@ def _stop_strings(generate, stop):
             end by
             themselves: there it is left out.
     """
-    read = None if stop is None else unwritable(generate.tokenizer, stop)
-    if read is None:
+    decoded = None if stop is None else unwritable(generate.tokenizer, stop)
+    if decoded is None:
         return () if stop is None else (stop,)
     if generate.prompts.frame.is_source:
         return ()
     raise ConfigError(
         f"stop is {brief(stop)}, which the model's tokenizer cannot write: it reads {brief(f'a {stop} a')} as "
-        f"{brief(read)}, and no answer would end there; set stop and separator to a text that it writes, such "
+        f"{brief(decoded)}, and no answer would end there; set stop and separator to a text that it writes, such "
         f"as '.', or set stop: null"
     )
 

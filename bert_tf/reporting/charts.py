@@ -105,9 +105,9 @@ class _Scale:
         self.y_ticks = ticks(low - room, high + room, 4)
         self.low, self.high = self.y_ticks[0], self.y_ticks[-1]
         self.first, self.last = min(xs), max(xs)
-        whole = all(float(x).is_integer() for x in xs)
+        are_integers = all(float(x).is_integer() for x in xs)
         inside = [x for x in ticks(self.first, self.last, 5) if self.first <= x <= self.last]
-        self.x_ticks = whole_ticks(self.first, self.last, 5) if whole else inside
+        self.x_ticks = whole_ticks(self.first, self.last, 5) if are_integers else inside
 
     def x(self, value):
         share = (value - self.first) / (self.last - self.first) if self.last > self.first else 0.5
@@ -132,9 +132,9 @@ def _axes(scale, x_name):
 
 
 def _baselines(chart, scale):
-    known = sorted(chart.baselines, key=lambda pair: -pair[1])
-    heights = apart([scale.y(value) - 4 for _, value in known], LINE_HEIGHT, TOP + 8, HEIGHT - BOTTOM - 4)
-    for (name, value), height in zip(known, heights):
+    baselines = sorted(chart.baselines, key=lambda pair: -pair[1])
+    heights = apart([scale.y(value) - 4 for _, value in baselines], LINE_HEIGHT, TOP + 8, HEIGHT - BOTTOM - 4)
+    for (name, value), height in zip(baselines, heights):
         y, title = round(scale.y(value), 1), h("title", f"{name}: {number_text(value)}")
         yield h("line", title, x1=LEFT, x2=scale.right, y1=y, y2=y, class_="baseline")
         # At the side where the lines are farther away.
@@ -155,8 +155,8 @@ def _line(line, scale, chart):
     elif line.form == "line":
         yield _path(points, scale, f"line {color}")
     dots = len(line.points) <= 12 or line.form == "points"
-    seen = points if dots else points[:: -(-len(points) // MANY_POINTS)]
-    for x, y in seen:  # a point of the mouse shows the number
+    shown = points if dots else points[:: -(-len(points) // MANY_POINTS)]
+    for x, y in shown:  # a point of the mouse shows the number
         title = h("title", f"{line.label}, {chart.x} {number_text(x)}: {number_text(y)}")
         at = {"cx": round(scale.x(x), 1), "cy": round(scale.y(y), 1)}
         yield h("circle", title, r=2.5 if dots else 6, class_=f"dot {color}" if dots else "target", **at)
@@ -176,17 +176,17 @@ def _labels(chart, scale):
         return
     lines = [line for line in chart.lines if line.label]
     ends = [(running_mean(line.points) if chart.is_long(line) else line.points)[-1] for line in lines]
-    wanted = sorted(zip((scale.y(y) for _, y in ends), lines, ends, strict=True), key=lambda part: part[0])
-    heights = apart([y for y, _, _ in wanted], LINE_HEIGHT, TOP + 4, HEIGHT - BOTTOM)
-    for y, (_, line, (x, _)) in zip(heights, wanted, strict=True):
+    labels = sorted(zip((scale.y(y) for _, y in ends), lines, ends, strict=True), key=lambda part: part[0])
+    heights = apart([y for y, _, _ in labels], LINE_HEIGHT, TOP + 4, HEIGHT - BOTTOM)
+    for y, (_, line, (x, _)) in zip(heights, labels, strict=True):
         color = f"c{line.color % COLORS}" + (" pale" if line.pale else "")
         yield h("text", line.label[:13], x=round(scale.x(x) + 8, 1), y=round(y + 4, 1), class_=f"label halo {color}")
 
 
-def apart(wanted, distance, low, high):
-    """Positions near `wanted` (ascending), at least `distance` from each other and within [low, high] if they fit."""
+def apart(heights, distance, low, high):
+    """Positions near `heights` (ascending), at least `distance` from each other and within [low, high] if they fit."""
     placed = []
-    for y in wanted:
+    for y in heights:
         placed.append(max(y, low, placed[-1] + distance if placed else low))
     limit = high
     for i in reversed(range(len(placed))):

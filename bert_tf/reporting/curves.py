@@ -30,8 +30,8 @@ def charts(runs):
             lines[name] = [("", *lines[name][0][1:])]  # such as the learning rate of all seeds
         drawn = [_line(*values, alone=len(runs) == 1, parts=parts) for values in lines[name]]
         x = "step" if name in LAST or not epochs else "epoch"
-        known = _baselines(name, [run for *_, run in lines[name]])
-        result.append(Chart(name, drawn, known, x, smooth=name != "learning_rate"))
+        baselines = _baselines(name, [run for *_, run in lines[name]])
+        result.append(Chart(name, drawn, baselines, x, smooth=name != "learning_rate"))
     return [chart for chart in result if not _repeats(chart, result)]
 
 
@@ -47,9 +47,8 @@ def _line(label, part, points, color, run, alone, parts):
 def _series(run, epochs):
     """Yields (metric, what it is measured on, points)."""
     for key in dict.fromkeys(key for line in run.lines for key in line if key not in NO_METRICS):
-        points = [
-            (line["epoch"] + 1 if epochs else line["step"], line[key]) for line in run.lines if finite(line.get(key))
-        ]
+        lines = [line for line in run.lines if finite(line.get(key))]
+        points = [(line["epoch"] + 1 if epochs else line["step"], line[key]) for line in lines]
         if not points:
             continue
         if run.is_finetuning:
@@ -70,9 +69,9 @@ def _order(name):
 
 def _baselines(name, runs):
     """(name, value) of the baselines that all runs have in common."""
-    known = [baselines_of(run, "dev") for run in runs]
+    of_runs = [baselines_of(run, "dev") for run in runs]
     values = [
-        [(one, metrics[name]) for one, metrics in of_run.items() if finite(metrics.get(name))] for of_run in known
+        [(one, metrics[name]) for one, metrics in of_run.items() if finite(metrics.get(name))] for of_run in of_runs
     ]
     return [pair for pair in values[0] if all(pair in others for others in values)]
 

@@ -30,11 +30,11 @@ def dots(name, rows):
         name: of the number.
         rows: list of (row, mean, spread or None).
     """
-    width, left, line = 380, 130, 22
+    width, label_width, line = 380, 130, 22
     spans = [(mean - (spread or 0), mean + (spread or 0)) for _, mean, spread in rows]
     marks = ticks(min(a for a, _ in spans), max(b for _, b in spans), 4)
-    side, bottom = width - left - 20, 8 + line * len(rows)
-    x = lambda v: round(left + (v - marks[0]) / (marks[-1] - marks[0]) * side, 1)  # noqa: E731
+    side, bottom = width - label_width - 20, 8 + line * len(rows)
+    x = lambda v: round(label_width + (v - marks[0]) / (marks[-1] - marks[0]) * side, 1)  # noqa: E731
     parts = []
     for tick in marks:
         parts.append(h("line", x1=x(tick), x2=x(tick), y1=4, y2=bottom, class_="grid"))
@@ -42,7 +42,7 @@ def dots(name, rows):
     for i, (row, mean, spread) in enumerate(rows):
         y = 4 + line * i + line // 2
         label = row if len(row) <= 18 else row[:17] + "…"
-        parts.append(h("text", h("title", row), label, x=left - 10, y=y + 4, class_="tick end"))
+        parts.append(h("text", h("title", row), label, x=label_width - 10, y=y + 4, class_="tick end"))
         if spread:
             parts.append(h("line", x1=x(mean - spread), x2=x(mean + spread), y1=y, y2=y, class_="line c0"))
         title = f"{row}: {number_text(mean)}" + (f" ± {number_text(spread)}" if spread else "")

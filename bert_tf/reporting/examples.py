@@ -32,12 +32,12 @@ def _errors(findings):
     errors = findings.get("errors")
     if errors is None:
         return None
-    known = "wrong" in findings
+    is_counted = "wrong" in findings
     if not errors:
-        return h("p", "No example is wrong.") if known else None
+        return h("p", "No example is wrong.") if is_counted else None
     confident = any("confidence" in error for error in errors)
-    parts = [h("h3", f"{'Most confident' if confident else 'Worst' if known else 'Largest'} errors")]
-    if known:
+    parts = [h("h3", f"{'Most confident' if confident else 'Worst' if is_counted else 'Largest'} errors")]
+    if is_counted:
         parts.append(h("p", f"{len(errors)} of the {number_text(findings['wrong'])} wrong ones.", class_="note"))
     if any("marks" in one for one in errors):
         legend = [h("mark", verdict, class_=verdict) for verdict in ("right", "wrong", "missed")]

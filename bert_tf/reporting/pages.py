@@ -46,8 +46,8 @@ def _about(run):
     sizes = [(model.get("num_layers"), "layers"), (model.get("hidden_size"), "wide")]
     about += [f"{value} {unit}" for value, unit in sizes if isinstance(value, int)]
     steps = max((line["step"] for one in run.curves for line in one.lines), default=0)
-    wanted = (run.config.get("train") or {}).get("steps")
-    of = f" of {number_text(wanted)}" if isinstance(wanted, int) and wanted > steps else ""
+    planned = (run.config.get("train") or {}).get("steps")
+    of = f" of {number_text(planned)}" if isinstance(planned, int) and planned > steps else ""
     about.append(f"{number_text(steps)}{of} steps")
     if run.seeds:
         about.append(f"{len(run.seeds)} seeds")
@@ -56,13 +56,13 @@ def _about(run):
 
 def _tiles(run, splits):
     """The numbers that are seen first: those of the metric of a task, or with a baseline, or on held-out text."""
-    known = run.summary or run.finished
+    record = run.summary or run.finished
     for split, result in splits.items():
         for name, value in result["mean"].items():
             baselines = baselines_of(run.best, split).items()
             others = [(other, metrics[name]) for other, metrics in baselines if finite(metrics.get(name))]
-            wanted = others or (split == "held-out" and name != "loss")
-            if finite(value) and (name == known.metric if run.is_finetuning else wanted):
+            is_shown = others or (split == "held-out" and name != "loss")
+            if finite(value) and (name == record.metric if run.is_finetuning else is_shown):
                 yield tile(f"{split} {name}", value, result["spread"].get(name), others)
     for split in splits:
         calibration = _findings(run.best, split).get("calibration") if run.is_finetuning else None

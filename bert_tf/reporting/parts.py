@@ -28,7 +28,7 @@ def settings_of(run):
 
 def tile(name, value, spread, baselines):
     """One number, large, with (name, number) pairs of baselines below it."""
-    others = [h("p", f"{baseline} ", number(known), class_="quiet") for baseline, known in baselines]
+    others = [h("p", f"{baseline} ", number(score), class_="quiet") for baseline, score in baselines]
     lines = [h("p", breakable(name), class_="name"), h("p", number(value, spread), class_="value"), others]
     return h("div", lines, class_="tile")
 

@@ -72,5 +72,5 @@ def read_run(path):
 
 def _one(path, name, config, seeds=()):
     records = ((Finished, run_records.FINISHED), (Findings, run_records.REPORT), (Summary, run_records.SUMMARY))
-    known = (read_optional(cls, path / file) for cls, file in records)
-    return Run(path, name, config, read_metrics(path / run_records.METRICS), *known, seeds)
+    contents = (read_optional(cls, path / file) for cls, file in records)
+    return Run(path, name, config, read_metrics(path / run_records.METRICS), *contents, seeds)

@@ -71,9 +71,9 @@ def confusion_table(names, counts):
         return h("div", h("h3", "Most frequent confusions"), Table(["true", "predicted", "count"], rows).html(None))
     rows = []
     for i, row in enumerate(counts):
-        cells, whole = [], max(sum(row), 1)
+        cells, total = [], max(sum(row), 1)
         for j, n in enumerate(row):
-            style = f"background:rgb(var(--{'right' if i == j else 'wrong'}) / {0.6 * n / whole:.3f})"
+            style = f"background:rgb(var(--{'right' if i == j else 'wrong'}) / {0.6 * n / total:.3f})"
             title = f"{n} of the {sum(row)} that are {names[i]} are predicted {names[j]}"
             cells.append(h("td", number(n), style=style, title=title))
         rows.append([names[i], *cells])

@@ -95,17 +95,17 @@ def write_submission(benchmark, output):
         The names that are missing, as "QQP"; all must be there, the leaderboard refuses less.
     """
     folder = Path(output) / SUBMISSION
-    wanted = [f"{part.title}{benchmark.ending}" for task in benchmark.tasks.values() for part in task.submitted]
-    there = [name for name in wanted if files.is_there(folder / name)]
-    if there:
+    names = [f"{part.title}{benchmark.ending}" for task in benchmark.tasks.values() for part in task.submitted]
+    written = [name for name in names if files.is_there(folder / name)]
+    if written:
         path = Path(output) / f"{SUBMISSION}.zip"
         with files.atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w") as archive:
-            for name in there:
+            for name in written:
                 # The same files give the same zip.
                 entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
                 entry.external_attr = 0o644 << 16
                 archive.writestr(entry, (folder / name).read_bytes(), zipfile.ZIP_DEFLATED)
-    return [name.removesuffix(benchmark.ending) for name in wanted if name not in there]
+    return [name.removesuffix(benchmark.ending) for name in names if name not in written]
 
 
 def collect(benchmark, output):
@@ -115,14 +115,14 @@ def collect(benchmark, output):
     run, the best guess without a model, and the published models.
     """
     output = Path(output)
-    known = {name: output / name / SUMMARY for name in benchmark.tasks}
-    summaries = {name: read_record(Summary, path) for name, path in known.items() if files.is_there(path)}
+    paths = {name: output / name / SUMMARY for name in benchmark.tasks}
+    summaries = {name: read_record(Summary, path) for name, path in paths.items() if files.is_there(path)}
     if not summaries:
         return None
     diagnostics, columns = _diagnostics(output), []
     for name, summary in summaries.items():
-        task, known = benchmark.tasks[name], summary.dev.get("baselines") or {}
-        guess = max(known.values(), key=lambda metrics: metrics[summary.metric], default=None)
+        task, baselines = benchmark.tasks[name], summary.dev.get("baselines") or {}
+        guess = max(baselines.values(), key=lambda metrics: metrics[summary.metric], default=None)
         (_, spread), *_ = measured = _metrics_of(task, summary)
         scores = _percent(mean for mean, _ in measured) + ("" if spread is None else f" ± {100 * spread:.1f}")
         columns.append((name, task.title, task.metrics, scores, _percent(guess[m] for m in task.metrics if guess)))
@@ -132,7 +132,7 @@ def collect(benchmark, output):
     keys, titles, metrics, scores, guesses = zip(*columns)
     rows = [["metric", *("/".join(_SHORT[metric] for metric in some) for some in metrics)]]
     rows += [["this run", *scores], ["no model", *guesses]]
-    rows += [[model, *(known.get(key, "") for key in keys)] for model, known in benchmark.published.items()]
+    rows += [[model, *(results.get(key, "") for key in keys)] for model, results in benchmark.published.items()]
     mean = score(benchmark, summaries)
     note = f"Dev sets, in percent. {benchmark.published_note}"
     note += "" if mean is None else f" The {benchmark.title} score of the dev sets is {mean:.1f}."

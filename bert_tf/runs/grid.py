@@ -85,8 +85,8 @@ def collect(grid, summaries, diverged=()):
         settings = configuration.flatten(configuration.to_dict(combination.config))
         cells = [v if isinstance(v := settings[key], str) else json.dumps(v) for key in grid.axes]
         for split, metric in columns.values():
-            known = summaries.get(combination.name)
-            cells.append(numbers(known[split], metric) if known else missing[combination.name])
+            summary = summaries.get(combination.name)
+            cells.append(numbers(summary[split], metric) if summary else missing[combination.name])
         rows.append(cells)
     lower = {f"dev {metrics['dev']}": is_lower_better(metrics["dev"])}
     table = Table([*(key.split(".")[-1] for key in grid.axes), *columns], rows, lower, left=())

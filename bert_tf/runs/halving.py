@@ -28,27 +28,27 @@ def run_halving(config, corpus, tokenizer, output, held_out=None):
         NonFiniteError: every row of a round diverged.
     """
     plan(config, Path(output), held_out is not None)  # before the settings are shortened
-    halving, rows, left = config.halving, {}, list(config.rows)
+    halving, rows, names = config.halving, {}, list(config.rows)
     for number in range(1, halving.rounds + 1):
         part = halving.keep ** (halving.rounds - number)
-        new = {f"{name}-round-{number}": _shorten(config, name, part) for name in left}
+        new = {f"{name}-round-{number}": _shorten(config, name, part) for name in names}
         rows |= new
         settings = dataclasses.replace(config, rows=rows, halving=None)
         table = run_study(settings, corpus, tokenizer, output, held_out, list(new))
-        this_round = {f"{name}-round-{number}": name for name in left}
+        this_round = {f"{name}-round-{number}": name for name in names}
         scores = {this_round[row]: means for row, means in table.means().items() if row in this_round}
         if not scores:
             raise NonFiniteError(
-                f"every row of round {number} of {halving.rounds} diverged ({', '.join(left)}); start the search in another "
+                f"every row of round {number} of {halving.rounds} diverged ({', '.join(names)}); start the search in another "
                 "folder, with a lower learning rate, a longer warm-up or a smaller clip"
             )
         order = [table.rows[i][0] for i in table.ranked(halving.metric)] if halving.metric in table.lower else []
-        left = [this_round[row] for row in order if row in this_round]  # the others diverged
-        if not left:
+        names = [this_round[row] for row in order if row in this_round]  # the others diverged
+        if not names:
             name, means = next(iter(scores.items()))
             raise ConfigError(f"halving.metric is '{halving.metric}', and row '{name}' has: {', '.join(means)}")
-        print(f"\n== round {number} of {halving.rounds}, from best to worst: {', '.join(left)}", flush=True)
-        left = left[: math.ceil(halving.keep * len(left))]
+        print(f"\n== round {number} of {halving.rounds}, from best to worst: {', '.join(names)}", flush=True)
+        names = names[: math.ceil(halving.keep * len(names))]
     return table
 
 

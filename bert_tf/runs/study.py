@@ -56,17 +56,17 @@ def run_study(config, corpus, tokenizer, output, held_out=None, rows=None):
     """
     output = Path(output)
     tokenizer = load_tokenizer(tokenizer) if isinstance(tokenizer, (str, Path)) else tokenizer
-    known = plan(config, output, held_out is not None, tokenizer)
+    experiments = plan(config, output, held_out is not None, tokenizer)
     for row in rows or ():
         if row not in config.rows:
             raise ConfigError(f"the study has no row '{row}'{configuration.nearest(row, config.rows)}")
-    todo = [experiment for experiment in known if rows is None or _row(experiment) in rows]
+    todo = [experiment for experiment in experiments if rows is None or _row(experiment) in rows]
     _check_files(todo, tokenizer)
     if config.pretrains:
         with files.lock_directory(output, wait=True):  # another process may be writing the same
             corpora = {"shards": corpus, "held_out": held_out}
             _write_shards(config, output, tokenizer, corpora, {_row(experiment) for experiment in todo})
-    results = run_all(todo, output, _run, lambda diverged: collect(known, output))
+    results = run_all(todo, output, _run, lambda diverged: collect(experiments, output))
     return results.table if results else Table([], [])
 
 
@@ -79,7 +79,7 @@ def _check_files(experiments, tokenizer):
 
     Otherwise an error in them would be found hours later.
     """
-    read = set()
+    checked = set()
     pretrained = {str(e.folder) for e in experiments if isinstance(e.config, PretrainConfig)}
     for experiment in experiments:
         for settings in configs_of(experiment):
@@ -88,8 +88,8 @@ def _check_files(experiments, tokenizer):
                     open_source(settings.init_from)
                 break
             columns, paths = settings.data.columns, list(settings.data.files.values())
-            if (key := json.dumps([configuration.to_dict(settings.task), columns, paths])) not in read:
-                read.add(key)
+            if (key := json.dumps([configuration.to_dict(settings.task), columns, paths])) not in checked:
+                checked.add(key)
                 with within_task(experiment.folder.name):
                     read_all(build_task(settings.task, tokenizer, columns), settings.data.files)
 
@@ -106,9 +106,9 @@ def _run(experiment):
 
 
 def _write_shards(config, output, tokenizer, corpora, rows):
-    wanted = {shards for row in rows if (shards := (config.rows[row] or {}).get("shards"))}
+    names = {shards for row in rows if (shards := (config.rows[row] or {}).get("shards"))}
     for kind, corpus in corpora.items():
-        for name in sorted(wanted) if corpus is not None else ():
+        for name in sorted(names) if corpus is not None else ():
             settings = build_shards(config.shards[name], config.corpus, f"shards.{name}")
             write_shards(corpus, output / kind / name, tokenizer, settings)
 

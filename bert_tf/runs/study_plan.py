@@ -109,13 +109,13 @@ def leave_out(settings, common, cls):
     """
     hints, result = typing.get_type_hints(cls), dict(settings)
     for name, section in settings.items():
-        given = (common or {}).get(name)
-        if not isinstance(given, dict) or not isinstance(section, dict):
+        of_all_rows = (common or {}).get(name)
+        if not isinstance(of_all_rows, dict) or not isinstance(section, dict):
             continue
         chosen, choices = _choice(name, hints.get(name), section)
-        if chosen in (None, _choice(name, hints.get(name), given)[0]):
+        if chosen in (None, _choice(name, hints.get(name), of_all_rows)[0]):
             continue  # the row has no other than all rows
-        others = given.keys() - names_of(chosen)
+        others = of_all_rows.keys() - names_of(chosen)
         for key in sorted(key for key in others if section[key] is not None):
             if any(key in names_of(choice) for choice in choices):
                 where = f"{name}.{key} is set for all rows, and this row's {name} has no such setting"

@@ -37,10 +37,10 @@ def not_above(metric, sign, scores, baselines):
         scores: metrics of the model.
         baselines: name -> metrics of a guess.
     """
-    known = {name: baseline[metric] for name, baseline in baselines.items() if metric in baseline}
-    if not known:
+    scores_of_guesses = {name: baseline[metric] for name, baseline in baselines.items() if metric in baseline}
+    if not scores_of_guesses:
         return None
-    name, best = max(known.items(), key=lambda pair: sign * pair[1])
+    name, best = max(scores_of_guesses.items(), key=lambda pair: sign * pair[1])
     score = scores[metric]
     if sign * score > sign * best or score == (1.0 if sign > 0 else 0.0):
         return None

@@ -79,10 +79,10 @@ def load_task(folder, tokenizer=None):
         task = task_class(config, tokenizer, file.columns, state=state)
     except ConfigError as error:
         raise DataError(f"{path}: {error}") from None
-    if task.tokenizer_fingerprint != file.tokenizer_fingerprint:
+    if task.tokenizer.fingerprint != file.tokenizer_fingerprint:
         raise RunDirectoryError(
             f"{path}: the task was trained with another tokenizer (fingerprint {file.tokenizer_fingerprint[:12]}, this "
-            f"one's is {task.tokenizer_fingerprint[:12]}); use the tokenizer of the run"
+            f"one's is {task.tokenizer.fingerprint[:12]}); use the tokenizer of the run"
         )
     return task
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from bert_tf.errors import DataError
 from bert_tf.tasks.rows.columns_config import ColumnsConfig
@@ -79,6 +79,9 @@ class Examples:
     word_lines: list | None = None
     traits: dict = dataclasses.field(default_factory=dict)
 
+    #: What `answers_by_row` shows of an example: the key -> the field that holds it.
+    shown: ClassVar = {"text": "texts", "text_pair": "text_pairs"}
+
     def __len__(self):
         return len(self.words if self.texts is None else self.texts)
 
@@ -99,9 +102,8 @@ class Examples:
         numbered = list(self.unusable_rows)
         for index, answer in enumerate(answers):
             about = {self.unit: self.lines[index]} | (self.ids[index] if self.ids else {})
-            for name, texts in (("text", self.texts), ("text_pair", self.text_pairs)):
-                if texts is not None:
-                    about[name] = texts[index]
+            texts = {key: getattr(self, name) for key, name in self.shown.items()}
+            about |= {key: values[index] for key, values in texts.items() if values is not None}
             numbered.append(about | answer)
         return sorted(numbered, key=lambda answer: answer[self.unit])
 

@@ -58,10 +58,10 @@ class LayerMix(ScalarMix):
         numbers = list(range(num_layers + 1))[first : None if last == -1 else last + 1]
         super().__init__(len(numbers), normalizes, dtype="float32", name=name, **kwargs)
         self.how, self.numbers = how, numbers
-        wanted = 4 if first == -4 else 1
-        if len(self.numbers) < wanted or num_layers < wanted:
+        layers_needed = 4 if first == -4 else 1
+        if len(self.numbers) < layers_needed or num_layers < layers_needed:
             raise ConfigError(
-                f"task.frozen_layers.name={features} reads {wanted} layers, but the model has {num_layers}"
+                f"task.frozen_layers.name={features} reads {layers_needed} layers, but the model has {num_layers}"
             )
 
     def build(self, shapes):
@@ -144,10 +144,10 @@ def with_hidden_states(encoder):
     Raises:
         ConfigError: a model that cannot give them.
     """
-    whole = None if encoder.structure == "encoder_decoder" else with_output(encoder, "output_hidden_states")
-    if whole is None:
+    model = None if encoder.structure == "encoder_decoder" else with_output(encoder, "output_hidden_states")
+    if model is None:
         raise ConfigError(
             f"{type(encoder).__name__} does not give the outputs of its layers, which task.frozen_layers and the probes of layers read; "
             "remove task.frozen_layers, or probe an encoder or a decoder"
         )
-    return whole
+    return model

@@ -13,6 +13,8 @@
 
 import numpy as np
 
+#: Bins of `calibration`.
+BINS = 15
 #: Errors that are kept of a data file.
 MOST_ERRORS = 30
 #: Characters of a text that are kept, around its first mark.
@@ -21,7 +23,7 @@ MOST_CHARACTERS = 700
 MOST_POINTS = 1500
 
 
-def calibration(confidences, correct, bins=15):
+def calibration(confidences, correct):
     """How often a model is right that says that it is right with some probability.
 
     The expected calibration error is that of Guo et al. 2017 (equation 3), with their 15 bins of equal width: the mean
@@ -30,24 +32,24 @@ def calibration(confidences, correct, bins=15):
     Args:
         confidences: float [N], the probability of each prediction, in [0, 1].
         correct: bool [N].
-        bins: the number of bins (low, high]; 0 is in the first.
 
     Returns:
-        {"ece": float, "bins": [{"low", "high", "count", "confidence", "accuracy"}]}, without empty bins.
+        {"ece": float, "bins": [{"low", "high", "count", "confidence", "accuracy"}]}, of bins (low, high] that are not empty;
+        0 is in the first.
 
     Example:
         calibration([0.9, 0.9, 0.6], [True, False, True])["ece"]  # (2 * 0.4 + 0.4) / 3 = 0.4
     """
     confidences, correct = np.asarray(confidences, np.float64), np.asarray(correct, bool)
-    number = np.clip(np.ceil(confidences * bins) - 1, 0, bins - 1).astype(int)
+    number = np.clip(np.ceil(confidences * BINS) - 1, 0, BINS - 1).astype(int)
     bins_with_examples, error = [], 0.0
-    for i in range(bins):
+    for i in range(BINS):
         inside = number == i
         if not inside.any():
             continue
         confidence, accuracy = float(confidences[inside].mean()), float(correct[inside].mean())
         error += abs(confidence - accuracy) * float(inside.mean())
-        limits = {"low": i / bins, "high": (i + 1) / bins}
+        limits = {"low": i / BINS, "high": (i + 1) / BINS}
         bins_with_examples.append(limits | {"count": int(inside.sum()), "confidence": confidence, "accuracy": accuracy})
     return {"ece": error, "bins": bins_with_examples}
 

@@ -78,7 +78,7 @@ def resolve(config):
     return dataclasses.replace(config, metric=config.metric or preset.metric, **labels)
 
 
-def open_glue(name, data, columns, labelled, row_of=None):
+def open_glue(name, data, columns, labelled, row_of):
     """The table of a file of a task of GLUE, and the columns of the file.
 
     Args:

@@ -103,9 +103,7 @@ class VectorModel(InferringModel):
     def pretrained_head(self):
         """The variables of the head that pretraining has trained: their path in the pretraining model -> variable."""
         by_path = {variable.path: variable for variable in self.head.weights}
-        return {
-            source_path: by_path[f"head/{head_path}"] for head_path, source_path in self.task_head.pretrained.items()
-        }
+        return {source: by_path[f"head/{target}"] for target, source in self.task_head.pretrained.items()}
 
     def penalty(self):
         """The term of the loss of an example: `mix_l2` times the sum of squares of the mixes' weights."""
@@ -198,14 +196,14 @@ class TaskModel(VectorModel):
         """What `outputs` returns, and the losses beside the task's own: "language_model", "mix" -> float32 scalar."""
         with_lm = with_losses and self.lm_weight
         orders = [features] if self.both_orders is None else [features, swap_texts(features, self.both_orders)]
-        read, lm_losses = [], []
+        summaries, lm_losses = [], []
         for order in orders:
             inputs = backbone_inputs(self.backbone, order)
-            encoded = self._encode(inputs, training, whole=with_lm)
-            read.append(self._read(encoded, order, training))
+            encoded = self._encode(inputs, training, all_positions=with_lm)
+            summaries.append(self._read(encoded, order, training))
             if with_lm:
                 lm_losses.append(self._language_model_loss(inputs, encoded["sequence_output"], row_weights(features)))
-        outputs, losses = self.head(sum(read[1:], read[0]), training=training), {}
+        outputs, losses = self.head(sum(summaries[1:], summaries[0]), training=training), {}
         if with_lm:
             losses["language_model"] = self.lm_weight * sum(lm_losses) / len(orders)
         if with_losses and self.mix_l2:
@@ -226,10 +224,10 @@ class TaskModel(VectorModel):
         """
         raise NotImplementedError(f"{type(self).__name__} must define label_sums, or loss_sums")
 
-    def _encode(self, inputs, training, whole):
-        """What the backbone computes of a text; unless `whole`, of the position alone that the head reads."""
+    def _encode(self, inputs, training, all_positions):
+        """What the backbone computes of a text; unless `all_positions`, of the position alone that the head reads."""
         reads = self.task_head.reads
-        if whole or self.lstms or reads in ("tokens", "mean"):
+        if all_positions or self.lstms or reads in ("tokens", "mean"):
             return encode(self.backbone, self.mixes, inputs, training)
         # `outputs_at` always computes the position that an encoder's own pooler reads.
         count = 0 if reads == "pooled" and self.pooler is None else 1
@@ -421,5 +419,5 @@ def mean_of_tokens(x, mask):
 
 def row_weights(features):
     """float32 [B]: 1 for an example, 0 for a row that fills a batch up."""
-    weights = features["label_weights"]
+    weights = ops.cast(features["label_weights"], "float32")
     return weights if len(weights.shape) == 1 else ops.max(weights, axis=1)

@@ -130,18 +130,18 @@ def measure(name: str, labels: Any, predictions: Any, probabilities: Any = None,
 
     metric = METRICS[name]
     arguments, labels = dict(metric.arguments), np.asarray(labels)
-    given = predictions
+    compared = predictions
     if metric.reads == "probabilities":
-        given = np.asarray(probabilities, np.float64)
+        compared = np.asarray(probabilities, np.float64)
         if metric.function == "log_loss":
-            arguments["labels"] = range(given.shape[1])
-        elif labels.ndim == 1 and given.shape[1] == 2:
-            given, arguments = given[:, 1], {}
+            arguments["labels"] = range(compared.shape[1])
+        elif labels.ndim == 1 and compared.shape[1] == 2:
+            compared, arguments = compared[:, 1], {}
         elif labels.ndim == 1 and metric.function == "average_precision_score":
-            labels = np.eye(given.shape[1])[labels]
+            labels = np.eye(compared.shape[1])[labels]
     if metric.function == "cohen_kappa_score":  # its weights are distances in the list of labels
         arguments["labels"] = range(np.shape(probabilities)[1])
-    if not np.isfinite(given).all():
+    if not np.isfinite(compared).all():
         return float("nan")
     problem = "its value is not a number"
     function: Any = getattr(sklearn.metrics, metric.function) if isinstance(metric.function, str) else metric.function
@@ -150,7 +150,7 @@ def measure(name: str, labels: Any, predictions: Any, probabilities: Any = None,
             raise ValueError("there is no example of a label")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a value that is undefined is reported below
-            value = float(function(labels, given, **arguments))
+            value = float(function(labels, compared, **arguments))
     except ValueError as error:
         value, problem = float("nan"), str(error)
     if not np.isfinite(value):

@@ -33,10 +33,8 @@ def by_label(labels, predictions, names):
     """
     from sklearn.metrics import precision_recall_fscore_support
 
-    numbers = range(len(names))
-    return scores_by_name(
-        names, precision_recall_fscore_support(labels, predictions, labels=numbers, average=None, zero_division=0)
-    )
+    options = {"labels": range(len(names)), "average": None, "zero_division": 0}
+    return scores_by_name(names, precision_recall_fscore_support(labels, predictions, **options))
 
 
 def scores_by_name(names, scores):
@@ -67,20 +65,23 @@ def _correlation(function, labels, predictions):
 
 
 def collapse(labels, predictions, names, what="example"):
-    """{"collapsed": True, "warning": str} if all predictions are one class and the labels are not.
+    """`collapsed`, if all predictions are one class and the labels are not.
 
     Fine-tuning large encoders on small data does this in some runs (Devlin et al. 2019, section 4.1;
     Mosbach et al. 2021): the dev metric is then the majority baseline and another seed may be fine.
     """
     predicted = np.unique(predictions)
-    if len(predicted) != 1 or len(np.unique(labels)) < 2:
-        return {"collapsed": False}
-    warning = (
-        f"collapsed: every {what} is predicted '{names[predicted[0]]}', which is right for "
+    return collapsed(
+        len(predicted) == 1 and len(np.unique(labels)) > 1,
+        f"every {what} is predicted '{names[predicted[0]]}', which is right for "
         f"{100 * accuracy(labels, predictions):.1f} % of them; try another seed, a lower learning rate, a longer "
-        "warm-up or more epochs"
+        "warm-up or more epochs",
     )
-    return {"collapsed": True, "warning": warning}
+
+
+def collapsed(is_collapsed, problem):
+    """{"collapsed": bool}, and where it is True "warning", a text with the `problem` and what to do."""
+    return {"collapsed": True, "warning": f"collapsed: {problem}"} if is_collapsed else {"collapsed": False}
 
 
 def without_warning(scores):

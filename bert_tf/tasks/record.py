@@ -252,10 +252,10 @@ def check_task(config):
         raise ConfigError(
             f"task.kind={config.kind} has settings of {record.config.__name__}, not of {type(config).__name__}"
         )
-    known = record.all_metrics()
-    if config.metric not in (None, *known):
+    metrics = record.all_metrics()
+    if config.metric not in (None, *metrics):
         raise ConfigError(
-            f"task.metric={config.metric} is not a metric of {config.kind}{nearest(config.metric, known)} "
+            f"task.metric={config.metric} is not a metric of {config.kind}{nearest(config.metric, metrics)} "
             "One of your own must be registered in this process first (register_metric)"
         )
     labels = getattr(config, "labels", None)
@@ -277,12 +277,12 @@ def _class_of(settings):
         if kind in record.aliases:
             raise ConfigError(f"'task.kind' is '{kind}'; did you mean '{record.name}'?")
     if kind is None:
-        known = glue.GLUE_TASKS.get(preset) if isinstance(preset, str) else None
-        kind = known.kind if known else "classification"
+        task = glue.GLUE_TASKS.get(preset) if isinstance(preset, str) else None
+        kind = task.kind if task else "classification"
     return TASKS[kind].config
 
 
-def check_columns(config, columns=None):
+def check_columns(config, columns):
     """The columns of a task's files: those of its preset, or the usual names, with the given changes.
 
     Args:

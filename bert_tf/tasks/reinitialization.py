@@ -23,9 +23,9 @@ def with_vocabulary(backbone, size):
         return backbone
     settings = backbone.get_config()
     grown = type(backbone).from_config({**settings, "config": settings["config"] | {"vocabulary_size": size}})
-    known = by_path(backbone)
+    weights = by_path(backbone)
     for path, variable in by_path(grown).items():
-        value = keras.ops.convert_to_tensor(known[path])
+        value = keras.ops.convert_to_tensor(weights[path])
         missing = variable.shape[0] - value.shape[0] if value.shape else 0
         if missing:
             shape = (missing, *value.shape[1:])

@@ -175,11 +175,9 @@ class FrozenLayersConfig:
     @property
     def features(self) -> Features | None:
         """The `Features` that the BiLSTM reads; None where the model is fine-tuned."""
-        return (
-            None
-            if self.name == "none"
-            else Features(**{"layers" if n == "name" else n: v for n, v in vars(self).items()})
-        )
+        if self.name == "none":
+            return None
+        return Features(**{"layers" if name == "name" else name: value for name, value in vars(self).items()})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -131,14 +131,20 @@ class Sequences:
             return {"labels": labels, "label_weights": present}
         # Columns for the special tokens before the text; what follows the text has weight 0.
         weights = tf.gather(self.weights, chosen).to_tensor() * present[:, None]
-        left = [[0, 0], [before, 0]]
-        return {"labels": tf.pad(labels.to_tensor(), left), "label_weights": tf.pad(weights, left)}
+        fillers = [[0, 0], [before, 0]]
+        return {"labels": tf.pad(labels.to_tensor(), fillers), "label_weights": tf.pad(weights, fillers)}
 
 
 def gather(ragged, chosen):
     """The rows `chosen`, int64 [B], of a ragged tensor."""
     # Row splits as wide as the Python ints that `pack` compares them with inside a graph.
     return tf.gather(ragged, chosen).with_row_splits_dtype(tf.int32)
+
+
+def packed_lengths(layout, sequence_length, *lengths):
+    """int64 [R], the tokens of the rows that `pack` makes of one text or two of these lengths, special tokens included."""
+    special = layout.special_tokens_per_pair if len(lengths) > 1 else layout.special_tokens_per_sequence
+    return np.minimum(sum(lengths) + special, sequence_length)
 
 
 def padded(tensor, width):

@@ -94,6 +94,7 @@ class Task(abc.ABC):
         self.columns = check_columns(self.config, columns)
         self.tokenizer = self.make_tokenizer(tokenizer)
         self.state = state or self.first_state(backbone and getattr(backbone, "config", backbone))
+        self.check_settings()
         self._sequences = weakref.WeakKeyDictionary()  # texts are tokenized once for all epochs and evaluations
 
     def first_state(self, backbone_config):
@@ -154,16 +155,14 @@ class Task(abc.ABC):
         """1 where a higher value of `metric` is better, -1 where a lower one is."""
         return -1 if is_lower_better(self.metric) else 1
 
-    @property
-    def tokenizer_fingerprint(self):
-        """The checksum by which `load_task` recognizes the tokenizer."""
-        return self.tokenizer.fingerprint
-
     # -- what a subclass defines -----------------------------------------------------------------
 
     def make_tokenizer(self, tokenizer):
         """The tokenizer with the layout of the settings, or one with separators."""
         return with_separators(tokenizer, self.config.decoder.layout)
+
+    def check_settings(self):  # noqa: B027, nothing is refused here
+        """Refuses settings that do not fit each other, the tokenizer or the state; called when a task is made."""
 
     def open(self, data, columns, labelled):
         """The `Table` of data, and the columns with which it is read; arguments as for `read`."""
@@ -301,8 +300,8 @@ class Task(abc.ABC):
         Raises:
             DataError: data that cannot be used; with file, line and what to do.
         """
-        own = self.columns if isinstance(data, (str, os.PathLike)) else columns_among(self.columns, data)
-        columns = changed_columns(own, columns)
+        usual_columns = self.columns if isinstance(data, (str, os.PathLike)) else columns_among(self.columns, data)
+        columns = changed_columns(usual_columns, columns)
         examples = self.read_table(*self.open(data, columns, labelled), labelled)
         if labelled:
             self.check(examples)
@@ -395,11 +394,11 @@ class Task(abc.ABC):
         Raises:
             ConfigError: sequences longer than the encoder's positions, or labels not known yet.
         """
-        longest, wanted = encoder.config.max_positions, self.config.sequence_length
-        if wanted > longest:
+        longest, length = encoder.config.max_positions, self.config.sequence_length
+        if length > longest:
             advice = Advice("task.sequence_length", longest)
             raise ConfigError(
-                f"task.sequence_length={wanted} is beyond the encoder's {longest} positions; set ", advice
+                f"task.sequence_length={length} is beyond the encoder's {longest} positions; set ", advice
             )
         if (encoder.structure == "decoder") != (self.state.structure == "decoder"):
             raise ConfigError(
@@ -466,11 +465,11 @@ class Task(abc.ABC):
             answers = self.answers(examples, self.decide(examples, self._infer(model, examples, batch_size)))
         return answers if examples.lines is None else examples.answers_by_row(answers)
 
-    def with_thresholds(self, metrics):
+    def with_thresholds(self, scores):
         """The task with what the dev file determines, such as a threshold; itself where that is nothing.
 
         Args:
-            metrics: of the best epoch on the dev file, as `evaluate` returns them.
+            scores: metrics of the best epoch on the dev file, as `evaluate` returns them.
         """
         return self
 
@@ -482,11 +481,10 @@ class Task(abc.ABC):
 
     def save(self, folder):
         """Writes `task.json`, from which `load_task` makes the same task."""
-        content = {"config": self.config, "columns": self.columns, "state": self.state}
-        content = {name: to_dict(value) for name, value in content.items()}
+        content = to_dict({"config": self.config, "columns": self.columns, "state": self.state})
         with atomic_write(Path(folder) / TASK_FILE) as file:
-            about = content | {"tokenizer_fingerprint": self.tokenizer_fingerprint}
-            json.dump(about, file, indent=2, ensure_ascii=False)
+            content["tokenizer_fingerprint"] = self.tokenizer.fingerprint
+            json.dump(content, file, indent=2, ensure_ascii=False)
             file.write("\n")
 
     def _infer(self, model, examples, batch_size):

@@ -113,9 +113,8 @@ def _row_ends(lengths, row_words):
     """Where rows of at most `row_words` end that cut documents of these lengths; int64, in order."""
     ends = np.cumsum(lengths)
     begins = ends - lengths
-    pieces = [
-        np.append(np.arange(begin + row_words, end, row_words), end) for begin, end in zip(begins, ends) if end > begin
-    ]
+    filled = zip(begins[lengths > 0], ends[lengths > 0])
+    pieces = [np.append(np.arange(begin + row_words, end, row_words), end) for begin, end in filled]
     return np.concatenate(pieces).astype(np.int64) if pieces else np.zeros(0, np.int64)
 
 

@@ -136,12 +136,12 @@ def count_pairs(corpus, window, progress=None):
         parts = [[], [], []]  # the counts, the words and the words after them
         for distance in range(1, min(window, len(words) - 1) + 1):
             together = rows[distance:] == rows[:-distance]
-            left, right = words[:-distance][together], words[distance:][together]
-            for values, some in zip(parts, (np.full(len(left), 1 / distance), left, right)):
+            earlier, later = words[:-distance][together], words[distance:][together]
+            for values, some in zip(parts, (np.full(len(earlier), 1 / distance), earlier, later)):
                 values.append(some)
         if parts[0]:
-            values, left, right = map(np.concatenate, parts)
-            total = total + csr_array(coo_array((values, (left, right)), shape=(size, size)))
+            values, earlier, later = map(np.concatenate, parts)
+            total = total + csr_array(coo_array((values, (earlier, later)), shape=(size, size)))
         done += len(words)
         if progress is not None:
             progress.update(done)

@@ -88,10 +88,9 @@ class NegativeSampling:
         with np.errstate(over="ignore"):
             for number, begin in enumerate(range(0, len(words), config.update_words)):
                 here = slice(begin, begin + config.update_words)
-                given = (words[contexts[here]], inside[here], targets[here], weights[here])
-                loss, pairs = self._update(
-                    *self._tables, *given, rate, self._distinct, config, number % LOSS_EVERY == 0
-                )
+                batch = (words[contexts[here]], inside[here], targets[here], weights[here])
+                with_loss = number % LOSS_EVERY == 0
+                loss, pairs = self._update(*self._tables, *batch, rate, self._distinct, config, with_loss)
                 sums["loss"] += loss
                 sums["pairs"] += pairs
         return sums

@@ -102,7 +102,7 @@ def _identity(corpus):
     return {"files": checksums}
 
 
-def _prepare(config, read, folder):
+def _prepare(config, read_texts_again, folder):
     """The tokenizer of the corpus, whose texts `read()` yields; the corpus as numbers is in `folder`, with what the
     algorithm computes from it.
     """
@@ -111,13 +111,13 @@ def _prepare(config, read, folder):
     else:
         words = config.vocabulary
         size = config.vocabulary.max_words and config.vocabulary.max_words + len(SPECIAL_TOKENS)
-        tokenizer = train_words(read(), size, words.lowercase, words.min_count, show_progress=True)
+        tokenizer = train_words(read_texts_again(), size, words.lowercase, words.min_count, show_progress=True)
         with files.explain_disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
         with files.atomic_folder(folder / "tokenizer") as temporary:
             tokenizer.save(temporary)
     progress = Progress("numbering words", unit="words")
-    encode(read(), tokenizer, folder, config.train.row_words, progress)
+    encode(read_texts_again(), tokenizer, folder, config.train.row_words, progress)
     progress.finish(f"{tokenizer.vocabulary_size - len(SPECIAL_TOKENS):,} different words")
     ALGORITHMS[config.algorithm.name].prepare(config, folder)
     return tokenizer
@@ -143,9 +143,8 @@ def _run_epochs(config, folder, run, shared, progress):
     total = int(before[-1]) * epochs
     epoch, block = progress.get("epoch", 0), progress.get("block", 0)
     sums = progress.get("sums", {"loss": 0.0, "pairs": 0})
-    shown = Progress(
-        f"training ({config.algorithm.name})", total, plan.unit, done=epoch * int(before[-1]) + int(before[block])
-    )
+    done = epoch * int(before[-1]) + int(before[block])
+    shown = Progress(f"training ({config.algorithm.name})", total, plan.unit, done=done)
     workers = config.train.workers or len(os.sched_getaffinity(0))
     run.forget_metrics_after(epoch)
     with training(config, folder, shared, min(workers, plan.num_blocks)) as train:

@@ -41,13 +41,8 @@ except Interrupted as interrupted:
 
 def start(what):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "utf-8"}
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, what],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
+    command, pipe = [sys.executable, "-c", PROGRAM, what], subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
 @pytest.mark.parametrize("what, status, printed, logged", [

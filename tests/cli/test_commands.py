@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from typed_command import run
+from typed_command import error_of, output_of, run
 
 import bert_tf
 from bert_tf import samples
@@ -60,36 +60,28 @@ def road(tmp_path_factory):
         (folder / f"{split}.conll").write_text(TAGGED * 12)
     for name, suffix, kind, seeds in (("task", "tsv", "classification", 2), ("tagger", "conll", "tagging", 1)):
         files = " ".join(f"--{split} {folder}/{split}.{suffix}" for split in ("train", "dev", "test"))
-        options = (
-            f"--set train.epochs=2 --set train.batch_size=8 --set train.seeds={seeds} --set task.sequence_length=64"
-        )
+        settings = f"--set train.epochs=2 --set train.batch_size=8 --set train.seeds={seeds}"
+        settings += f" --set task.sequence_length=64 --init-from {folder}/run --output {folder}/{name}"
         with contextlib.redirect_stderr(io.StringIO()) as said:
-            run(
-                f"finetune --config finetune/{kind} --init-from {folder}/run {files} --output {folder}/{name} {options}"
-            )
+            run(f"finetune --config finetune/{kind} {files} {settings}")
         columns = "text 'sentence', label 'label'" if kind == "classification" else "words 0, tags -1"
         assert f"columns of {folder}/train.{suffix}: {columns}\n" in said.getvalue()
     return folder
 
 
-def test_inspect_shows_masks(road, capsys):
-    run(f"inspect {road}/shards --examples 2")
-    shown = capsys.readouterr().out
+def test_inspect_shows_masks(road):
+    shown = output_of(f"inspect {road}/shards --examples 2")
     assert "[MASK]" in shown and "[CLS]" in shown
-    run(f"inspect {road}/shards --examples 2")
-    assert capsys.readouterr().out == shown
-    run(f"inspect {road}/shards --examples 2 --epoch 1")
-    assert capsys.readouterr().out != shown
-    run(f"inspect {road}/shards --examples 2 --verify")
-    assert "have their checksums" in capsys.readouterr().out
+    assert output_of(f"inspect {road}/shards --examples 2") == shown
+    assert output_of(f"inspect {road}/shards --examples 2 --epoch 1") != shown
+    assert "have their checksums" in output_of(f"inspect {road}/shards --examples 2 --verify")
 
 
 @pytest.mark.parametrize("kind", ["byte_level_bpe", "bpe", "unigram"])
-def test_every_kind_of_vocabulary_makes_shards(road, tmp_path, capsys, kind):
+def test_every_kind_of_vocabulary_makes_shards(road, tmp_path, kind):
     run(f"vocab {road}/corpus.jsonl --output {tmp_path}/v --size 700 --kind {kind} --text-field body")
     run(f"shards {road}/corpus.jsonl --tokenizer {tmp_path}/v --output {tmp_path}/s --set text_field=body")
-    run(f"inspect {tmp_path}/s --examples 1")
-    assert "  masked" in capsys.readouterr().out
+    assert "  masked" in output_of(f"inspect {tmp_path}/s --examples 1")
 
 
 @pytest.mark.parametrize("kind, form, objective", [
@@ -97,65 +89,58 @@ def test_every_kind_of_vocabulary_makes_shards(road, tmp_path, capsys, kind):
     ("unigram_t5", "token_blocks", "denoising"),
     ("unigram_xlnet", "xlnet", "permutation_lm"),
 ])  # fmt: skip
-def test_shards_advise_what_works(road, tmp_path, capsys, kind, form, objective):
+def test_shards_advise_what_works(road, tmp_path, kind, form, objective):
     corpus, layout = f"{road}/corpus.jsonl", f"--format {form} --sequence-length 64 --set text_field=body"
     run(f"vocab {corpus} --output {tmp_path}/v --size 700 --kind {kind} --text-field body")
-    run(f"shards {corpus} --tokenizer {tmp_path}/v --output {tmp_path}/s {layout}")
-    inspecting, training = capsys.readouterr().out.split("next: ")[1].splitlines()
-    run(inspecting.removeprefix("bert-tf") + " --examples 1")
-    assert "predicted  " in capsys.readouterr().out
+    shards = output_of(f"shards {corpus} --tokenizer {tmp_path}/v --output {tmp_path}/s {layout}")
+    inspecting, training = shards.split("next: ")[1].splitlines()
+    assert "predicted  " in output_of(inspecting.removeprefix("bert-tf") + " --examples 1")
     recipe = shlex.split(training)[3]
     assert load(PretrainConfig, recipe, {"data": {"shards": tmp_path / "s"}}).objective.name == objective
     if kind != "unigram_xlnet":
-        run(f"inspect {tmp_path}/s", status=1)
-        assert "the tokenizer has no mask token" in capsys.readouterr().err
+        assert "the tokenizer has no mask token" in error_of(f"inspect {tmp_path}/s")
 
 
-def test_shards_that_no_objective_reads_are_to_be_written_again(road, tmp_path, capsys):
+def test_shards_that_no_objective_reads_are_to_be_written_again(road, tmp_path):
     corpus, kind = f"{road}/corpus.jsonl", "--kind byte_level_bpe_gpt2 --size 300 --text-field body"
     run(f"vocab {corpus} --output {tmp_path}/v {kind}")
-    run(f"shards {corpus} --tokenizer {tmp_path}/v --output {tmp_path}/s --set text_field=body")
-    (advised,) = capsys.readouterr().out.split("next: ")[1].splitlines()
+    shards = output_of(f"shards {corpus} --tokenizer {tmp_path}/v --output {tmp_path}/s --set text_field=body")
+    (advised,) = shards.split("next: ")[1].splitlines()
     assert "--format token_blocks" in advised
     for recipe in ("pretrain/gpt_laptop", "pretrain/bert_tiny"):
         options = f"--shards {tmp_path}/s --output {tmp_path}/run --set model.max_positions=512"
-        run(f"pretrain --config {recipe} {options}", status=1)
-        assert re.search("reads running text|has no mask token", capsys.readouterr().err)
+        assert re.search("reads running text|has no mask token", error_of(f"pretrain --config {recipe} {options}"))
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "bpe"])
-def test_how_many_characters_a_vocabulary_keeps(tmp_path, caplog, capsys, kind):
+def test_how_many_characters_a_vocabulary_keeps(tmp_path, caplog, kind):
     (tmp_path / "corpus.txt").write_text("the quick brown fox jumps over the lazy dog " * 9)
     vocab = f"vocab {tmp_path}/corpus.txt --size 100 --kind {kind} --output {tmp_path}"
     run(f"{vocab}/all")
     assert not caplog.messages
     run(f"{vocab}/some --alphabet 20")
     assert "6 different characters, 17 % of the text, are left out" in caplog.text
-    run(f"vocab {tmp_path} --output x --kind unigram --alphabet 20", status=1)
-    assert "--alphabet is for wordpiece and bpe" in capsys.readouterr().err
+    error = error_of(f"vocab {tmp_path} --output x --kind unigram --alphabet 20")
+    assert "--alphabet is for wordpiece and bpe" in error
 
 
-def test_fill_mask(road, capsys):
-    run(f"predict {road}/run 'No mask.'", status=1)
-    assert "there is no [MASK] in 'No mask.'" in capsys.readouterr().err
-    run(f"predict {road}/run 'The [MASK] of the [MASK].' --top-k 3")
-    answer = json.loads(capsys.readouterr().out)
+def test_fill_mask(road):
+    assert "there is no [MASK] in 'No mask.'" in error_of(f"predict {road}/run 'No mask.'")
+    answer = json.loads(output_of(f"predict {road}/run 'The [MASK] of the [MASK].' --top-k 3"))
     assert answer["text"] == "The [MASK] of the [MASK]." and [len(guesses) for guesses in answer["masks"]] == [3, 3]
     assert list(answer["masks"][0].values()) == sorted(answer["masks"][0].values(), reverse=True)
-    run(f"predict {road}/run --pair [MASK] [MASK]", status=1)
-    assert "is not fine-tuned; remove --file, --pair" in capsys.readouterr().err
-    run(f"predict {road}/task 'A fine film.' --top-k 3", status=1)
-    assert "--top-k is for masks" in capsys.readouterr().err
+    assert "is not fine-tuned; remove --file, --pair" in error_of(f"predict {road}/run --pair [MASK] [MASK]")
+    assert "--top-k is for masks" in error_of(f"predict {road}/task 'A fine film.' --top-k 3")
 
 
-def test_fill_mask_shows_the_characters_of_byte_level_tokens(monkeypatch, capsys):
+def test_fill_mask_shows_the_characters_of_byte_level_tokens(monkeypatch):
     tokenizer = train_byte_level_bpe(["가장 좋은 영화다"] * 3, 400)
     token = tokenizer.id_to_token(tokenizer.encode(" 영화다")[-1])
     opened = types.SimpleNamespace(objective=None, tokenizer=tokenizer, source=types.SimpleNamespace(task=None))
     monkeypatch.setattr("bert_tf.load", lambda path: opened)
     monkeypatch.setattr("bert_tf.export.fill_mask.fill_mask", lambda *_: [[[(token, 0.5)]]])
-    run("predict run '가장 좋은 <mask>'")
-    assert json.loads(capsys.readouterr().out) == {"text": "가장 좋은 <mask>", "masks": [{"Ġ영화다": 0.5}]}
+    answer = json.loads(output_of("predict run '가장 좋은 <mask>'"))
+    assert answer == {"text": "가장 좋은 <mask>", "masks": [{"Ġ영화다": 0.5}]}
 
 
 def test_finetune_reports_mean_spread_and_baseline(road):
@@ -169,13 +154,11 @@ def test_finetune_reports_mean_spread_and_baseline(road):
     assert tagging["metric"] == "f1" and 0 <= tagging["test"]["mean"]["f1"] <= 1
 
 
-def test_evaluate_repeats_what_finetune_measured(road, capsys):
+def test_evaluate_repeats_what_finetune_measured(road):
     for task, file in (("task", "test.tsv"), ("tagger", "test.conll")):
         summary = json.loads((road / task / "summary.json").read_text())
         best = next(s for s in summary["seeds"] if summary["best"] in (".", f"seed-{s['seed']}"))
-        capsys.readouterr()
-        run(f"evaluate {road}/{task} {road}/{file} --json")
-        measured = json.loads(capsys.readouterr().out)
+        measured = json.loads(output_of(f"evaluate {road}/{task} {road}/{file} --json"))
         assert measured["baselines"] == best["baselines"]["test"]
         assert set(measured["report"]) == ({"labels", "confusion"} if task == "task" else {"entities"})
         assert measured["unknown_tokens"] == pytest.approx(summary["test"]["mean"]["unknown_tokens"])
@@ -184,21 +167,18 @@ def test_evaluate_repeats_what_finetune_measured(road, capsys):
             assert measured[name] == (value if isinstance(value, str) else pytest.approx(value, rel=1e-5, abs=1e-6))
 
 
-def test_evaluate_prints_baselines_and_a_report(road, capsys, tmp_path):
+def test_evaluate_prints_baselines_and_a_report(road, tmp_path):
     rows = [line.split("\t") for line in (road / "test.tsv").read_text().splitlines()[1:9]]
     (tmp_path / "other.csv").write_text("satz,gut\n" + "".join(f'"{text}",{label}\n' for text, label in rows))
     command = f"evaluate {road}/task {tmp_path}/other.csv"
-    run(f"{command} --columns text=satz --columns label=gut")
-    shown = capsys.readouterr().out
+    shown = output_of(f"{command} --columns text=satz --columns label=gut")
     assert re.search(r"accuracy +0\.\d+ +0\.\d+", shown) and "unknown_tokens" in shown
     assert re.search(r"label +precision +recall +f1 +support\n +0 ", shown)
     assert "confusion: a row for each true label" in shown
-    run(f"{command} --columns txt=satz", status=1)
-    assert "unknown key 'data.columns.txt'; did you mean 'text'" in capsys.readouterr().err
-    run(command, status=1)
-    (columns,) = re.findall(r"--columns text=NAME", capsys.readouterr().err)
-    run(f"{command} {columns}", status=1)
-    assert "there is no column 'NAME' for data.columns.text" in capsys.readouterr().err, "the key was understood"
+    assert "unknown key 'data.columns.txt'; did you mean 'text'" in error_of(f"{command} --columns txt=satz")
+    (columns,) = re.findall(r"--columns text=NAME", error_of(command))
+    refused = error_of(f"{command} {columns}")
+    assert "there is no column 'NAME' for data.columns.text" in refused, "the key was understood"
 
 
 @pytest.mark.parametrize(("command", "message"), [
@@ -222,7 +202,7 @@ def test_a_loss_that_is_not_finite_is_printed(tmp_path, capsys):
     assert re.findall(r"(?:loss|accuracy)  +(.+)", capsys.readouterr().out) == ["not a finite number", "0.2500"]
 
 
-def test_every_run_has_a_page_with_the_numbers_of_its_records(road, capsys):
+def test_every_run_has_a_page_with_the_numbers_of_its_records(road):
     """Beyond the metrics: the findings of the best epoch, which `evaluate` measures again from the weights."""
     for name, file in (("run", None), ("task", "dev.tsv"), ("tagger", "dev.conll")):
         page = (road / name / "report.html").read_text(encoding="utf-8")
@@ -238,9 +218,7 @@ def test_every_run_has_a_page_with_the_numbers_of_its_records(road, capsys):
         assert found["dev"]["calibration"]["ece"] in values and found["test"]["calibration"]["ece"] in values
         last = json.loads((best / "metrics.jsonl").read_text().splitlines()[-1])
         assert [step for step, _ in found["learning_rate"]][-1] == last["step"] - 1
-        capsys.readouterr()
-        run(f"evaluate {road}/{name} {road}/{file} --json")
-        measured = json.loads(capsys.readouterr().out)["report"]
+        measured = json.loads(output_of(f"evaluate {road}/{name} {road}/{file} --json"))["report"]
         assert {key: found["dev"][key] for key in measured} == measured
         assert len(found["dev"]["errors"]) == min(30, found["dev"]["wrong"])
     summary = json.loads((road / "task" / "summary.json").read_text())
@@ -248,8 +226,8 @@ def test_every_run_has_a_page_with_the_numbers_of_its_records(road, capsys):
     assert task["wrong"] == round((1 - max(seed["dev"]["accuracy"] for seed in summary["seeds"])) * 39)
     texts = (road / "dev.tsv").read_text()
     assert all(error["text"] in texts and error["true"] != error["predicted"] for error in task["errors"])
-    run(f"report {road}/task {road}/tagger --output {road}/both.html")
-    assert capsys.readouterr().out == f"{road / 'both.html'}\n" and "task.kind" in (road / "both.html").read_text()
+    assert output_of(f"report {road}/task {road}/tagger --output {road}/both.html") == f"{road / 'both.html'}\n"
+    assert "task.kind" in (road / "both.html").read_text()
 
 
 def test_tensorboard_finds_what_training_logged(road):
@@ -266,8 +244,7 @@ def test_tensorboard_finds_what_training_logged(road):
 
 def test_predict_from_sentences_and_from_a_file(road, capsys, tmp_path):
     texts = ["A quiet triumph.", "Two hours I will not get back."]
-    run(f"predict {road}/task '{texts[0]}' '{texts[1]}'")
-    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    printed = [json.loads(line) for line in output_of(f"predict {road}/task '{texts[0]}' '{texts[1]}'").splitlines()]
     assert [set(answer["probabilities"]) for answer in printed] == [{"0", "1"}] * 2
     assert [answer["text"] for answer in printed] == texts
     (tmp_path / "texts.txt").write_text("\n\n".join(texts) + "\n")
@@ -277,11 +254,9 @@ def test_predict_from_sentences_and_from_a_file(road, capsys, tmp_path):
     assert [(a["line"], a.get("text")) for a in written] == [(1, texts[0]), (2, None), (3, texts[1])]
     assert written.pop(1) == {"line": 2, "error": "the line is empty"}
     (tmp_path / "odd.json").write_text('[{"text": "odd \\ud800"}]')
-    run(f"predict {road}/task --file {tmp_path}/odd.json")
-    assert json.loads(capsys.readouterr().out)["text"] == "odd \ud800"
+    assert json.loads(output_of(f"predict {road}/task --file {tmp_path}/odd.json"))["text"] == "odd \ud800"
     assert [a["probability"] for a in written] == pytest.approx([a["probability"] for a in printed], rel=1e-5)
-    run(f"predict {road}/tagger 'Angela Merkel lebte in Berlin.'")
-    assert "Berlin" in capsys.readouterr().out
+    assert "Berlin" in output_of(f"predict {road}/tagger 'Angela Merkel lebte in Berlin.'")
 
 
 def test_version(capsys):
@@ -378,11 +353,10 @@ def test_a_wrong_setting_is_refused_before_tensorflow_is_imported():
     ("prompt nowhere", "nowhere is not a run directory"),
     ("prompt nowhere --config prompts/tranlation", "did you mean 'prompts/translation'"),
 ])  # fmt: skip
-def test_mistakes_are_one_sentence_without_a_traceback(command, message, capsys, tmp_path, monkeypatch):
+def test_mistakes_are_one_sentence_without_a_traceback(command, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bare.yaml").write_text("rows: {a: {}}\nfinetune: {t: {}}\n")
-    run(command, status=1)
-    shown = capsys.readouterr().err.strip()
+    shown = error_of(command).strip()
     assert message in shown and "Traceback" not in shown
     assert shown.startswith(f"bert-tf {command.split()[0]}: ") and len(shown.splitlines()) == 1
 
@@ -419,7 +393,7 @@ def test_the_python_beside_finetune_is_the_same_experiment(monkeypatch):
     assert asked[0] == asked[1]
 
 
-def test_lists_of_values_are_a_grid(monkeypatch, capsys):
+def test_lists_of_values_are_a_grid(monkeypatch):
     """The command in the help, BERT's grid; the table and what comes next are printed."""
 
     def finetune_grid(grid, output):
@@ -428,8 +402,7 @@ def test_lists_of_values_are_a_grid(monkeypatch, capsys):
 
     monkeypatch.setattr(grid, "finetune_grid", finetune_grid)
     command = re.search(r"bert-tf (finetune .*--output grid .*(?:\n .*)*)", finetune_command.__doc__)[1]
-    run(command.replace("\\\n", " "))
-    printed = capsys.readouterr().out
+    printed = output_of(command.replace("\\\n", " "))
     assert len(re.findall(r"0\.5000", printed)) == 18
     assert "best: learning_rate=2e-05,epochs=4,batch_size=16" in printed and "bert-tf export grid" in printed
 
@@ -459,19 +432,17 @@ def test_the_example_of_study_names_the_tasks_that_there_are():
     "predict {road}/task --file {road}/dev.tsv --output answers.jsonl --official .",
     "probe attention {road}/run 'A fine film.' --output folder/", "probe pairs {road}/run {road}/dev.tsv --output .",
 ])  # fmt: skip
-def test_an_output_where_no_file_can_be_is_refused_first(road, tmp_path, monkeypatch, capsys, command):
+def test_an_output_where_no_file_can_be_is_refused_first(road, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder" / "a.tsv").mkdir(parents=True)
     (tmp_path / "folder" / "file").touch()
     monkeypatch.setattr("bert_tf.checkpoints.open_source", None)  # no model is read
-    run(command.format(road=road), status=1)
-    assert re.search(
-        "cannot write .*: there is a (folder where a file|file where a folder) must be", capsys.readouterr().err
-    )
+    message = "cannot write .*: there is a (folder where a file|file where a folder) must be"
+    assert re.search(message, error_of(command.format(road=road)))
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
-def test_answers_go_through_a_link_and_into_a_device(road, tmp_path, capsys):
+def test_answers_go_through_a_link_and_into_a_device(road, tmp_path):
     (tmp_path / "link.jsonl").symlink_to("answers.jsonl")
     run(f"predict {road}/task 'A fine film.' --output {tmp_path}/link.jsonl")
     assert json.loads((tmp_path / "answers.jsonl").read_text())["text"] == "A fine film."
@@ -484,9 +455,8 @@ def test_answers_go_through_a_link_and_into_a_device(road, tmp_path, capsys):
     "predict {road}/task --file {pipe}", "evaluate {road}/task {pipe}", "shards {pipe} --tokenizer {road}/tokenizer",
     "shards {road}/corpus.jsonl --tokenizer {pipe} --text-field body", "convert {pipe}", "pretrain --config {pipe}",
 ])  # fmt: skip
-def test_a_pipe_is_refused_and_not_waited_for(road, tmp_path, capsys, command):
+def test_a_pipe_is_refused_and_not_waited_for(road, tmp_path, command):
     os.mkfifo(tmp_path / "pipe")
     output = {"predict": "", "evaluate": "", "convert": " {}/out"}.get(command.split()[0], " --output {}/out")
-    run(command.format(road=road, pipe=tmp_path / "pipe") + output.format(tmp_path), status=1)
-    assert "pipe" in capsys.readouterr().err
+    assert "pipe" in error_of(command.format(road=road, pipe=tmp_path / "pipe") + output.format(tmp_path))
     assert not (tmp_path / "out").exists()

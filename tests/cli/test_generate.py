@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from opened import objective_and_tokenizer
-from typed_command import run
+from typed_command import error_of, output_of, run
 
 import bert_tf
 from bert_tf.cli.main import main
@@ -22,32 +22,27 @@ pytestmark = pytest.mark.usefixtures("loaded_once")
 GPT2 = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "gpt2"
 
 
-def test_it_prints_what_the_generator_returns(capsys):
+def test_it_prints_what_the_generator_returns():
     objective, tokenizer = objective_and_tokenizer(str(GPT2))
     generate = TextGenerator(objective.backbone, tokenizer)
     (answer,) = generate(["the"], GenerationConfig(max_new_tokens=4))[0]
-    run(f"generate {GPT2} the --max-new-tokens 4")
-    assert capsys.readouterr().out == f"the{answer.text}\n"
-    run(f"generate {GPT2} the a --max-new-tokens 4")
-    lines = capsys.readouterr().out.splitlines()
+    assert output_of(f"generate {GPT2} the --max-new-tokens 4") == f"the{answer.text}\n"
+    lines = output_of(f"generate {GPT2} the a --max-new-tokens 4").splitlines()
     assert len(lines) == 2 and lines[0].endswith(f"the{answer.text}") and lines[0].split()[0] == f"{answer.score:.3f}"
 
 
-def test_another_method_than_that_of_the_run(capsys, monkeypatch):
-    run(f"generate {GPT2} the --max-new-tokens 4")
-    greedy = capsys.readouterr().out
+def test_another_method_than_that_of_the_run(monkeypatch):
+    greedy = output_of(f"generate {GPT2} the --max-new-tokens 4")
     stored = GenerationConfig("beam_search", beams=3, n_best=2)
     monkeypatch.setattr(bert_tf.load(str(GPT2)).generator, "config", stored)
-    run(f"generate {GPT2} the --max-new-tokens 4 --set method=greedy")
-    assert capsys.readouterr().out == greedy
+    assert output_of(f"generate {GPT2} the --max-new-tokens 4 --set method=greedy") == greedy
 
 
 def test_mistakes_are_one_sentence(capsys):
     run(f"generate {GPT2} the --max-new-tokens 5000", status=1)
     error = capsys.readouterr()
     assert error.out == "" and "are more than the model's" in error.err
-    run(f"generate {GPT2} the --set top_p=0.9", status=1)
-    assert "'top_p' applies only to method=sample" in capsys.readouterr().err
+    assert "'top_p' applies only to method=sample" in error_of(f"generate {GPT2} the --set top_p=0.9")
     for model, prompt, message in (
         (GPT2.parent / "gpt1", "", "has no token; give at least one word"),
         (GPT2, "\udcff", "not a character of Unicode"),
@@ -56,20 +51,18 @@ def test_mistakes_are_one_sentence(capsys):
             assert main([*command, "--max-new-tokens", "4"]) == 1
             error = capsys.readouterr()
             assert error.out == "" and message in error.err
-    run(f"generate {GPT2.parent}/bert the", status=1)
-    assert "does not continue texts; give a decoder" in capsys.readouterr().err
+    assert "does not continue texts; give a decoder" in error_of(f"generate {GPT2.parent}/bert the")
 
 
-def test_an_encoder_decoder_prints_what_it_writes(tmp_path, capsys):
+def test_an_encoder_decoder_prints_what_it_writes(tmp_path):
     tokenizer = train_unigram(["the state of the union is strong"] * 20, 30, family="t5")
     sizes = {"num_layers": 1, "num_heads": 2, "head_size": 8, "intermediate_size": 32}
     model = T5(T5Config(tokenizer.vocabulary_size + 8, 16, **sizes))
     bert_tf.save(Denoising(model), tokenizer, tmp_path / "t5", "hf")
     (answer,) = TextGenerator(model, tokenizer)(["the union"], GenerationConfig(max_new_tokens=4))[0]
-    run(f"generate {tmp_path}/t5 'the union' --max-new-tokens 4")
-    assert capsys.readouterr().out == f"{answer.text}\n"
-    run(f"generate {tmp_path}/t5 'the union' state --max-new-tokens 4")
-    assert capsys.readouterr().out.splitlines()[0] == f"{answer.score:9.3f}  {answer.text}"
+    assert output_of(f"generate {tmp_path}/t5 'the union' --max-new-tokens 4") == f"{answer.text}\n"
+    of_two = output_of(f"generate {tmp_path}/t5 'the union' state --max-new-tokens 4")
+    assert of_two.splitlines()[0] == f"{answer.score:9.3f}  {answer.text}"
 
 
 def write_gpt2(path, **record):
@@ -81,23 +74,21 @@ def write_gpt2(path, **record):
     return model, tokenizer
 
 
-def test_the_default_stays_within_the_trained_length(tmp_path, capsys):
+def test_the_default_stays_within_the_trained_length(tmp_path):
     path = tmp_path / "run"
     model, tokenizer = write_gpt2(path, objective={"name": "causal_lm"}, data={"sequence_length": 6})
     generate, prompts = TextGenerator(model, tokenizer), ["the", "the a"]
     longest = max(len(generate.prompts.ids(text)) for text in prompts)
     for given, tokens in (("", 6 - longest), ("--set max_new_tokens=8", 8)):
         expected = [answer.text for (answer,) in generate(prompts, GenerationConfig(max_new_tokens=tokens))]
-        run(f"generate {path} the 'the a' {given}")
-        lines = capsys.readouterr().out
+        lines = output_of(f"generate {path} the 'the a' {given}")
         assert all(f"{prompt}{text}\n" in lines for prompt, text in zip(prompts, expected))
-    run(f"generate {path} 'the a the a the a'", status=1)
-    assert "was trained on sequences of 6; shorten it, or set max_new_tokens" in capsys.readouterr().err
+    refused = error_of(f"generate {path} 'the a the a the a'")
+    assert "was trained on sequences of 6; shorten it, or set max_new_tokens" in refused
 
     (tmp_path / "corpus.txt").write_text("the a the b " * 5)
     scorer = TextScorer(model, tokenizer)
-    run(f"evaluate {path} {tmp_path}/corpus.txt --json")
-    nll = json.loads(capsys.readouterr().out)["nll"]
+    nll = json.loads(output_of(f"evaluate {path} {tmp_path}/corpus.txt --json"))["nll"]
     assert nll == pytest.approx(scorer.perplexity([("the a the b " * 5).strip()], 6).nll, rel=1e-4)
 
 
@@ -108,19 +99,17 @@ def test_the_length_of_a_fine_tuned_run_is_that_of_its_task(tmp_path):
     assert bert_tf.load(tmp_path / "run").sequence_length == 9
 
 
-def test_a_decoder_trained_on_pairs_answers_its_prompt(tmp_path, capsys):
+def test_a_decoder_trained_on_pairs_answers_its_prompt(tmp_path):
     path = tmp_path / "run"
     model, tokenizer = write_gpt2(path, objective={"name": "text_to_text"})
     frame = Frame.for_answers_in_shards(tokenizer)
     generate, scorer = TextGenerator(model, tokenizer, frame=frame), TextScorer(model, tokenizer, frame=frame)
     assert generate.prompts.ids("the")[-1] == tokenizer.sep_id
     (answer,) = generate(["the"], GenerationConfig(max_new_tokens=4))[0]
-    run(f"generate {path} the --max-new-tokens 4")
-    assert capsys.readouterr().out == f"{answer.text}\n"  # without the prompt
+    assert output_of(f"generate {path} the --max-new-tokens 4") == f"{answer.text}\n"  # without the prompt
     (score,) = scorer.continuations([("the", "a the")])
     (tmp_path / "corpus.txt").write_text("the a")
-    run(f"evaluate {path} --continuation the 'a the'")
-    found = json.loads(capsys.readouterr().out)["log_likelihood"]
+    found = json.loads(output_of(f"evaluate {path} --continuation the 'a the'"))["log_likelihood"]
     assert found == pytest.approx(score.log_likelihood, abs=1e-5)
-    run(f"evaluate {path} {tmp_path}/corpus.txt", status=1)
-    assert "gpt2 is trained to answer sources; score targets after their sources" in capsys.readouterr().err
+    refused = error_of(f"evaluate {path} {tmp_path}/corpus.txt")
+    assert "gpt2 is trained to answer sources; score targets after their sources" in refused

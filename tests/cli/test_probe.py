@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from opened import objective_and_tokenizer
-from typed_command import run
+from typed_command import error_of, output_of, run
 
 from bert_tf.probing import PROBES, text_scorer
 
@@ -33,15 +33,15 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_the_first_questions_of_each_file(name, tmp_path, capsys):
+def test_the_first_questions_of_each_file(name, tmp_path):
     texts, row, count = QUESTIONS[name]
     suffix = "csv" if name == "crows_pairs" else "tsv"
     files = [tmp_path / f"{name}-{number}.{suffix}" for number in range(len(texts))]
     for file, text in zip(files, texts):
         file.write_text(text)
     out, probe = tmp_path / "probe.json", PROBES[name]()
-    run(f"probe {name} {BERT} {' '.join(map(str, files))} --most 1 --output {out}")
-    printed, found, page = capsys.readouterr().out, json.loads(out.read_text()), out.with_suffix(".html").read_text()
+    printed = output_of(f"probe {name} {BERT} {' '.join(map(str, files))} --most 1 --output {out}")
+    found, page = json.loads(out.read_text()), out.with_suffix(".html").read_text()
     table = probe.run(text_scorer(*objective_and_tokenizer(BERT)), probe.read_files(files, most=1))
     assert f"<h2>{html.escape(probe.title, quote=False)}</h2>" in page and "by pseudo-log-likelihood" in printed
     assert found["probe"] == name and found["model"] == table.numbers()
@@ -61,38 +61,36 @@ def test_questions_in_another_language_are_a_warning(tmp_path, caplog):
         assert len(warnings) == warned, "once for both models"
 
 
-def test_layers(tmp_path, capsys):
+def test_layers(tmp_path):
     file = tmp_path / "words.conll"
     file.write_text("a D\nlaw N\n\nthe D\nwar N\nof P\npeople N\n\n" * 6 + "and C\n\n")
     out = tmp_path / "probe.json"
-    run(f"probe layers {BERT} {file} {file} --most 12 --no-control --output {out}")
-    printed = capsys.readouterr().out
+    printed = output_of(f"probe layers {BERT} {file} {file} --most 12 --no-control --output {out}")
     assert "selectivity" in printed and "likelihood" not in printed
     found = json.loads(out.read_text())
     assert found["model"]["rows"]["tags"]["0"] == 1.0 and found["model"]["classes"]["tags"] == 3
     assert "random weights" not in found
 
 
-def test_uses_of_a_word(tmp_path, capsys):
+def test_uses_of_a_word(tmp_path):
     uses = ["the law of </b> war\ta", "a law\ta", "people of law\tb", "law and war\tb"]
     (tmp_path / "law.tsv").write_text("\n".join(["text\tsense", *uses, ""]))
     out = tmp_path / "law.html"
-    run(f"probe word {BERT} law {tmp_path}/law.tsv --set layer=1 --output {out}")
-    assert "nearest of same sense: random weights" in capsys.readouterr().out
+    printed = output_of(f"probe word {BERT} law {tmp_path}/law.tsv --set layer=1 --output {out}")
+    assert "nearest of same sense: random weights" in printed
     found, page = json.loads((tmp_path / "law.json").read_text())["model"], out.read_text()
     assert len(found["points"]) == 4 and found["uses"][2]["text"] == "people of law" and found["layer"] == 1
     assert "<title>1 (a): the law of &lt;/b&gt; war</title>" in page and page.count('class="dot c1"') >= 2
 
 
-def test_trees(tmp_path, capsys):
+def test_trees(tmp_path):
     words = [("the", "DET", 2, "det"), ("law", "NOUN", 0, "root"), ("of", "ADP", 4, "case"), ("war", "NOUN", 2, "nmod")]
     lines = [f"{i}\t{word}\t_\t{tag}\t_\t_\t{head}\t{kind}\t_\t_" for i, (word, tag, head, kind) in enumerate(words, 1)]
     file = tmp_path / "a.conllu"
     file.write_text("\n".join([*lines, ""] * 6))
     printed, found = "", {}
     for files in (f"heads {BERT} {file}", f"positions {BERT} {file}", f"trees {BERT} {file} {file}"):
-        run(f"probe {files} --most 4 --output {tmp_path}/heads.html")
-        printed += capsys.readouterr().out
+        printed += output_of(f"probe {files} --most 4 --output {tmp_path}/heads.html")
         found[files.split()[0]] = json.loads((tmp_path / "heads.json").read_text())
     assert "attention to relations" in printed and "attention to positions" in printed
     assert "UUAS: random weights" in printed and found["trees"]["model"]["count"] == 4
@@ -111,6 +109,5 @@ def test_trees(tmp_path, capsys):
     ("word no_such_run bank a.txt --set layer=x", "'layer' must be int"),
     ("pairs no_such_run nowhere.zip", "there is no file nowhere.zip"),
 ])  # fmt: skip
-def test_errors_come_before_the_model_is_loaded(arguments, message, capsys):
-    run(f"probe {arguments}", status=1)
-    assert message in capsys.readouterr().err
+def test_errors_come_before_the_model_is_loaded(arguments, message):
+    assert message in error_of(f"probe {arguments}")

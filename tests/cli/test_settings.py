@@ -25,10 +25,8 @@ def test_numbers_that_a_flag_cannot_be(command, message, capsys):
 
 @pytest.mark.parametrize("folder", ["my runs #2/shards", "512", "1e5", "true", "a: b", "[x", '"quoted"', "größe"])
 def test_what_a_flag_is_given_is_taken_as_it_is(folder):
-    arguments = argparse.Namespace(
-        config="pretrain/bert_tiny", set=["train.steps=1e3"], settings={"data.shards": folder}
-    )
-    config = command_settings.load(PretrainConfig, arguments)
+    flags = {"set": ["train.steps=1e3"], "settings": {"data.shards": folder}}
+    config = command_settings.load(PretrainConfig, argparse.Namespace(config="pretrain/bert_tiny", **flags))
     assert config.data.shards == folder
     assert config.train.steps == 1000, "--set reads YAML as ever"
 

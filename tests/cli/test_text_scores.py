@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from opened import objective_and_tokenizer
-from typed_command import run
+from typed_command import error_of, output_of, run
 
 from bert_tf.errors import DataError
 from bert_tf.generation import TextScorer
@@ -23,18 +23,17 @@ def scorer(loaded_once):
     return TextScorer(objective.backbone, tokenizer)
 
 
-def test_a_pair_and_files_of_pairs(scorer, tmp_path, capsys):
+def test_a_pair_and_files_of_pairs(scorer, tmp_path):
     expected = scorer.continuations(PAIRS)
-    run(f"evaluate {GPT2} --continuation the ' a'")
-    row = json.loads(capsys.readouterr().out)
+    row = json.loads(output_of(f"evaluate {GPT2} --continuation the ' a'"))
     assert row["log_likelihood"] == pytest.approx(expected[0].log_likelihood, abs=1e-5)
     assert (row["tokens"], row["is_greedy"]) == (expected[0].tokens, expected[0].is_greedy)
     assert (row["context"], row["continuation"]) == PAIRS[0]
 
     lines = [json.dumps({"context": c, "continuation": t}) for c, t in PAIRS]
     (tmp_path / "pairs.jsonl").write_text("\n".join(lines))
-    run(f"evaluate {GPT2} --continuations {tmp_path}/pairs.jsonl --batch-size 1")
-    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    printed = output_of(f"evaluate {GPT2} --continuations {tmp_path}/pairs.jsonl --batch-size 1")
+    found = [json.loads(line) for line in printed.splitlines()]
     likelihoods = [row["log_likelihood"] for row in found]
     assert likelihoods == pytest.approx([e.log_likelihood for e in expected], abs=1e-5)
     assert [row["context"] for row in found] == [c for c, _ in PAIRS]
@@ -65,11 +64,10 @@ def test_perplexity_of_a_corpus(scorer, tmp_path, capsys):
     (f"--continuation '{'the ' * 3000}' ' a'", "positions; shorten it"),
     ("--continuations corpus.txt", "give a TSV or CSV file with a header"),
 ], ids=lambda value: value[:40])  # fmt: skip
-def test_mistakes_are_one_sentence(arguments, message, tmp_path, monkeypatch, capsys):
+def test_mistakes_are_one_sentence(arguments, message, tmp_path, monkeypatch):
     (tmp_path / "corpus.txt").write_text("the a b")
     monkeypatch.chdir(tmp_path)
-    run(f"evaluate {GPT2} {arguments}", status=1)
-    assert message in capsys.readouterr().err
+    assert message in error_of(f"evaluate {GPT2} {arguments}")
 
 
 def test_rows_without_their_columns_are_refused(tmp_path):

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from typed_command import run
+from typed_command import error_of, output_of, run
 
 from bert_tf.tokenizers import load_tokenizer
 
@@ -17,25 +17,22 @@ def test_a_tokenizer_in_the_way(tmp_path, capsys):
     log = capsys.readouterr().err
     assert "reading  0.000396/0.000396 MB (100 %)" in log and "training the vocabulary (wordpiece)  0:0" in log
     other = f"vocab {tmp_path}/b.txt --output {output} --size 60 --kind bpe"
-    run(other, status=1)
-    message = f"{output} holds a tokenizer; choose another folder, or add --overwrite"
-    assert message in capsys.readouterr().err
+    assert f"{output} holds a tokenizer; choose another folder, or add --overwrite" in error_of(other)
     assert load_tokenizer(output).fingerprint == before
     run(f"{other} --overwrite")
     assert "vocab.txt" not in os.listdir(output) and load_tokenizer(output).fingerprint != before
     (output / "model.safetensors").write_text("precious")
-    run(f"{other} --overwrite", status=1)
-    assert "holds model.safetensors, which is not of a tokenizer" in capsys.readouterr().err
-    run(f"vocab {tmp_path}/a.txt --output {tmp_path}", status=1)
-    assert f"{tmp_path} is not empty; choose another folder\n" in capsys.readouterr().err
+    assert "holds model.safetensors, which is not of a tokenizer" in error_of(f"{other} --overwrite")
+    error = error_of(f"vocab {tmp_path}/a.txt --output {tmp_path}")
+    assert f"{tmp_path} is not empty; choose another folder\n" in error
 
 
 @pytest.mark.parametrize(("kind", "enough"), [("wordpiece", 24), ("unigram", 24), ("words", 7)])
-def test_fewer_tokens_than_asked_for_are_noted(tmp_path, capsys, kind, enough):
+def test_fewer_tokens_than_asked_for_are_noted(tmp_path, kind, enough):
     (tmp_path / "a.txt").write_text("the law of the people\n" * 30)
     for size, noted in ((900, True), (enough, False)):
-        run(f"vocab {tmp_path}/a.txt --output {tmp_path}/{kind}-{size} --size {size} --kind {kind}")
-        assert ("these are fewer than 900" in capsys.readouterr().out) == noted
+        printed = output_of(f"vocab {tmp_path}/a.txt --output {tmp_path}/{kind}-{size} --size {size} --kind {kind}")
+        assert ("these are fewer than 900" in printed) == noted
 
 
 @pytest.mark.parametrize("kind", ["wordpiece", "words", "byte_level_bpe", "bpe"])
@@ -49,17 +46,15 @@ def test_sentinels(tmp_path, kind):
     assert [i for i in tokenizer.encode("the <extra_id_0> law <extra_id_1>") if i in (first, second)] == [first, second]
 
 
-def test_sentinels_that_are_there_anyway_or_cannot_be(tmp_path, capsys):
+def test_sentinels_that_are_there_anyway_or_cannot_be(tmp_path):
     (tmp_path / "a.txt").write_text("the law of the people\n" * 30)
     command = f"vocab {tmp_path}/a.txt --output {tmp_path}/x"
-    run(f"{command} --kind unigram_t5 --sentinels 3", status=1)
     message = "--sentinels is for wordpiece, words, byte_level_bpe, byte_level_bpe_gpt2 and bpe, not for unigram_t5"
-    assert message in capsys.readouterr().err
-    run(f"{command} --sentinels 10001", status=1)
-    assert "--sentinels is 10001; it must be at most 10,000" in capsys.readouterr().err
+    assert message in error_of(f"{command} --kind unigram_t5 --sentinels 3")
+    assert "--sentinels is 10001; it must be at most 10,000" in error_of(f"{command} --sentinels 10001")
 
 
-def test_a_full_disk_leaves_no_half_of_a_tokenizer(tmp_path, capsys, monkeypatch):
+def test_a_full_disk_leaves_no_half_of_a_tokenizer(tmp_path, monkeypatch):
     from bert_tf.tokenizers import WordPieceTokenizer
 
     def half(self, folder):
@@ -68,8 +63,8 @@ def test_a_full_disk_leaves_no_half_of_a_tokenizer(tmp_path, capsys, monkeypatch
 
     monkeypatch.setattr(WordPieceTokenizer, "save", half)
     (tmp_path / "a.txt").write_text("the quick brown fox " * 9)
-    run(f"vocab {tmp_path}/a.txt --output {tmp_path}/tokenizer --size 100", status=1)
-    assert "tokenizer: the disk is full" in capsys.readouterr().err and os.listdir(tmp_path) == ["a.txt"]
+    assert "tokenizer: the disk is full" in error_of(f"vocab {tmp_path}/a.txt --output {tmp_path}/tokenizer --size 100")
+    assert os.listdir(tmp_path) == ["a.txt"]
 
 
 def test_the_same_command_twice_reads_the_same_corpus(tmp_path, monkeypatch, caplog):
@@ -84,8 +79,8 @@ def test_the_same_command_twice_reads_the_same_corpus(tmp_path, monkeypatch, cap
 
 
 @pytest.mark.parametrize("cased", [False, True])
-def test_decomposed_hangul_is_noted(tmp_path, capsys, cased):
+def test_decomposed_hangul_is_noted(tmp_path, cased):
     text = "모든 국민은 법 앞에 평등하다 이 영화는 정말 재미있었고 배우들의 연기도 훌륭했다 " * 9
     (tmp_path / "a.txt").write_text(text, encoding="utf-8")
-    run(f"vocab {tmp_path}/a.txt --output {tmp_path}/tokenizer --size 150 {'--cased' * cased}")
-    assert ("--cased keeps whole syllables" in capsys.readouterr().out) == (not cased)
+    printed = output_of(f"vocab {tmp_path}/a.txt --output {tmp_path}/tokenizer --size 150 {'--cased' * cased}")
+    assert ("--cased keeps whole syllables" in printed) == (not cased)

@@ -27,16 +27,14 @@ LONG = " ".join((GOOD + BAD + [noun for noun in REST if len(noun) > 3]) * 2)
 @pytest.fixture(scope="module")
 def objective():
     keras.utils.set_random_seed(5)
-    config = BertConfig(
-        TOKENIZER.vocabulary_size,
-        16,
-        num_layers=2,
-        num_heads=2,
-        intermediate_size=32,
-        max_positions=64,
-        initializer_range=0.4,
-    )
+    sizes = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 32, "max_positions": 64}
+    config = BertConfig(TOKENIZER.vocabulary_size, **sizes, initializer_range=0.4)
     return MaskedLM(BertEncoder(config, pooler=False))
+
+
+@pytest.fixture(scope="module")
+def augmenter(objective):
+    return Augmenter(objective, TOKENIZER, AugmentConfig(copies=3))
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +50,8 @@ def probable(objective, text, word, count):
     hidden = [*ids[:place], TOKENIZER.mask_id, *ids[place + 1 :]]
     row = [TOKENIZER.cls_id, *hidden, TOKENIZER.sep_id, *ids, TOKENIZER.sep_id]
     segments = [0] * (len(ids) + 2) + [1] * (len(ids) + 1)
-    features = {
-        "token_ids": np.array([row]),
-        "segment_ids": np.array([segments]),
-        "mask_positions": np.array([[place + 1]]),
-    }
+    features = {"token_ids": np.array([row]), "segment_ids": np.array([segments])}
+    features["mask_positions"] = np.array([[place + 1]])
     logits = np.array(objective(features)["masked_lm_logits"])[0, 0]
     best = [TOKENIZER.id_to_token(i) for i in np.argsort(-logits)[:count]]
     return {token for token in best if token[0] not in "#["}
@@ -135,8 +130,7 @@ def examples(tmp_path):
     return Examples(texts=firsts, text_pairs=seconds, labels=["1", "0"] * 35, path=str(tmp_path / "train.tsv"))
 
 
-def test_a_file_of_pairs(objective, examples, tmp_path):
-    augmenter = Augmenter(objective, TOKENIZER, AugmentConfig(copies=3))
+def test_a_file_of_pairs(augmenter, examples, tmp_path):
     count = augment_file(augmenter, examples, tmp_path / "out.jsonl", {})
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert len(rows) == count > 2 * len(examples)
@@ -149,16 +143,14 @@ def test_a_file_of_pairs(objective, examples, tmp_path):
         if number + 1 < len(examples) and row == example(number + 1):
             number, original = number + 1, row
         assert row["label"] == original["label"]
-        assert (row["text"] == original["text"]) + (row["text_pair"] == original["text_pair"]) >= 1, (
-            "one text at a time"
-        )
+        # One text at a time.
+        assert (row["text"] == original["text"]) + (row["text_pair"] == original["text_pair"]) >= 1
     assert number == len(examples) - 1
     with pytest.raises(RunDirectoryError, match="out.jsonl exists already"):
         augment_file(augmenter, examples, tmp_path / "out.jsonl", {})
 
 
-def test_a_killed_process_is_continued(objective, examples, tmp_path, monkeypatch):
-    augmenter = Augmenter(objective, TOKENIZER, AugmentConfig(copies=3))
+def test_a_killed_process_is_continued(augmenter, examples, tmp_path, monkeypatch):
     monkeypatch.setattr(augmented_file, "CHUNK", 16)
     augment_file(augmenter, examples, tmp_path / "whole.jsonl", {"seed": 0})
     computed = []
@@ -186,8 +178,8 @@ def test_a_killed_process_is_continued(objective, examples, tmp_path, monkeypatc
     assert (tmp_path / "other.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
-def test_a_process_killed_after_the_file_was_written(objective, examples, tmp_path, monkeypatch):
-    augmenter, output = Augmenter(objective, TOKENIZER, AugmentConfig(copies=3)), tmp_path / "out.jsonl"
+def test_a_process_killed_after_the_file_was_written(augmenter, examples, tmp_path, monkeypatch):
+    output = tmp_path / "out.jsonl"
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", interrupted)
         with pytest.raises(KeyboardInterrupt):
@@ -203,9 +195,7 @@ def interrupted(path, unlink=Path.unlink, **keywords):
     unlink(path, **keywords)
 
 
-def test_two_processes_on_one_file(objective, examples, tmp_path, monkeypatch):
-    augmenter = Augmenter(objective, TOKENIZER, AugmentConfig(copies=3))
-
+def test_two_processes_on_one_file(augmenter, examples, tmp_path, monkeypatch):
     def versions(*arguments):
         with pytest.raises(RunDirectoryError, match="out.jsonl.partial is in use by another process"):
             augment_file(augmenter, examples, tmp_path / "out.jsonl", {})

@@ -40,12 +40,18 @@ def leave_run(path, model, tokenizer, task=None, **settings):
     return path
 
 
+def leave_task_run(path, kind, data, tokenizer, seed):
+    """What fine-tuning on data leaves in a run directory."""
+    keras.utils.set_random_seed(seed)
+    task = build_task({"kind": kind, "sequence_length": LENGTH}, tokenizer)
+    task = task.learn(task.read(data))
+    return leave_run(path, task.model(bert(pooler=kind != "tagging")), tokenizer, task)
+
+
 @pytest.fixture(scope="module")
 def tagging_run(tokenizer, tmp_path_factory):
-    keras.utils.set_random_seed(5)
-    task = build_task({"kind": "tagging", "sequence_length": LENGTH}, tokenizer)
-    task = task.learn(task.read({"words": [["in", "Paris", "."]], "tags": [["O", "B-LOC", "O"]]}))
-    return leave_run(tmp_path_factory.mktemp("tagging"), task.model(bert(pooler=False)), tokenizer, task)
+    tagged = {"words": [["in", "Paris", "."]], "tags": [["O", "B-LOC", "O"]]}
+    return leave_task_run(tmp_path_factory.mktemp("tagging"), "tagging", tagged, tokenizer, seed=5)
 
 
 @pytest.fixture(scope="module")
@@ -74,11 +80,9 @@ def ask(served, **inputs):
 
 
 def test_a_classification_run_answers_as_its_task_predicts(tokenizer, tmp_path, unwritten):
-    keras.utils.set_random_seed(7)
-    task = build_task({"kind": "classification", "sequence_length": LENGTH}, tokenizer)
-    task = task.learn(task.read({"text": ["a", "b"], "text_pair": ["c", "d"], "label": ["yes", "no"]}))
+    pairs = {"text": ["a", "b"], "text_pair": ["c", "d"], "label": ["yes", "no"]}
     (tmp_path / "seed-3").mkdir()  # the best of several
-    leave_run(tmp_path / "seed-3", task.model(bert()), tokenizer, task)
+    leave_task_run(tmp_path / "seed-3", "classification", pairs, tokenizer, seed=7)
     configuration.save({}, tmp_path / "config.yaml")
     (tmp_path / "summary.json").write_text(json.dumps({"metric": "accuracy", "best": "seed-3", "seeds": []}))
     task, model = task_and_model(tmp_path)
@@ -91,10 +95,8 @@ def test_a_classification_run_answers_as_its_task_predicts(tokenizer, tmp_path, 
 
 
 def test_a_regression_run(tokenizer, tmp_path, unwritten):
-    keras.utils.set_random_seed(8)
-    task = build_task({"kind": "regression", "sequence_length": LENGTH}, tokenizer)
-    task = task.learn(task.read({"text": ["a", "b", "c"], "label": [1.0, 2.0, 6.0]}))
-    leave_run(tmp_path, task.model(bert()), tokenizer, task)
+    rated = {"text": ["a", "b", "c"], "label": [1.0, 2.0, 6.0]}
+    leave_task_run(tmp_path, "regression", rated, tokenizer, seed=8)
     module = export_run(tmp_path)
     task, model = task_and_model(tmp_path)
     wanted = [p["score"] for p in task.predict(model, TEXTS)]

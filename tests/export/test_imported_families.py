@@ -55,8 +55,7 @@ def test_its_vectors_are_those_of_the_encoder(imported, static):
         vectors, ids = np.asarray(loaded.encoder(features)["sequence_output"])[0], features["token_ids"].numpy()[0]
         if not features["padding_mask"].numpy().any():  # GPT's tokenizers add no special tokens to an empty text
             vectors = 0 * vectors
-        position = (
-            -1 if loaded.encoder.structure == "decoder" else list(ids).index(tokenizer.cls_id)
-        )  # XLNet's is last, too
+        # XLNet's is last, too.
+        position = -1 if loaded.encoder.structure == "decoder" else list(ids).index(tokenizer.cls_id)
         np.testing.assert_allclose(mean, vectors.mean(0), atol=2e-5)
         np.testing.assert_allclose(cls, vectors[position], atol=2e-5)

@@ -22,10 +22,8 @@ PAIRS += [("Where was Anna born in, and who was she, and where?", tiny.CONTEXTS[
 
 @pytest.mark.parametrize("layout, head", [("bert", "bert"), ("xlnet", "xlnet"), ("roberta", "electra")])
 def test_it_answers_as_predict_does(layout, head):
-    beam = None if head == "bert" else 4
-    task = tiny.task(
-        layout, impossible_questions=True, head=dict(name=head, **({} if beam is None else {"beam": beam})), n_best=4
-    )
+    head = {"name": head} if head == "bert" else {"name": head, "beam": 4}
+    task = tiny.task(layout, impossible_questions=True, head=head, n_best=4)
     model = task.model(tiny.encoder(num_segments=3))  # XLNet's layout has three
     # Between the questions, so that some have an answer and some have none.
     threshold = float(np.mean(sorted(a["null_odds"] for a in task.predict(model, PAIRS)[:3])[:2]))

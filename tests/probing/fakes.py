@@ -16,10 +16,8 @@ def bert(tokenizer, seed, positions, layers=2, heads=2, initializer_range=0.3, *
     """A random encoder whose outputs differ by more than rounding."""
     keras.utils.set_random_seed(seed)
     sizes = {"hidden_size": 16, "num_layers": layers, "num_heads": heads, "intermediate_size": 32}
-    config = BertConfig(
-        tokenizer.vocabulary_size, **sizes, max_positions=positions, initializer_range=initializer_range
-    )
-    return BertEncoder(config, **options)
+    sizes |= {"max_positions": positions, "initializer_range": initializer_range}
+    return BertEncoder(BertConfig(tokenizer.vocabulary_size, **sizes), **options)
 
 
 class FakeScorer:
@@ -41,9 +39,8 @@ class FakeScorer:
             ids = [self.ids.setdefault(word, len(self.ids)) for word in words]
             starts, ends = np.array(spans).T
             log_p = np.array([self.log_p.get(word, 0.0) for word in words], np.float32)
-            results.append(
-                ScoredText(np.array(ids), starts, ends, log_p, np.array([self.ranks.get(word, 9) for word in words]))
-            )
+            ranks = np.array([self.ranks.get(word, 9) for word in words])
+            results.append(ScoredText(np.array(ids), starts, ends, log_p, ranks))
         return results
 
     def span_scores(self, texts, spans):

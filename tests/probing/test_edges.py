@@ -71,10 +71,8 @@ def test_labels_that_the_context_shows_are_found():
     examples = [SpanExample("good film", ((5, 9),), ("good",)), bad, bad]
     unseen = SpanExample("film", ((0, 4),), ("other",))
     too_long = SpanExample("good " * 9, ((0, 4),), ("good",))
-    probe, reader = (
-        Edges(projection=8, hidden=8, epochs=40, dropout=0.0, learning_rate=0.05),
-        LayerReader(encoder, tokenizer),
-    )
+    probe = Edges(projection=8, hidden=8, epochs=40, dropout=0.0, learning_rate=0.05)
+    reader = LayerReader(encoder, tokenizer)
     found = probe.run(reader, [examples * 8, [*examples, unseen, too_long]])
     assert (found.facts["count"], found.facts["skipped"]) == (4, 1) and sum(found.facts["mix"]) == pytest.approx(1)
     mix, embeddings = found["mix of all layers"], found["embeddings alone"]

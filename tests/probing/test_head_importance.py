@@ -59,9 +59,8 @@ def test_it_is_the_derivative_by_a_factor_of_the_head(family):
 
 def test_layers_that_share_their_weights_are_refused():
     task, model, examples = classifier("albert")
-    with pytest.raises(
-        ConfigError, match="not defined for AlbertEncoder: each layer must have an attention of its own"
-    ):
+    message = "not defined for AlbertEncoder: each layer must have an attention of its own"
+    with pytest.raises(ConfigError, match=message):
         importance_of_heads(task, model, examples)
 
 

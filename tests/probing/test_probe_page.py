@@ -4,9 +4,8 @@ import re
 
 from bert_tf.probing import ProbeTable, layer_table, write_probe_page
 
-TABLE = ProbeTable(
-    "films", ["right", "rank", "n"], [("<b>good</b>", [0.25, 12.5, 1234]), ("bad", [None, float("nan"), 5])], "A note."
-)
+ROWS = [("<b>good</b>", [0.25, 12.5, 1234]), ("bad", [None, float("nan"), 5])]
+TABLE = ProbeTable("films", ["right", "rank", "n"], ROWS, "A note.")
 
 
 def test_lines():

@@ -17,9 +17,7 @@ TOKENIZER = tokenizer_of("the un ##believ ##able film is good bad .")
 
 def row(split, context, *sentences):
     labels = ("anti-stereotype", "stereotype", "unrelated")
-    options = [
-        {"id": name, "sentence": text, "labels": [], "gold_label": name} for name, text in zip(labels, sentences)
-    ]
+    options = [{"id": name, "sentence": s, "labels": [], "gold_label": name} for name, s in zip(labels, sentences)]
     return {"id": "x1", "target": "girl", "bias_type": "gender", "context": context, "sentences": options}
 
 
@@ -36,14 +34,10 @@ def test_files(tmp_path):
     sentences = ("Girls are soft.", "Girls are tough.", "Girls are fish.")
     filled = fill("Girls are BLANK.", "BLANK", ["soft", "tough", "fish"])
     facts = girls | {"context": "Girls are BLANK.", "sentences": sentences}
-    assert StereoSet().read(path) == [
-        Question(("intrasentence gender", "intrasentence", "all"), *filled, facts),
-        Question(
-            ("intersentence gender", "intersentence", "all"),
-            ("She is soft.", "She is tough.", "My dog."),
-            facts=girls | {"context": "A girl."},
-        ),
-    ]
+    first, second = StereoSet().read(path)
+    assert first == Question(("intrasentence gender", "intrasentence", "all"), *filled, facts)
+    texts, facts = ("She is soft.", "She is tough.", "My dog."), girls | {"context": "A girl."}
+    assert second == Question(("intersentence gender", "intersentence", "all"), texts, facts=facts)
     del inside["target"]
     path.write_text(json.dumps({"data": {"intrasentence": [inside]}}))
     with pytest.raises(DataError, match="intrasentence example 'x1' has another form"):
@@ -79,9 +73,8 @@ def test_scores_of_an_encoder():
     logits = model.pair_head(model.backbone(features)["pooled_output"])
     assert follows == pytest.approx(float(keras.ops.softmax(logits)[0, 0]), rel=1e-4)
 
-    inside = question(
-        "intrasentence", "the BLANK film", fill("the BLANK film", "BLANK", ["good", "bad", "unbelievable"])
-    )
+    texts = fill("the BLANK film", "BLANK", ["good", "bad", "unbelievable"])
+    inside = question("intrasentence", "the BLANK film", texts)
     after = question("intersentence", "the film", [("is good", "is bad", "film film")])
     found = StereoSet().run(scorer, [inside, after, inside])
     assert [(name, own["examples"]) for name, own in found.numbers()["rows"].items()] == [

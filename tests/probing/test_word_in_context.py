@@ -47,9 +47,8 @@ def test_files(folder, tmp_path):
     with pytest.raises(DataError, match="test.jsonl, line 1: the label is None"):
         WordInContext().read(files[0], tmp_path / "test.jsonl")
     target = {"span1_text": "bank,", "span1_index": 1, "span2_text": "bank", "span2_index": 3}
-    (tmp_path / "wsc.jsonl").write_text(
-        json.dumps({"text": "a bank, the bank", "target": target, "label": True}) + "\n"
-    )
+    row = {"text": "a bank, the bank", "target": target, "label": True}
+    (tmp_path / "wsc.jsonl").write_text(json.dumps(row) + "\n")
     with pytest.raises(DataError, match="wsc.jsonl has one text in a row; WiC's files have sentence1 and sentence2"):
         WordInContext().read(tmp_path / "wsc.jsonl", files[1])
 
@@ -91,6 +90,5 @@ def test_numbers_by_their_definitions(encoder, folder):
     assert best[layer] == max(best) and (found.facts["pairs"], baseline) == (5, np.mean(~labels))
     names = "accuracy", "accuracy: random weights", "cosine, one sense", "cosine, two senses"
     assert tuple(name for name, _ in found.beside(found).all_rows()) == names
-    assert (
-        found.columns == ["0", "1", "2", "baseline"] and f"Layer {layer}, the best on the training file" in found.note
-    )
+    assert found.columns == ["0", "1", "2", "baseline"]
+    assert f"Layer {layer}, the best on the training file" in found.note

@@ -72,10 +72,8 @@ def test_numbers_by_their_definitions(encoder, tmp_path):
 
 def test_without_senses(encoder):
     text = "a bank of the river"
-    uses, reader = (
-        [WordUse(text, 2, 6), WordUse(text, 14, 19), WordUse("the bank", 4, 8)],
-        LayerReader(encoder, TOKENIZER),
-    )
+    uses = [WordUse(text, 2, 6), WordUse(text, 14, 19), WordUse("the bank", 4, 8)]
+    reader = LayerReader(encoder, TOKENIZER)
     table = WordUses().run(reader, uses)
     names = [name for name, _ in table.beside(table).all_rows()]
     assert names == ["cosine of two uses", "cosine of two uses: random weights"] and table.facts["layer"] == 2

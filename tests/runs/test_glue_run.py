@@ -145,9 +145,8 @@ def test_a_task_that_was_trained_again_is_answered_again(finished, folder):
 
 def test_the_test_file_of_mrpc_is_read_as_it_is_distributed(tmp_path, monkeypatch):
     header = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
-    write(
-        tmp_path / "msr_paraphrase_test.txt", header, *[(i % 2, i, i, SENTENCES[i], 'a "good plot') for i in range(4)]
-    )
+    rows = [(i % 2, i, i, SENTENCES[i], 'a "good plot') for i in range(4)]
+    write(tmp_path / "msr_paraphrase_test.txt", header, *rows)
     for file in ("config.yaml", "finished.json"):
         write(tmp_path / "mrpc" / file)
     task = build_task({"preset": "mrpc"}, tiny.tokenizer())
@@ -213,7 +212,6 @@ def test_the_score_is_the_mean_of_the_nine():
 
 
 def test_predictions_without_an_answer():
-    assert (
-        prediction("stsb", {"error": "the line is empty"}) == "0.000" and prediction("stsb", {"score": 7.0}) == "5.000"
-    )
+    assert prediction("stsb", {"error": "the line is empty"}) == "0.000"
+    assert prediction("stsb", {"score": 7.0}) == "5.000"
     assert prediction("rte", {"error": "the line is empty"}) == "entailment"

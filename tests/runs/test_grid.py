@@ -39,9 +39,9 @@ def test_every_combination_in_its_own_folder():
     rates, sizes, epochs = [2e-5, 3e-5, 5e-5], [16, 32], [2, 3, 4]
     mapping = settings(Path("x"), {"learning_rate": rates}, {"batch_size": sizes, "epochs": epochs})
     found = read_grid(mapping)
-    assert [
-        (c.config.optimizer.learning_rate, c.config.train.epochs, c.config.train.batch_size) for c in found.combinations
-    ] == list(itertools.product(rates, epochs, sizes))
+    configs = [combination.config for combination in found.combinations]
+    tried = [(c.optimizer.learning_rate, c.train.epochs, c.train.batch_size) for c in configs]
+    assert tried == list(itertools.product(rates, epochs, sizes))
     assert found.combinations[1].name == "learning_rate=2e-05,epochs=2,batch_size=32"
     last = found.combinations[-1].config
     assert (last.optimizer.learning_rate, last.train.batch_size, last.train.epochs) == (5e-5, 32, 4)
@@ -57,13 +57,8 @@ def test_a_setting_that_is_a_list_keeps_its_meaning(folder):
 
 
 def test_the_table_shows_no_metric_that_was_tuned_on_the_test_file():
-    found = read_grid(
-        settings(
-            Path("x"),
-            train={"epochs": [1, 2]},
-            task={"metric": "best_f1", "kind": "question_answering", "sequence_length": 64},
-        )
-    )
+    task = {"metric": "best_f1", "kind": "question_answering", "sequence_length": 64}
+    found = read_grid(settings(Path("x"), train={"epochs": [1, 2]}, task=task))
     dev, test = {"mean": {"best_f1": 0.9}}, {"mean": {"best_f1": 0.8, "f1": 0.7}}
     summary = {"metric": "best_f1", "test_metric": "f1", "dev": dev, "test": test}
     lines = collect(found, {"epochs=1": summary}).table.text().splitlines()

@@ -98,10 +98,8 @@ def test_a_warm_up_in_updates_is_shortened_with_the_run():
 @pytest.mark.slow
 def test_a_search_is_trained_and_continued(tmp_path):
     texts = addresses(3, 4000)
-    corpus, held_out = (
-        write_corpus(tmp_path / "corpus.jsonl", texts[:2]),
-        write_corpus(tmp_path / "held.jsonl", texts[2:]),
-    )
+    corpus = write_corpus(tmp_path / "corpus.jsonl", texts[:2])
+    held_out = write_corpus(tmp_path / "held.jsonl", texts[2:])
     tokenizer = vocabulary_of(texts)
     rows = {"slow": {"optimizer": {"learning_rate": 1e-9}}, "fast": {"optimizer": {"learning_rate": 1e-2}}}
 
@@ -113,9 +111,8 @@ def test_a_search_is_trained_and_continued(tmp_path):
     first = tmp_path / "out" / "fast-round-1" / "seed-0" / "pretrained" / "checkpoints" / "step-00000004"
     written = first.stat().st_mtime_ns
     table = run("eval_loss").means()
-    steps = {
-        p.parent.parent.name: json.loads(p.read_text())["step"] for p in (tmp_path / "out").glob("*/*/pretrained.json")
-    }
+    results = (tmp_path / "out").glob("*/*/pretrained.json")
+    steps = {path.parent.parent.name: json.loads(path.read_text())["step"] for path in results}
     assert steps == {"slow-round-1": 4, "fast-round-1": 4, "fast-round-2": 8}
     assert first.stat().st_mtime_ns == written
     assert table["fast-round-2"]["eval_loss"] < table["fast-round-1"]["eval_loss"]

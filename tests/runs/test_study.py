@@ -86,9 +86,8 @@ def test_a_study_is_run_in_parts_and_put_in_one_table(folder, tmp_path):
         assert all(f'value="{mean[name]}"' in page for name in ("eval_masked_lm_loss", "sentiment.accuracy"))
     next_sentence, whole_words = (dict(zip(table.columns, row)) for row in table.rows)
     assert next_sentence == dict(zip(first.columns, first.rows[0]))
-    assert json.loads((output / "results.json").read_text())["table"] == json.loads(
-        json.dumps(dataclasses.asdict(table))
-    )
+    written = json.loads((output / "results.json").read_text())["table"]
+    assert written == json.loads(json.dumps(dataclasses.asdict(table)))
     assert whole_words["seeds"] == 2 and whole_words["eval_masked_lm_loss"][1] > 0
     runs = [json.loads((output / f"whole_words/seed-{i}/pretrained.json").read_text()) for i in (0, 1)]
     mean = sum(r["eval_masked_lm_loss"] for r in runs) / 2
@@ -196,12 +195,9 @@ def test_a_row_leaves_out_what_its_optimizer_or_model_does_not_have(folder, tmp_
     common = {"model": {"family": "bert", "initializer_range": 0.05} | MODEL}
     common |= {"optimizer": {"bias_correction": True, "warmup_steps": 9}}
     t5 = {"family": "t5", "head_size": 8, "initializer_range": None, "max_positions": None}
-    own = {
-        "model": t5,
-        "objective": {"name": "denoising"},
-        "optimizer": {"name": "adafactor", "bias_correction": None, "warmup_steps": None},
-    }
-    rows = {"a": {"shards": "documents"}, "b": {"shards": "documents", "pretrain": own}}
+    adafactor = {"name": "adafactor", "bias_correction": None, "warmup_steps": None}
+    pretrain = {"model": t5, "objective": {"name": "denoising"}, "optimizer": adafactor}
+    rows = {"a": {"shards": "documents"}, "b": {"shards": "documents", "pretrain": pretrain}}
     a, b = plan(study(folder, pretrain=common, rows=rows, finetune={}), tmp_path)
     assert a.config.optimizer.bias_correction and a.config.model["initializer_range"] == 0.05
     assert b.config.optimizer == AdafactorConfig(warmup_steps=None)  # null is a value of this one
@@ -212,8 +208,8 @@ def test_a_row_leaves_out_what_its_optimizer_or_model_does_not_have(folder, tmp_
     (_, a, *_) = plan(study(folder, pretrain=common, rows=rows, finetune={"sentiment": task}), tmp_path)
     assert a.config.configs[0].optimizer == AdafactorConfig()
     documents, adafactor = {"shards": "documents"}, {"name": "adafactor", "clip_norm": 1.0}
-    misspelled = own | {"optimizer": own["optimizer"] | {"clip_treshold": None}}
-    set_anyway = own | {"model": t5 | {"initializer_range": 0.1}}
+    misspelled = pretrain | {"optimizer": pretrain["optimizer"] | {"clip_treshold": None}}
+    set_anyway = pretrain | {"model": t5 | {"initializer_range": 0.1}}
     tuned = {"finetune": {"optimizer": adafactor}}
     for changes, message in (
         ({"rows": {"b": documents | {"pretrain": misspelled}}},
@@ -307,10 +303,8 @@ def test_an_unknown_row(folder, tmp_path):
 def test_damaged_results_are_a_sentence(tmp_path, file, text):
     (seed := tmp_path / "row" / "seed-0").joinpath("sentiment").mkdir(parents=True)
     (seed / "pretrained.json").write_text('{"loss": 2.0, "gradient_norm": null}')
-    configs = {
-        "pretrained": PretrainConfig(),
-        "sentiment": read_grid({"init_from": "pretrained", "data": {"train": "x", "dev": "x"}}),
-    }
+    grid = read_grid({"init_from": "pretrained", "data": {"train": "x", "dev": "x"}})
+    configs = {"pretrained": PretrainConfig(), "sentiment": grid}
     experiments = [Experiment(part, one, seed / part) for part, one in configs.items()]
     assert collect(experiments, tmp_path).table.means() == {"row": {"seeds": 1, "loss": 2.0}}
     (seed / file).write_text(text)

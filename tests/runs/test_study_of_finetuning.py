@@ -35,9 +35,8 @@ def test_rows_are_fine_tuned_from_one_model(folder, monkeypatch):
 
     def finetune_grid(grid, output):
         (settings,) = grid.configs
-        asked.append(
-            (settings.init_from, check_task(settings.task).frozen_layers.name, output.relative_to(folder).as_posix())
-        )
+        frozen_layers = check_task(settings.task).frozen_layers.name
+        asked.append((settings.init_from, frozen_layers, output.relative_to(folder).as_posix()))
         output.mkdir(parents=True)
         score = {"mean": {"f1": 0.5 + 0.1 * len(asked)}, "spread": {"f1": 0.01}, "baselines": {}}
         tuned = {"mean": {"best_f1": 0.9}}  # on the file that it measures

@@ -63,10 +63,8 @@ def finished(folder, tmp_path_factory):
     given = ("task.sequence_length=16", "train.epochs=1", "train.precision=float32")
     changed = [part for setting in given for part in ("--set", f"finetune.{setting}")]
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        assert (
-            main(["benchmark", "superglue", str(folder), "--init-from", published, "--output", str(output), *changed])
-            == 0
-        )
+        command = ["benchmark", "superglue", str(folder), "--init-from", published, "--output", str(output), *changed]
+        assert main(command) == 0
     return output, collect(SUPERGLUE, output), printed.getvalue()
 
 

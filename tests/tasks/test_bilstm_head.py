@@ -26,16 +26,12 @@ def bilstm_of(model, x):
 
 @pytest.mark.parametrize("kind", ["classification", "tagging"])
 def test_the_outputs_are_those_of_the_formula(kind):
-    task = build_task(
-        {"kind": kind, "head": {"name": "bilstm", "layers": 2, "units": 6}, "sequence_length": 16}, tiny.tokenizer()
-    )
-    if kind == "classification":
-        train = task.read({"text": TEXTS, "label": ["pos", "neg", "neg", "pos"]})
-        task = task.learn(train)
-    else:
-        words = [text.split() for text in TEXTS]
-        train = task.read({"words": words, "tags": [["y", "y", "x"], *(["x"] * len(some) for some in words[1:])]})
-        task = task.learn(train)
+    settings = {"kind": kind, "head": {"name": "bilstm", "layers": 2, "units": 6}, "sequence_length": 16}
+    words = [text.split() for text in TEXTS]
+    task, train = tiny.learned({
+        "classification": {"text": TEXTS, "label": ["pos", "neg", "neg", "pos"]},
+        "tagging": {"words": words, "tags": [["y", "y", "x"], *(["x"] * len(some) for some in words[1:])]},
+    }[kind], **settings)  # fmt: skip
     model = task.model(tiny.encoder(seed=1, pooler=False))
     (features,) = task.dataset(train, 4)
     x = np.float64(model.backbone(inputs_of(features))["sequence_output"])

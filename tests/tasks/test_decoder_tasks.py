@@ -50,7 +50,7 @@ def test_the_special_tokens_are_added_once_and_kept(tokenizer, tmp_path):
     task.tokenizer.save(tmp_path)
     assert load_tokenizer(tmp_path).fingerprint == task.tokenizer.fingerprint
     task.save(tmp_path)
-    assert load_task(tmp_path, tokenizer).tokenizer_fingerprint == task.tokenizer_fingerprint
+    assert load_task(tmp_path, tokenizer).tokenizer.fingerprint == task.tokenizer.fingerprint
 
 
 @pytest.mark.parametrize("layout", ["gpt1", "t5"])
@@ -111,8 +111,7 @@ def expected_losses(model, task, labels, both):
 def test_losses_are_those_of_the_paper(order, tokenizer):
     settings = {"sequence_length": 32, "head": {"dropout": 0.0}, "decoder": {"lm_weight": 0.5, "pair_order": order}}
     task = build_task(settings, tokenizer, backbone=decoder(tokenizer))
-    examples = task.read({"text": FIRST, "text_pair": SECOND, "label": ["0", "1", "1"]})
-    task = task.learn(examples)
+    task, examples = tiny.learned({"text": FIRST, "text_pair": SECOND, "label": ["0", "1", "1"]}, task)
     model = task.model(decoder(tokenizer))
     (features,) = task.dataset(examples, 3, static_shapes=True)
     with tf.GradientTape() as tape:
@@ -149,9 +148,8 @@ def test_words_are_tagged_at_their_last_piece():
     assert [tag.decode() for tag in served["tags"].numpy()[0]] == [word["tag"] for word in answer["words"]]
     expected = [word["probability"] for word in answer["words"]]
     np.testing.assert_allclose(served["probabilities"][0], expected, atol=1e-6)
-    with pytest.raises(
-        ConfigError, match="is for models of the structure .decoder., and BertEncoder has .encoder.; give build"
-    ):
+    message = "is for models of the structure .decoder., and BertEncoder has .encoder.; give build"
+    with pytest.raises(ConfigError, match=message):
         task.model(tiny.encoder())
 
 
@@ -180,8 +178,7 @@ def test_a_published_gpt1_fine_tunes_and_is_served(tmp_path):
     summary = finetune(experiment, tmp_path / "run")
     task, model = task_and_model(tmp_path / "run")
     assert task.tokenizer.layout_name == "gpt1" and model.backbone.config.vocabulary_size == 73
-    examples = task.read(tmp_path / "train.tsv")
-    task = task.learn(examples)
+    task, examples = tiny.learned(tmp_path / "train.tsv", task)
     assert task.evaluate(model, examples)["loss"] == pytest.approx(summary["dev"]["mean"]["loss"], rel=1e-5)
     (answer,) = task.predict(model, [("the people", "it is a")])
     module = ServedClassifier.of_task(task, model, sequence_length=16)
@@ -194,9 +191,8 @@ def test_messages(tokenizer):
         with pytest.raises(ConfigError, match="unknown key 'task.decoder.linear_gain'"):
             build_task({"kind": kind, "decoder": {"linear_gain": True}}, tokenizer)
     task = build_task({"labels": ["0", "1"], "decoder": {"lm_weight": 0.5}, "sequence_length": 16}, tiny.tokenizer())
-    with pytest.raises(
-        ConfigError, match="task.decoder.lm_weight=0.5 is for decoders .GPT., and BertEncoder is an encoder"
-    ):
+    message = "task.decoder.lm_weight=0.5 is for decoders .GPT., and BertEncoder is an encoder"
+    with pytest.raises(ConfigError, match=message):
         task.model(tiny.encoder())
     with pytest.raises(ConfigError, match="only bpe and byte_level_bpe tokenizers can get another one, here 'gpt1'"):
         build_task({"decoder": {"layout": "gpt1"}}, tiny.tokenizer())

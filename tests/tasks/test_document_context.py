@@ -70,13 +70,11 @@ def test_where_documents_begin(tmp_path):
     found = {}
     for context in ("sentence", "document", "file"):
         task = build_task({"kind": "tagging", "context": context, "sequence_length": 16}, task.tokenizer)
-        examples = task.read(tmp_path / ("plain.conll" if context == "file" else "eng.train"))
-        task = task.learn(examples)
+        task, examples = tiny.learned(tmp_path / ("plain.conll" if context == "file" else "eng.train"), task)
         found[context] = [task.tokenizer.decode(row) for row in task.sequences(examples).first.to_list()]
         assert sum(map(len, task.sequences(examples).tagged_pieces)) == sum(map(len, examples.words))
-    assert [len(row) for row in task.sequences(task.read([["anna"], ["john"]], labelled=False)).first] == [1, 1], (
-        "given in Python"
-    )
+    in_python = task.read([["anna"], ["john"]], labelled=False)
+    assert [len(row) for row in task.sequences(in_python).first] == [1, 1]
     assert found["sentence"] == ["anna met", "john", "london"]
     assert found["document"] == ["anna met john", "anna met john", "london"]
     assert found["file"] == ["anna john london"] * 3

@@ -12,6 +12,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from tiny import learned
 
 from bert_tf.errors import ConfigError
 from bert_tf.export.served import SERVED
@@ -247,8 +248,7 @@ def test_answers_are_the_same_however_they_are_asked_for(family, kind, tmp_path)
         if any(map(str.isalnum, answer.get("generated", answer.get("answer", "a"))))
     ]
     if kept:  # random bytes may be no text at all
-        labelled = task.read([case.rows[i] | case.labelled(answers[i]) for i in kept])
-        task = task.learn(labelled)
+        task, labelled = learned([case.rows[i] | case.labelled(answers[i]) for i in kept], task)
         measured = task.evaluate(model, labelled, batch_size=7)
         for name, value in case.right.items():
             assert measured[name] == pytest.approx(value, abs=1e-4), name

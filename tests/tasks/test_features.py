@@ -8,7 +8,7 @@ from bert_tf import config
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError
 from bert_tf.export import ServedTagger
-from bert_tf.tasks import build_task, check_task
+from bert_tf.tasks import check_task
 from bert_tf.tasks.features import MIXES, LayerMix, with_hidden_states
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 
@@ -76,9 +76,7 @@ def tagger(encoder, **settings):
     """(task, examples, model) of the weighted sum of all layers."""
     frozen = {"name": "weighted_sum_all", "lstm_units": 6}
     settings = {"frozen_layers": frozen, "sequence_length": 16, "head": {"dropout": 0.0}} | settings
-    task = build_task({"kind": "tagging"} | settings, tiny.tokenizer())
-    train = task.read({"words": SENTENCES, "tags": TAGS})
-    task = task.learn(train)
+    task, train = tiny.learned({"words": SENTENCES, "tags": TAGS}, kind="tagging", **settings)
     return task, train, task.model(encoder)
 
 
@@ -109,10 +107,9 @@ def test_the_outputs_are_those_of_two_bilstms_without_padding():
 
 def test_a_text_is_read_by_the_ends_of_the_directions_and_the_mean_of_the_second_mix():
     frozen = {"name": "concatenate_last_four", "lstm_layers": 1, "lstm_units": 6, "mix_at": "both"}
-    settings = {"frozen_layers": frozen, "head": {"dropout": 0.0}}
-    task = build_task({"kind": "regression", "sequence_length": 16} | settings, tiny.tokenizer())
-    train = task.read({"text": ["a good film", "bad", "the awful plot was bad"], "label": [3.0, 1.0, 2.0]})
-    task = task.learn(train)
+    settings = {"kind": "regression", "sequence_length": 16, "frozen_layers": frozen, "head": {"dropout": 0.0}}
+    texts = ["a good film", "bad", "the awful plot was bad"]
+    task, train = tiny.learned({"text": texts, "label": [3.0, 1.0, 2.0]}, **settings)
     model = task.model(tiny.encoder(layers=4, seed=1))
     assert not task.needs_pooler(model.backbone.config) and not any(v.path.startswith("mix") for v in model.weights)
     (features,) = task.dataset(train, 3)
@@ -129,11 +126,9 @@ def test_a_text_is_read_by_the_ends_of_the_directions_and_the_mean_of_the_second
 
 def test_the_penalty_of_the_mix_counts_once_in_an_update_and_for_a_question_with_any_number_of_options():
     frozen = {"name": "weighted_sum_all", "lstm_layers": 1, "lstm_units": 4, "mix_l2": 0.1}
-    settings = {"kind": "multiple_choice", "frozen_layers": frozen, "sequence_length": 16}
-    task = build_task(settings, tiny.tokenizer())
     options = [["good", "bad", "fine"], ["a film", "plot"]]
-    examples = task.read([{"context": "a film", "options": some, "label": n} for n, some in enumerate(options)])
-    task = task.learn(examples)
+    rows = [{"context": "a film", "options": some, "label": n} for n, some in enumerate(options)]
+    task, examples = tiny.learned(rows, kind="multiple_choice", frozen_layers=frozen, sequence_length=16)
     model = task.model(tiny.encoder(layers=2, seed=1))
     model.mixes[0].weight.assign([1.0, 2.0])
     model.compile(AdamW(0.0), accumulation_steps=2)

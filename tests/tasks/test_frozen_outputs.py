@@ -28,16 +28,13 @@ FEATURES = {
 
 def case(kind, pairs=False, **settings):
     """(task, examples, model)"""
-    task = build_task({"kind": kind} | FEATURES | settings, tiny.tokenizer())
-    texts = {"text": TEXTS, "label": ["1", "0", "0"]} | ({"text_pair": TEXTS[::-1]} if pairs else {})
-    examples = {
-        "tagging": lambda: task.read({"words": SENTENCES, "tags": TAGS}),
-        "classification": lambda: task.read(texts),
-        "question_answering": lambda: task.read(dict(zip(("question", "context", "answers"), (*QUESTIONS, ANSWERS)))),
-        "word_pair": lambda: task.read([PAIR | {"label": True}]),
-        "multiple_choice": lambda: task.read([row | {"label": n} for n, row in enumerate(CHOICES)]),
-    }[kind]()
-    task = task.learn(examples)
+    task, examples = tiny.learned({
+        "tagging": {"words": SENTENCES, "tags": TAGS},
+        "classification": {"text": TEXTS, "label": ["1", "0", "0"]} | ({"text_pair": TEXTS[::-1]} if pairs else {}),
+        "question_answering": dict(zip(("question", "context", "answers"), (*QUESTIONS, ANSWERS))),
+        "word_pair": [PAIR | {"label": True}],
+        "multiple_choice": [row | {"label": n} for n, row in enumerate(CHOICES)],
+    }[kind], **{"kind": kind} | FEATURES | settings)  # fmt: skip
     return task, examples, task.model(tiny.encoder(layers=2, dropout=0.3, seed=1))
 
 
@@ -115,10 +112,7 @@ def test_finetuning_keeps_those_of_the_files_that_are_read_in_every_epoch():
     task, _, model = case("tagging")
     recipe = LabelsRecipe(FinetuneConfig(task={}, data=None, init_from="run"))
     for folder, kept in (("run", [True, True]), (None, [True, False])):
-        examples, dev = (
-            task.read({"words": SENTENCES, "tags": TAGS}),
-            task.read({"words": SENTENCES[:2], "tags": TAGS[:2]}),
-        )
+        examples, dev = (task.read({"words": SENTENCES[:n], "tags": TAGS[:n]}) for n in (4, 2))
         recipe.data = TaskData(task, examples, {"train": examples, "dev": dev})
         recipe.start(model, folder)
         assert ["frozen_outputs" in task.dataset(some, 2).element_spec for some in (examples, dev)] == kept

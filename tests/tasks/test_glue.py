@@ -1,6 +1,7 @@
 """GLUE presets on tiny files in exactly the official layouts."""
 
 import pytest
+import tiny
 
 from bert_tf.errors import ConfigError
 from bert_tf.tasks import ClassificationConfig, TextColumns, build_task
@@ -48,9 +49,7 @@ def test_official_layouts(name, tokenizer, tmp_path):
     train, test, text, pair, labels, test_texts = LAYOUTS[name]
     (tmp_path / "train.tsv").write_text(train, encoding="utf-8")
     (tmp_path / "test.tsv").write_text(test, encoding="utf-8")
-    task = build_task({"preset": name}, tokenizer)
-    examples = task.read(tmp_path / "train.tsv")
-    task = task.learn(examples)
+    task, examples = tiny.learned(tmp_path / "train.tsv", build_task({"preset": name}, tokenizer))
     assert examples.texts[0] == text
     assert (examples.text_pairs or [None])[0] == pair
     assert examples.labels == labels

@@ -7,7 +7,6 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from bert_tf.errors import ConfigError
 from bert_tf.models.task_heads import TaskHead
-from bert_tf.tasks import build_task
 from bert_tf.tasks.heads import Classifier
 
 WEIGHTS, SMOOTHING = (0.5, 1.0, 4.0), 0.2
@@ -30,9 +29,8 @@ def features(rows=4, tokens=None):
 )
 def test_the_loss_is_its_formula(tokens, weights, smoothing):
     """Of texts, and of the words of texts."""
-    model = Classifier(
-        tiny.encoder(), 3, 0.0, weights, smoothing, head=TaskHead("pooled" if tokens is None else "tokens")
-    )
+    head = TaskHead("pooled" if tokens is None else "tokens")
+    model = Classifier(tiny.encoder(), 3, 0.0, weights, smoothing, head=head)
     given = features(tokens=tokens)
     logits = np.asarray(model(given)["logits"], np.float64)
     logs = logits - np.log(np.sum(np.exp(logits), axis=-1, keepdims=True))
@@ -59,23 +57,19 @@ def test_the_parts_of_two_replicas_add_up():
 
 
 def test_balanced_weights_are_those_of_scikit_learn():
-    task = build_task(
-        {"loss": {"class_weights": "balanced", "label_smoothing": 0.1}, "sequence_length": 16}, tiny.tokenizer()
-    )
-    labels = ["a"] * 5 + ["b"] * 2 + ["c"]
-    task = task.learn(task.read({"text": ["good"] * 8, "label": labels}))
+    labels, loss = ["a"] * 5 + ["b"] * 2 + ["c"], {"class_weights": "balanced", "label_smoothing": 0.1}
+    task, _ = tiny.learned({"text": ["good"] * 8, "label": labels}, loss=loss, sequence_length=16)
     expected = compute_class_weight("balanced", classes=np.array(["a", "b", "c"]), y=labels)
     np.testing.assert_allclose(task.state.class_weights, expected)
     task.read({"text": ["good"] * 2, "label": ["a", "b"]})  # the dev file does not change them
     np.testing.assert_allclose(task.state.class_weights, expected)
     model = task.model(tiny.encoder())
     assert (model.class_weights, model.label_smoothing) == (task.state.class_weights, 0.1)
-    tagger = build_task({"kind": "tagging", "loss": {"class_weights": "balanced"}}, tiny.tokenizer())
-    tagger = tagger.learn(tagger.read({"words": [["good", "film"], ["plot"]], "tags": [["X", "Y"], ["Y"]]}))
+    words, tags = [["good", "film"], ["plot"]], [["X", "Y"], ["Y"]]
+    tagger, _ = tiny.learned({"words": words, "tags": tags}, kind="tagging", loss={"class_weights": "balanced"})
     np.testing.assert_allclose(tagger.state.class_weights, [3 / 2, 3 / 4])
 
 
 def test_weights_that_do_not_fit():
     with pytest.raises(ConfigError, match="has 3 weights, but there are 2 labels, in this order: a, b; give one"):
-        task = build_task({"loss": {"class_weights": [1, 2, 3]}}, tiny.tokenizer())
-        task.learn(task.read({"text": ["good"] * 2, "label": ["a", "b"]}))
+        tiny.learned({"text": ["good"] * 2, "label": ["a", "b"]}, loss={"class_weights": [1, 2, 3]})

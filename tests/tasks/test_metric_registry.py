@@ -104,12 +104,9 @@ def test_every_name_is_measured_and_listed():
 
 
 def test_the_chosen_metric_is_reported_and_its_direction_counts():
-    task = build_task({"metric": "log_loss"}, tiny.tokenizer())
-    examples = task.read({"text": ["good", "bad"], "label": ["a", "b"]})
-    task = task.learn(examples)
-    found = task.measure(
-        examples, task.decide(examples, [{"logits": np.array(row, "float32")} for row in ([1, 0], [0, 2])])
-    )
+    task, examples = tiny.learned({"text": ["good", "bad"], "label": ["a", "b"]}, metric="log_loss")
+    outputs = [{"logits": np.array(row, "float32")} for row in ([1, 0], [0, 2])]
+    found = task.measure(examples, task.decide(examples, outputs))
     assert found["log_loss"] == pytest.approx(found["loss"])
     assert best_epoch([{"log_loss": 0.7}, {"log_loss": 0.3}, {"log_loss": 0.5}], task) == 1
     baselines = task.baselines(examples, examples)
@@ -118,18 +115,14 @@ def test_the_chosen_metric_is_reported_and_its_direction_counts():
 
 
 def test_what_is_refused():
-    task = build_task({"metric": "roc_auc", "labels": ["a", "b"]}, tiny.tokenizer())
-    one_label = task.read({"text": ["good", "bad"], "label": ["a", "a"]})
-    task = task.learn(one_label)
+    task, one_label = tiny.learned({"text": ["good", "bad"], "label": ["a", "a"]}, metric="roc_auc", labels=["a", "b"])
     message = "task.metric=roc_auc is undefined on the 2 examples of .*; choose another metric"
     with pytest.raises(DataError, match=message):
         task.baselines(one_label, one_label)
     with pytest.raises(ConfigError, match="task.metric=brier is for two labels, here are 3; set task.metric=log_loss"):
-        task = build_task({"metric": "brier"}, tiny.tokenizer())
-        task.learn(task.read({"text": ["good"] * 3, "label": ["a", "b", "c"]}))
-    with pytest.raises(
-        ConfigError, match="task.metric=roc_auk is not a metric of classification; did you mean 'roc_auc'"
-    ):
+        tiny.learned({"text": ["good"] * 3, "label": ["a", "b", "c"]}, metric="brier")
+    message = "task.metric=roc_auk is not a metric of classification; did you mean 'roc_auc'"
+    with pytest.raises(ConfigError, match=message):
         check_task({"metric": "roc_auk"})
 
 

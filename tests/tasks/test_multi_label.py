@@ -27,9 +27,8 @@ def make(columns=None, **settings):
     ("a.csv", "id,text,joy,other,love\n1,one,1,1,True\n2,two,0,0,f\n3,three,0,1,1\n", {"columns": {"label": ["joy", "love"]}}),
 ])  # fmt: skip
 def test_files(name, text, settings, write):
-    task, path = make(**settings), write(name, text)
-    examples = task.read(path)
-    task = task.learn(examples)
+    path = write(name, text)
+    task, examples = tiny.learned(path, make(**settings))
     assert examples.labels == [("joy", "love"), (), ("love",)] and task.labels == ("joy", "love")
     np.testing.assert_array_equal(task.label_array(examples), [[1, 1], [0, 0], [0, 1]])
     assert task.read(path, labelled=False).labels is None
@@ -44,8 +43,7 @@ def test_files(name, text, settings, write):
 ])  # fmt: skip
 def test_errors_of_files(text, settings, message, write):
     with pytest.raises(DataError, match=message):
-        task = make(**settings)
-        task.learn(task.read(write("a.tsv", text)))
+        tiny.learned(write("a.tsv", text), make(**settings))
 
 
 def test_labels_from_python():
@@ -56,9 +54,9 @@ def test_labels_from_python():
 def test_loss_and_metrics_by_their_definitions():
     rng = np.random.default_rng(0)
     logits, right = rng.normal(size=(40, 3)).astype("float32"), rng.random((40, 3)) < 0.4
+    labels = [[name for name, is_right in zip("abc", row) if is_right] for row in right]
     task = make(labels=["a", "b", "c"], threshold=0.6, metric="average_precision")
-    examples = task.read({"text": ["film"] * 40, "label": [[n for n, r in zip("abc", row) if r] for row in right]})
-    task = task.learn(examples)
+    task, examples = tiny.learned({"text": ["film"] * 40, "label": labels}, task)
     found = task.measure(examples, task.decide(examples, [{"logits": row} for row in logits]))
     p = 1 / (1 + np.exp(-logits.astype("float64")))
     said = p >= 0.6
@@ -91,22 +89,17 @@ def test_loss_and_metrics_by_their_definitions():
     assert float(losses["label"]) / float(model.loss_weights(batch)["label"]) == pytest.approx(wanted, rel=1e-5)
 
 
-def test_a_rule_is_learned(tmp_path):
+def test_a_rule_is_learned():
     rng = random.Random(3)
     texts, labels = [], []
     for _ in range(220):
-        chosen = [word for word in ("good", "bad", "fine") if rng.random() < 0.4]
+        labels.append([word for word in ("good", "bad", "fine") if rng.random() < 0.4])
         words = filler(rng)
-        for word in chosen:
+        for word in labels[-1]:
             insert(rng, words, word)
         texts.append(" ".join(words))
-        labels.append(chosen)
-    task = make()
-    examples, dev = (
-        task.read({"text": texts[:160], "label": labels[:160]}),
-        task.read({"text": texts[160:], "label": labels[160:]}),
-    )
-    task = task.learn(examples)
+    task, examples = tiny.learned({"text": texts[:160], "label": labels[:160]}, make())
+    dev = task.read({"text": texts[160:], "label": labels[160:]})
     model = train(task, examples, epochs=12)
     scores = task.evaluate(model, dev, report=True, findings=True)
     assert scores["f1_micro"] > 0.95 and scores["report"]["labels"].keys() == {"bad", "fine", "good"}

@@ -104,8 +104,7 @@ def row(tokenizer, first, second):
 
 
 def test_a_question_is_one_row_of_a_batch_with_all_its_options(task, tokenizer):
-    examples = task.read(ROWS)
-    task = task.learn(examples)
+    task, examples = tiny.learned(ROWS, task)
     (features,) = task.dataset(examples, 3)
     assert features["token_ids"].shape == (3, 4, 16) and features["label_weights"].numpy().tolist() == [1, 1, 1]
     expected = [
@@ -207,9 +206,7 @@ def test_rocstories_are_read_as_gpt1_read_them(tmp_path):
     keras.utils.set_random_seed(0)
     sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "max_positions": 32}
     gpt = GPT1Decoder(GPT1Config(tokenizer.vocabulary_size, **sizes, dropout=0.0, attention_dropout=0.0))
-    task = build_task(experiment.task | small, tokenizer, backbone=gpt)
-    examples = task.read(tmp_path / "a.csv")
-    task = task.learn(examples)
+    task, examples = tiny.learned(tmp_path / "a.csv", build_task(experiment.task | small, tokenizer, backbone=gpt))
     assert task.state.question_joins == "context" and examples.labels == [1, 1]
     model = task.model(gpt)
     (features,) = task.dataset(examples, 2)
@@ -225,8 +222,7 @@ def test_rocstories_are_read_as_gpt1_read_them(tmp_path):
 
 
 def test_errors_show_the_chosen_and_the_right_option(task):
-    examples = task.read(ROWS)
-    task = task.learn(examples)
+    task, examples = tiny.learned(ROWS, task)
     outputs = [{"logits": np.array(x, np.float32)} for x in ([0, 3, -9, -9], [1, 5, 1, 1], [2, 1, 0, -9])]
     for output, question in zip(outputs, QUESTIONS):
         kept = output["logits"][: len(question["options"])]
@@ -244,17 +240,12 @@ def test_errors_show_the_chosen_and_the_right_option(task):
 
 
 def test_baselines_and_groups(task, tmp_path):
-    article = {
-        "article": "a",
-        "questions": ["b", "c"],
-        "options": [["bad", "good", "a", "."], ["fine", "a", "a plot", "."]],
-    }
-    rows = [
-        article | {"id": f"{level}1.txt", "answers": list(said)} for level, said in (("middle", "BA"), ("high", "BC"))
-    ]
+    options = [["bad", "good", "a", "."], ["fine", "a", "a plot", "."]]
+    article = {"article": "a", "questions": ["b", "c"], "options": options}
+    answers = {"middle1.txt": ["B", "A"], "high1.txt": ["B", "C"]}
+    rows = [article | {"id": name, "answers": letters} for name, letters in answers.items()]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    examples = task.read(tmp_path / "a.jsonl")
-    task = task.learn(examples)
+    task, examples = tiny.learned(tmp_path / "a.jsonl", task)
     baselines = task.baselines(examples, examples)
     assert baselines["most frequent position"]["accuracy"] == 0.5
     assert baselines["longest option"]["accuracy"] == 0.75

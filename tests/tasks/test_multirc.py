@@ -23,8 +23,7 @@ def task():
 
 
 def test_a_file_becomes_an_example_for_each_answer(task, write):
-    examples = task.read(write("a.jsonl", [ROW]))
-    task = task.learn(examples)
+    task, examples = tiny.learned(write("a.jsonl", [ROW]), task)
     assert examples.labels == ["1", "0", "1", "1", "0"] and examples.text_pairs[3] == "Where? Paris"
     assert set(examples.texts) == {"Sent 1: Anna met Bert. He was in Paris."}
     row = next(iter(task.dataset(examples, 5)))["token_ids"].numpy()[0].tolist()
@@ -33,8 +32,7 @@ def test_a_file_becomes_an_example_for_each_answer(task, write):
 
 
 def test_f1_over_answers_and_exact_match_of_questions(task, write):
-    examples = task.read(write("a.jsonl", [ROW]))
-    task = task.learn(examples)
+    task, examples = tiny.learned(write("a.jsonl", [ROW]), task)
     for said, exact_match in (([1, 0, 1, 1, 0], 1.0), ([1, 0, 1, 1, 1], 0.5), ([0, 0, 1, 0, 1], 0.0)):
         outputs = [{"logits": np.array([0.0, 2.0 * label - 1])} for label in said]
         scores = task.measure(examples, task.decide(examples, outputs))
@@ -59,6 +57,5 @@ def test_errors(change, message, task, write):
 
 def test_malformed_rows_are_left_out(write):
     task = build_task({"kind": "multirc", "sequence_length": 16}, tiny.tokenizer(), {"skip_malformed": True})
-    examples = task.read(write("a.jsonl", [{"passage": 1}, ROW]))
-    task = task.learn(examples)
+    task, examples = tiny.learned(write("a.jsonl", [{"passage": 1}, ROW]), task)
     assert (len(examples), examples.skipped, set(examples.lines)) == (5, 1, {2})

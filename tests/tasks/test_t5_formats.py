@@ -105,10 +105,8 @@ def test_rows_of_several_examples():
     first, second = t5_format("record").convert(RECORD)
     assert (first.target, second.target, second.answers) == ("Anna", "Paul", ("Anna", "Paul"))
     assert first.group == second.group and second.source == RECORD_SOURCE
-    official = {
-        "version": "1.1",
-        "data": [{"title": "t", "paragraphs": [{"context": SQUAD["context"], "qas": [SQUAD, SQUAD]}]}],
-    }
+    paragraphs = [{"context": SQUAD["context"], "qas": [SQUAD, SQUAD]}]
+    official = {"version": "1.1", "data": [{"title": "t", "paragraphs": paragraphs}]}
     assert [pair.source for pair in t5_format("squad").convert(official)] == [EXAMPLES[22][2]] * 2
 
 
@@ -122,10 +120,8 @@ def test_the_two_odd_pronouns_of_wsc():
         '"Good for *him* ," he said.'
     )
     assert (pair.target, pair.label) == ("the boy", False)
-    row = {
-        "text": "they might want to use it , but",
-        "target": {"span1_text": "a", "span2_index": 4, "span2_text": "it"},
-    }
+    target = {"span1_text": "a", "span2_index": 4, "span2_text": "it"}
+    row = {"text": "they might want to use it , but", "target": target}
     assert t5_format("wsc").convert(row)[0].source == "wsc: they might want to use *it* , but"
 
 
@@ -148,17 +144,13 @@ def read(path, labelled, name, languages=None):
 def test_files(tmp_path):
     (tmp_path / "cola.tsv").write_text("gj04\t1\t\tOur friends won't buy this.\ngj04\t0\t*\tThe \"book.\n")
     cola = read(tmp_path / "cola.tsv", True, "cola")
-    assert (cola.texts[1], cola.labels, cola.lines) == (
-        'cola sentence: The "book.',
-        ["acceptable", "unacceptable"],
-        [1, 2],
-    )
+    assert (cola.texts[1], cola.lines) == ('cola sentence: The "book.', [1, 2])
+    assert cola.labels == ["acceptable", "unacceptable"]
     (tmp_path / "test.tsv").write_text("index\tsentence\n5\tBill whistled.\n")
     test = read(tmp_path / "test.tsv", False, "cola")
     assert (test.texts, test.ids, test.labels) == (["cola sentence: Bill whistled."], [{"id": "5"}], None)
-    (tmp_path / "qqp.tsv").write_text(
-        "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t2\t3\tHow?\tWhy?\t0\n4\t5\tbroken\n"
-    )
+    header = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
+    (tmp_path / "qqp.tsv").write_text(header + "1\t2\t3\tHow?\tWhy?\t0\n4\t5\tbroken\n")
     qqp = read(tmp_path / "qqp.tsv", True, "qqp")
     assert (qqp.texts, qqp.skipped) == (["qqp question1: How? question2: Why?"], 1)
     (tmp_path / "mnli.tsv").write_text("sentence1\tsentence2\tgold_label\nCream\tProduct\tneutral\n")
@@ -172,9 +164,8 @@ def test_files(tmp_path):
     assert (pairs.texts, pairs.labels) == (["translate English to German: Yes."], ["Ja."])
     (tmp_path / "lines.txt").write_text("Yes.\n\nNo.\n")
     lines = read(tmp_path / "lines.txt", False, "translate", ("en", "de"))
-    assert lines.texts[1] == "translate English to German: No." and lines.unusable_rows == [
-        {"line": 2, "error": "the line is empty"}
-    ]
+    assert lines.texts[1] == "translate English to German: No."
+    assert lines.unusable_rows == [{"line": 2, "error": "the line is empty"}]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Schemes of entity tags: recognized, checked, rewritten, and scored as conlleval does."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -99,16 +100,12 @@ def task_of(columns=None, **settings):
 def test_files_of_several_schemes_become_that_of_the_training_file(tmp_path):
     for scheme in SCHEMES:
         (tmp_path / scheme).write_text(f"-DOCSTART- O\n\n{conll(scheme)}\nin O\n")
-    task = task_of()
-    examples = task.read(tmp_path / "IOB1")
-    task = task.learn(examples)
+    task, examples = tiny.learned(tmp_path / "IOB1", task_of())
     assert examples.labels == [SAME["IOB1"], ["O"]]
     assert (task.state.scheme, task.state.file_scheme) == ("IOB1", "IOB1")
     for scheme in SCHEMES:
         assert task.read(tmp_path / scheme).labels[0] == SAME["IOB1"]
-    task = task_of(scheme="BIOES")
-    examples = task.read(tmp_path / "IOB1")
-    task = task.learn(examples)
+    task, examples = tiny.learned(tmp_path / "IOB1", task_of(scheme="BIOES"))
     assert examples.labels[0] == SAME["BIOES"]
     assert len(task.labels) == 9 and (task.state.scheme, task.state.file_scheme) == ("BIOES", "IOB1")
     assert task.read({"words": [["Rome"]], "tags": [["I-LOC"]]}).labels == [["S-LOC"]]
@@ -144,10 +141,8 @@ def test_predictions_are_in_the_scheme_of_the_file(columns, scheme):
 def test_broken_tags_are_refused(tmp_path, text, columns, message):
     path = tmp_path / "a.conll"
     path.write_text(text)
-    with pytest.raises(DataError) as error:
-        task = task_of(columns=columns)
-        task.learn(task.read(path))
-    assert message in str(error.value)
+    with pytest.raises(DataError, match=re.escape(message)) as error:
+        tiny.learned(path, task_of(columns=columns))
     if "NN" in text:
         return
     assert "data.columns.tag_scheme=conlleval" in str(error.value)
@@ -194,9 +189,8 @@ def test_entities_without_types_are_scored_as_those_of_one_type(tmp_path, scheme
     assert find_scheme(plain[0]) == scheme and 0.1 < entity_scores(gold, said)["f1"] < 0.9
     assert entity_scores(*plain) == entity_scores(gold, said)
     for other in SCHEMES:
-        assert [rewrite(tags, other) for tags in plain[0]] == [
-            [tag.removesuffix("-X") for tag in rewrite(tags, other)] for tags in gold
-        ]
+        expected = [[tag.removesuffix("-X") for tag in rewrite(tags, other)] for tags in gold]
+        assert [rewrite(tags, other) for tags in plain[0]] == expected
     (tmp_path / "a.conll").write_text("\n".join("".join(f"a {tag}\n" for tag in tags) for tags in plain[0]))
     task = task_of()
     task = task.learn(task.read(tmp_path / "a.conll"))

@@ -23,10 +23,9 @@ def tokens(tokenizer, ids):
 
 
 def test_the_first_piece_carries_the_tag(tokenizer):
-    task = build_task({"kind": "tagging", "labels": LABELS, "sequence_length": 16}, tokenizer)
     words = ["Anna", "Johnson", "'s", "film", "in", "Bertville", "\x00"]
-    examples = task.read({"words": [words], "tags": [["B-PER", "I-PER", "O", "O", "O", "B-LOC", "I-LOC"]]})
-    task = task.learn(examples)
+    tagged = {"words": [words], "tags": [["B-PER", "I-PER", "O", "O", "O", "B-LOC", "I-LOC"]]}
+    task, examples = tiny.learned(tagged, kind="tagging", labels=LABELS, sequence_length=16)
     (features,) = task.dataset(examples, 4)
     # "'s" is two words to the tokenizer, and "\x00" none.
     assert tokens(tokenizer, features["token_ids"].numpy()[0]) == [
@@ -65,24 +64,14 @@ def check_words(tokenizer, expected):
 
 
 def test_words_of_raw_text_are_slices_of_it(tokenizer):
-    texts = [
-        "The film, in London.",
-        "  Ännä\u3000Johnsonson\t—x 北京",
-        "e\u0301 Anna 😀 Paris's",
-        "[MASK]Johnson",
-        "",
-        " \n",
-    ]
-    # The tokenizer drops an accent that is a character of its own; the word keeps it.
-    words = [
-        "The film , in London .",
-        "Ännä Johnsonson — x 北 京",
-        "e\u0301 Anna 😀 Paris ' s",
-        "[MASK] Johnson",
-        "",
-        "",
-    ]
-    check_words(tokenizer, dict(zip(texts, map(str.split, words))))
+    words = {
+        "The film, in London.": "The film , in London .",
+        "  Ännä\u3000Johnsonson\t—x 北京": "Ännä Johnsonson — x 北 京",
+        # The tokenizer drops an accent that is a character of its own; the word keeps it.
+        "e\u0301 Anna 😀 Paris's": "e\u0301 Anna 😀 Paris ' s",
+        "[MASK]Johnson": "[MASK] Johnson", "": "", " \n": "",
+    }  # fmt: skip
+    check_words(tokenizer, {text: of_text.split() for text, of_text in words.items()})
 
 
 CORPUS = ["The film, it is in London (near Paris): a film of Anna's, a film."] * 4

@@ -22,8 +22,7 @@ LABELS = [str(label) for label in RANDOM.integers(0, 3, 53)]
 
 @pytest.fixture(scope="module")
 def task(tokenizer):
-    task = build_task({"kind": "classification", "sequence_length": 48}, tokenizer)
-    return task.learn(task.read({"text": TEXTS, "label": LABELS}))
+    return tiny.learned({"text": TEXTS, "label": LABELS}, sequence_length=48)[0]
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +58,8 @@ def test_an_epoch_holds_every_example_once_and_resumes_anywhere(task, examples):
     assert ids == sorted(tuple(row[mask]) for f in other for row, mask in zip(f["token_ids"], f["padding_mask"]))
 
 
-def test_all_epochs_are_made_by_one_graph(tokenizer, monkeypatch):
-    task = build_task({"kind": "classification", "sequence_length": 48}, tokenizer)
-    examples, traced = task.read({"text": TEXTS, "label": LABELS}), []
-    task = task.learn(examples)
+def test_all_epochs_are_made_by_one_graph(monkeypatch):
+    (task, examples), traced = tiny.learned({"text": TEXTS, "label": LABELS}, sequence_length=48), []
     sequences = type(task.sequences(examples))
     monkeypatch.setattr(sequences, "features", lambda *a, original=sequences.features: traced.append(a) or original(*a))
     first, second = (batches(task.dataset(examples, 8, training=True, seed=3, epoch=epoch)) for epoch in (0, 1))
@@ -82,10 +79,8 @@ def test_static_shapes_fill_up_with_rows_of_no_weight(task, examples):
     assert sum(features["label_weights"].sum() for features in batches(dataset)) == 53
 
 
-def test_tokens_per_batch(tokenizer):
-    task = build_task({"sequence_length": 48, "tokens_per_batch": 96}, tokenizer)
-    examples = task.read({"text": TEXTS, "label": LABELS})
-    task = task.learn(examples)
+def test_tokens_per_batch():
+    task, examples = tiny.learned({"text": TEXTS, "label": LABELS}, sequence_length=48, tokens_per_batch=96)
     sizes = [features["token_ids"].shape for features in task.dataset(examples, 8, training=True)]
     assert max(rows * length for rows, length in sizes) <= 96
     assert sum(rows for rows, _ in sizes) == 53
@@ -119,10 +114,9 @@ def test_predictions_are_in_the_order_of_the_inputs(task, model):
     assert task.predict(model, []) == []
 
 
-def test_the_loss_of_a_regression_is_a_weighted_sum(tokenizer):
-    task = build_task({"kind": "regression", "sequence_length": 16}, tokenizer)
-    examples = task.read({"text": ["good", "awful plot"], "label": ["1", "4"]})
-    task = task.learn(examples)
+def test_the_loss_of_a_regression_is_a_weighted_sum():
+    rated = {"text": ["good", "awful plot"], "label": ["1", "4"]}
+    task, examples = tiny.learned(rated, kind="regression", sequence_length=16)
     model = task.model(tiny.encoder())
     (features,) = task.dataset(examples, 2)
     features["label_weights"] *= tf.constant([1.0, 0.5])
@@ -146,10 +140,8 @@ def test_a_collapsed_run_is_flagged(task, examples, model):
     assert scores["warning"].startswith(f"collapsed: every example is predicted '1', which is right for {share:.1f} %")
 
 
-def test_a_collapsed_regression_is_flagged(tokenizer):
-    task = build_task({"kind": "regression", "sequence_length": 48}, tokenizer)
-    examples = task.read({"text": TEXTS, "label": np.arange(53.0)})
-    task = task.learn(examples)
+def test_a_collapsed_regression_is_flagged():
+    task, examples = tiny.learned({"text": TEXTS, "label": np.arange(53.0)}, kind="regression", sequence_length=48)
     model = task.model(tiny.encoder())
     assert task.evaluate(model, examples)["collapsed"] is False
     model.head.set_weights([np.zeros_like(v.numpy()) for v in model.head.weights])
@@ -159,7 +151,7 @@ def test_a_collapsed_regression_is_flagged(tokenizer):
     assert scores["loss"] == pytest.approx((53**2 - 1) / 12)  # the variance of 0..52
 
 
-def test_baselines(task, examples, tokenizer):
+def test_baselines(task, examples):
     ((name, scores),) = task.baselines(examples, examples).items()
     counts = np.bincount([int(label) for label in LABELS])
     assert name == "majority class"
@@ -167,17 +159,15 @@ def test_baselines(task, examples, tokenizer):
     shares = (counts + 1) / (counts + 1).sum()
     assert scores["loss"] == pytest.approx(-(counts / 53) @ np.log(shares))
 
-    tagging = build_task({"kind": "tagging", "sequence_length": 16}, tokenizer)
-    train = tagging.read({"words": [["a", "b", "a", "a", "c"]], "tags": [["X", "Y", "X", "Z", "Y"]]})
-    tagging = tagging.learn(train)
+    tagged = {"words": [["a", "b", "a", "a", "c"]], "tags": [["X", "Y", "X", "Z", "Y"]]}
+    tagging, train = tiny.learned(tagged, kind="tagging", sequence_length=16)
     dev = tagging.read({"words": [["a", "b", "c", "new"]], "tags": [["X", "Y", "X", "Y"]]})
     scores = tagging.baselines(train, dev)
     assert tagging.metric == "accuracy"
     assert scores["majority class"]["accuracy"] == 0.5
     assert scores["most frequent tag of the word"]["accuracy"] == 0.5
 
-    regression = build_task({"kind": "regression"}, tokenizer)
-    train = regression.read({"text": ["a", "b"], "label": [1, 3]})
+    regression, train = tiny.learned({"text": ["a", "b"], "label": [1, 3]}, kind="regression")
     scores = regression.baselines(train, regression.read({"text": ["a", "b"], "label": [2, 5]}))
     assert scores["mean of the training labels"]["loss"] == pytest.approx(4.5)
 
@@ -200,12 +190,11 @@ QUERY = {"passage": "the cat", "query": "a @placeholder sat", "entities": ["cat"
     ("record", QUERY, lambda odd: {"answers": [odd]}), ("record", QUERY, lambda odd: {"answers": odd}),
     ("question_answering", {"question": "a", "context": "the cat"}, lambda odd: {"answers": [(odd, 4)]}),
 ])  # fmt: skip
-def test_a_label_that_is_none_is_refused(tokenizer, kind, row, label):
+def test_a_label_that_is_none_is_refused(kind, row, label):
     # str(None) and str(b"x") would be classes of their own.
     for odd in (None, b"x", {"x": 1}):
         with pytest.raises(DataError, match="the given examples, example 0: "):
-            task = build_task({"kind": kind}, tokenizer)
-            task.learn(task.read([row | label(odd)]))
+            tiny.learned([row | label(odd)], kind=kind)
 
 
 def test_labels_may_be_numbers_of_numpy(tokenizer):
@@ -231,12 +220,11 @@ def test_an_encoder_without_pooler_gets_one(task, examples):
     assert np.abs(model.pooler.weights[0].numpy() - before).max() > 1e-5
 
 
-def test_two_replicas_train_as_one_with_an_odd_last_batch(tokenizer):
+def test_two_replicas_train_as_one_with_an_odd_last_batch():
     # Without dropout, whose masks are every replica's own.
-    task = build_task({"kind": "tagging", "sequence_length": 48, "head": {"dropout": 0.0}}, tokenizer)
     words = [text.split()[:20] for text in TEXTS]  # tags: how long the words are
-    examples = task.read({"words": words, "tags": [[str(len(word)) for word in sentence] for sentence in words]})
-    task = task.learn(examples)
+    tagged = {"words": words, "tags": [[str(len(word)) for word in sentence] for sentence in words]}
+    task, examples = tiny.learned(tagged, kind="tagging", sequence_length=48, head={"dropout": 0.0})
 
     def trained(strategy):
         with strategy.scope():
@@ -269,50 +257,40 @@ def test_the_labels_are_learned_and_the_next_file_is_checked(tokenizer, tmp_path
     ):
         with pytest.raises(DataError, match=name + message):
             task.read(tmp_path / name)
-    pairs = build_task({"labels": ["neutral", "entailment"]}, tokenizer)
-    examples = pairs.read(tmp_path / "pair.tsv")
-    pairs = pairs.learn(examples)
+    pairs, examples = tiny.learned(tmp_path / "pair.tsv", labels=["neutral", "entailment"])
     assert examples.text_pairs == ["b"] and pairs.pairs is True
-    with pytest.raises(
-        DataError, match="train.tsv: none of the columns 'text', 'label' has a usual name of a text_pair"
-    ):
+    message = "train.tsv: none of the columns 'text', 'label' has a usual name of a text_pair"
+    with pytest.raises(DataError, match=message):
         pairs.read(tmp_path / "train.tsv")
 
 
-def test_labels_that_only_look_the_same_are_told_apart(tokenizer, tmp_path):
+def test_labels_that_only_look_the_same_are_told_apart(tmp_path):
     composed, apart = "긍정", unicodedata.normalize("NFD", "긍정")
     (tmp_path / "train.tsv").write_text(f"text\tlabel\na\t{composed}\nb\t부정\n")
     (tmp_path / "dev.tsv").write_text(f"text\tlabel\na\t{apart}\n")
     (tmp_path / "both.tsv").write_text(f"text\tlabel\na\t{composed}\nb\t{apart}\n")
-    task = build_task({}, tokenizer)
-    task = task.learn(task.read(tmp_path / "train.tsv"))
+    task, _ = tiny.learned(tmp_path / "train.tsv")
     message = "dev.tsv, line 2: .* looks like .* but is in Unicode form NFD where that one is in"
     with pytest.raises(DataError, match=message):
         task.read(tmp_path / "dev.tsv")
     with pytest.raises(DataError, match="both.tsv holds both: .* looks like"):
-        task = build_task({}, tokenizer)
-        task.learn(task.read(tmp_path / "both.tsv"))
+        tiny.learned(tmp_path / "both.tsv")
 
 
 @pytest.mark.parametrize("text", [["zzz film", "good"], [unicodedata.normalize("NFD", "é film"), "good"]])
 def test_unknown_tokens_are_counted_and_warned_of(tokenizer, caplog, text):
-    task = build_task({}, tokenizer)
-    examples = task.read({"text": text, "label": ["1", "0"]})
-    task = task.learn(examples)
+    task, examples = tiny.learned({"text": text, "label": ["1", "0"]})
     assert task.unknown_tokens(examples) == (3, 1)
     (warning,) = caplog.messages
     assert "33.3 % of the tokens (1 of 3) are unknown" in warning
     assert ("decomposed characters" in warning) == (text[0][0] == "e")
     task.sequences(examples)
     assert len(caplog.messages) == 1
-    assert (
-        task.unknown_tokens(task.read({"text": ["good film"]}, labelled=False)) == (2, 0) and len(caplog.messages) == 1
-    )
-    pairs = build_task({}, tokenizer)
-    assert pairs.unknown_tokens(pairs.read({"text": ["zzz"] * 2, "text_pair": ["zzz good"] * 2}, labelled=False)) == (
-        6,
-        4,
-    )
+    assert task.unknown_tokens(task.read({"text": ["good film"]}, labelled=False)) == (2, 0)
+    assert len(caplog.messages) == 1
+    task = build_task({}, tokenizer)
+    pairs = task.read({"text": ["zzz"] * 2, "text_pair": ["zzz good"] * 2}, labelled=False)
+    assert task.unknown_tokens(pairs) == (6, 4)
 
 
 def test_a_score_that_no_model_needs_is_said(task):
@@ -324,14 +302,13 @@ def test_a_score_that_no_model_needs_is_said(task):
     assert task.not_above({"accuracy": 1.0}, {"majority class": {"accuracy": 1.0}}) is None
 
 
-def test_reading_tags(tokenizer, tmp_path):
+def test_reading_tags(tmp_path):
     (tmp_path / "train.txt").write_text("Anna I-PER\nmet O\n\nBert I-PER\n")
     (tmp_path / "dev.conll").write_text("Anna B-PER\nmet B-PRE\n")
     (tmp_path / "raw.txt").write_text("Anna met Bert.\n\nA film\n")
     (tmp_path / "words.jsonl").write_text('{"words": ["Anna", "met"]}\n')
     (tmp_path / "texts.jsonl").write_text('{"text": "Anna met"}\n')
-    task = build_task({"kind": "tagging"}, tokenizer)
-    task = task.learn(task.read(tmp_path / "train.txt"))
+    task, _ = tiny.learned(tmp_path / "train.txt", kind="tagging")
     assert (task.labels, task.state.scheme, task.metric) == (("O", "B-PER", "I-PER"), "IOB1", "f1")
     message = "dev.conll, line 2: of 'met' the tag 'B-PRE' is not in the label set; did you mean 'B-PER'"
     with pytest.raises(DataError, match=message):
@@ -352,12 +329,10 @@ def test_data_messages(tokenizer, tmp_path, task, model):
         (["a", "b"], [1], "the columns have different lengths .2 of 'text', 1 of 'label'."),
     ):
         with pytest.raises(DataError, match=message):
-            new = build_task({}, tokenizer)
-            new.learn(new.read({"text": texts, "label": labels}))
+            tiny.learned({"text": texts, "label": labels})
     for tag in ("O", "NN"):
         with pytest.raises(DataError, match=f"every word has the tag '{tag}', but there must be two tags at least"):
-            tagging = build_task({"kind": "tagging"}, tokenizer)
-            tagging.learn(tagging.read({"words": [["a", "b"]], "tags": [[tag, tag]]}))
+            tiny.learned({"words": [["a", "b"]], "tags": [[tag, tag]]}, kind="tagging")
     for settings, message in (
         ({"kind": "tagging", "metric": "f1", "labels": ["NN", "VB"]}, "needs tags that mark entities"),
         ({"sequence_length": 64}, "the label set is not known yet; learn it with task = task.learn"),
@@ -366,8 +341,7 @@ def test_data_messages(tokenizer, tmp_path, task, model):
         with pytest.raises(ConfigError, match=message):
             build_task(settings, tokenizer).model(tiny.encoder())
     with pytest.raises(ConfigError, match="task.metric=f1 is for two labels, here are 3; set task.metric=f1_macro"):
-        new = build_task({"metric": "f1"}, tokenizer)
-        new.learn(new.read({"text": ["a", "b", "c"], "label": [1, 2, 3]}))
+        tiny.learned({"text": ["a", "b", "c"], "label": [1, 2, 3]}, metric="f1")
     for inputs, message in (([("a", "b")], "example 0: it is .'a', 'b'."), (["a", 7], "example 1: it is 7")):
         with pytest.raises(DataError, match=f"{message}; the task takes a single text"):
             task.predict(model, inputs)
@@ -375,11 +349,7 @@ def test_data_messages(tokenizer, tmp_path, task, model):
         task.evaluate(model, task.read({"text": ["a"]}, labelled=False))
     for name, text, message in (
         ("a.txt", "text\n", "plain text has no labels, only predict takes it"),
-        (
-            "a.conll",
-            "Anna I-PER\nmet O\n",
-            "holds tagged words .*, but the task is classification; set task.kind=tagging",
-        ),
+        ("a.conll", "A I-PER\nmet O\n", "holds tagged words .*, but the task is classification; set task.kind=tagging"),
     ):
         (tmp_path / name).write_text(text)
         with pytest.raises(DataError, match=message):
@@ -404,7 +374,7 @@ def test_a_file_is_answered_line_by_line(task, model, tmp_path):
     assert answer == {"line": 1, "error": "the text is empty"}
 
 
-def test_save_and_load(task, examples, model, tokenizer, tmp_path):
+def test_save_and_load(task, model, tokenizer, tmp_path):
     task.save(tmp_path)
     again = load_task(tmp_path, tokenizer)
     assert (again.config, again.labels, again.pairs, again.metric) == (task.config, task.labels, False, "accuracy")

@@ -1,6 +1,7 @@
 """The settings of a task from outside; tests/test_extending.py walks another one from its file to a served model."""
 
 import dataclasses
+import re
 
 import pytest
 import tiny
@@ -38,13 +39,11 @@ def test_its_settings_are_its_own(tmp_path):
         ({"kind": "label_sets", "metric": "f1"}, "task.metric=f1 is not a metric of label_sets"),
         ({"kind": "label_sets", "labels": []}, "task.labels must hold at least 1"),
     ):
-        with pytest.raises(ConfigError) as error:
+        with pytest.raises(ConfigError, match=re.escape(message)):
             build_task(config, tiny.tokenizer())
-        assert message in str(error.value)
     with pytest.raises(ConfigError, match="there is another task of the name 'label_sets'"):
         register_task(dataclasses.replace(RECORD, aliases=("sets",)))
-    (tmp_path / "task.json").write_text(
-        '{"config": {"kind": "label_set"}, "columns": {}, "state": {}, "tokenizer_fingerprint": ""}'
-    )
+    saved = '{"config": {"kind": "label_set"}, "columns": {}, "state": {}, "tokenizer_fingerprint": ""}'
+    (tmp_path / "task.json").write_text(saved)
     with pytest.raises(DataError, match="'task.kind' is 'label_set'; did you mean 'label_sets'"):
         load_task(tmp_path)

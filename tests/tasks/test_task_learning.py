@@ -7,7 +7,7 @@ import pytest
 import tiny
 
 from bert_tf.backend import AdamW
-from bert_tf.tasks import build_task, load_task
+from bert_tf.tasks import load_task
 
 FILLER = "the film was a plot actor in , .".split()
 
@@ -37,9 +37,8 @@ def test_pairs(tmp_path):
     rng = random.Random(1)
     places = [[rng.choice(["london", "paris"]) for _ in range(200)] for _ in range(2)]
     firsts, seconds = ([" ".join([*filler(rng, 0, 3), place]) for place in some] for some in places)
-    task = build_task({"sequence_length": 32}, tiny.tokenizer())
-    examples = task.read({"text": firsts[:150], "text_pair": seconds[:150], "label": places[0][:150]})
-    task = task.learn(examples)
+    pairs = {"text": firsts[:150], "text_pair": seconds[:150], "label": places[0][:150]}
+    task, examples = tiny.learned(pairs, sequence_length=32)
     dev = task.read({"text": firsts[150:], "text_pair": seconds[150:], "label": places[0][150:]})
     model = train(task, examples, epochs=8)
     scores = task.evaluate(model, dev)
@@ -72,12 +71,9 @@ def test_tagging(tmp_path):
                 marks.append("B-LOC")
         sentences.append(words)
         tags.append(marks)
-    task = build_task({"kind": "tagging", "sequence_length": 32}, tiny.tokenizer())
-    examples, dev = (
-        task.read({"words": sentences[:100], "tags": tags[:100]}),
-        task.read({"words": sentences[100:], "tags": tags[100:]}),
-    )
-    task = task.learn(examples)
+    training = {"words": sentences[:100], "tags": tags[:100]}
+    task, examples = tiny.learned(training, kind="tagging", sequence_length=32)
+    dev = task.read({"words": sentences[100:], "tags": tags[100:]})
     assert (task.metric, task.state.scheme) == ("f1", "IOB2")
     assert task.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
     model = train(task, examples, epochs=8)

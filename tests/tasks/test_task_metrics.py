@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 import tiny
 
-from bert_tf.tasks import build_task, metrics
+from bert_tf.tasks import metrics
 
 
 def scores(labels, predictions, names=("no", "yes")):
-    task = build_task({"labels": names}, tiny.tokenizer())
-    examples = task.read({"text": ["good"] * len(labels), "label": [names[i] for i in labels]})
-    task = task.learn(examples)
+    task, examples = tiny.learned({"text": ["good"] * len(labels), "label": [names[i] for i in labels]}, labels=names)
     return task.measure(examples, task.decide(examples, [{"logits": row} for row in np.eye(len(names))[predictions]]))
 
 
@@ -43,9 +41,8 @@ def test_correlations_with_ties():
 def test_collapse():
     assert metrics.collapse([0, 1, 1], [0, 1, 0], ("no", "yes")) == {"collapsed": False}
     assert metrics.collapse([1, 1], [1, 1], ("no", "yes")) == {"collapsed": False}  # nothing else to say
-    assert metrics.collapse([0, 1, 1, 1], [1, 1, 1, 1], ("no", "yes"))["warning"].startswith(
-        "collapsed: every example is predicted 'yes', which is right for 75.0 % of them"
-    )
+    warning = metrics.collapse([0, 1, 1, 1], [1, 1, 1, 1], ("no", "yes"))["warning"]
+    assert warning.startswith("collapsed: every example is predicted 'yes', which is right for 75.0 % of them")
 
 
 def test_log_softmax_of_large_logits():

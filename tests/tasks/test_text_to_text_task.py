@@ -74,8 +74,7 @@ def made(request):
     tokenizer = request.getfixturevalue(name)
     backbone, generation = make(tokenizer), BEAMS if request.param == "t5" else GREEDY
     task = build_task(SETTINGS | {"generation": generation}, tokenizer, backbone=backbone)
-    examples = task.read({"source": SOURCES, "target": TARGETS})
-    task = task.learn(examples)
+    task, examples = tiny.learned({"source": SOURCES, "target": TARGETS}, task)
     return task, examples, task.model(backbone), request.param
 
 
@@ -129,8 +128,7 @@ def test_the_contract_of_tasks(tokenizer, tmp_path):
 def test_a_decoder_learns_to_translate_words(gpt_tokenizer):
     decoder = gpt(gpt_tokenizer)
     task = build_task(SETTINGS | {"text_metrics": ["bleu"]}, gpt_tokenizer, backbone=decoder)
-    examples = task.read({"source": list(WORDS) * 8, "target": list(WORDS.values()) * 8})
-    task = task.learn(examples)
+    task, examples = tiny.learned({"source": list(WORDS) * 8, "target": list(WORDS.values()) * 8}, task)
     model = task.model(decoder)
     model.compile(AdamW(1e-2, weight_decay=0.0))
     for epoch in range(12):
@@ -168,9 +166,7 @@ def test_labels_and_a_format(tokenizer, tmp_path):
     rows = [("red", "red", "entailment"), ("red", "blue", "not_entailment"), ("blue", "blue", "entailment")]
     lines = ["index\tsentence1\tsentence2\tlabel", *(f"{i}\t{a}\t{b}\t{c}" for i, (a, b, c) in enumerate(rows))]
     (tmp_path / "rte.tsv").write_text("\n".join(lines) + "\n")
-    task = build_task(SETTINGS | {"format": "rte"}, tokenizer)
-    examples = task.read(tmp_path / "rte.tsv")
-    task = task.learn(examples)
+    task, examples = tiny.learned(tmp_path / "rte.tsv", build_task(SETTINGS | {"format": "rte"}, tokenizer))
     assert task.labels == ("entailment", "not_entailment") and task.metric == "accuracy"
     assert examples.texts[1] == "rte sentence1: red sentence2: blue"
     model = task.model(t5(tokenizer))
@@ -194,9 +190,7 @@ def test_labels_and_a_format(tokenizer, tmp_path):
 def test_wsc_trains_on_right_referents_alone(tokenizer, tmp_path):
     row = {"text": "the red one is blue .", "target": {"span1_text": "red", "span2_index": 2, "span2_text": "one"}}
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row | {"label": label}) + "\n" for label in (True, False)))
-    task = build_task(SETTINGS | {"format": "wsc"}, tokenizer)
-    examples = task.read(tmp_path / "a.jsonl")
-    task = task.learn(examples)
+    task, examples = tiny.learned(tmp_path / "a.jsonl", build_task(SETTINGS | {"format": "wsc"}, tokenizer))
     (features,) = task.dataset(examples, 2)
     weights = features["target_weights"].numpy().sum(axis=1)
     assert weights[0] > 0 and weights[1] == 0
@@ -228,8 +222,7 @@ def test_from_a_pretrained_run_to_predictions(run, tmp_path, monkeypatch, capsys
     assert summary["metric"] == "token_accuracy"
     assert {"bleu", "rougeLsum", "exact_match"} <= summary["dev"]["mean"].keys()
     task, model = task_and_model(tmp_path / "run")
-    examples = task.read(tmp_path / "a.csv")
-    task = task.learn(examples)
+    task, examples = tiny.learned(tmp_path / "a.csv", task)
     assert task.evaluate(model, examples)["loss"] == pytest.approx(summary["dev"]["mean"]["loss"], rel=1e-5)
     (tmp_path / "a.txt").write_text("red\n\n")
     first, second = task.predict(model, task.read(tmp_path / "a.txt", labelled=False))
@@ -269,7 +262,7 @@ def test_settings(settings, message, gpt_tokenizer):
         task.model(backbone)
 
 
-def test_messages(gpt_tokenizer, tokenizer):
+def test_messages(gpt_tokenizer):
     backbone = gpt(gpt_tokenizer)
     task = build_task(SETTINGS | {"sequence_length": 30}, gpt_tokenizer, backbone=backbone)
     with pytest.raises(ConfigError, match="max_new_tokens=8 need 38 positions, and the model has 32; lower them"):

@@ -5,6 +5,7 @@ import numpy as np
 
 from bert_tf.models.bert.config import BertConfig
 from bert_tf.models.bert.model import BertEncoder
+from bert_tf.tasks import build_task
 from bert_tf.tokenizers import WordPieceTokenizer
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -29,3 +30,10 @@ def encoder(layers=1, hidden=32, dropout=0.0, seed=0, **kwargs):
     rates = {"dropout": dropout, "attention_dropout": dropout, "initializer_range": 0.2}
     sizes = {"num_layers": layers, "num_heads": 2, "intermediate_size": 2 * hidden, "max_positions": 64}
     return BertEncoder(BertConfig(len(SPECIAL + WORDS), hidden, **sizes, **rates), **kwargs)
+
+
+def learned(data, task=None, **settings):
+    """(The task, or that of the settings, when it has learned from labelled data; their examples)."""
+    task = task or build_task(settings, tokenizer())
+    examples = task.read(data)
+    return task.learn(examples), examples

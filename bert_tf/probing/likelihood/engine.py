@@ -93,8 +93,8 @@ class LikelihoodProbe(Probe):
         """The numbers of a row of the table: the means of what is known of its answers, and how many they are."""
         numbers = {}
         for name in dict.fromkeys(itertools.chain(*answers)):
-            known = [answer[name] for answer in answers if is_known(answer.get(name))]
-            numbers[name] = float(np.mean(known)) if known else float("nan")
+            values = [answer[name] for answer in answers if is_known(answer.get(name))]
+            numbers[name] = float(np.mean(values)) if values else float("nan")
         return numbers | {self.columns[-1]: sum(self.columns[0] in answer for answer in answers)}
 
     def summary(self, answered):

@@ -117,12 +117,12 @@ class StereoSet(LikelihoodProbe):
 
 def _question(split, row):
     sentences = {sentence["gold_label"]: sentence["sentence"] for sentence in row["sentences"]}
-    whole, context = tuple(sentences[label] for label in LABELS), row["context"]
+    in_order, context = tuple(sentences[label] for label in LABELS), row["context"]
     facts = {"target": row["target"], "context": context}
     groups = (f"{split} {row['bias_type']}", split, "all")
     if split == AFTER:
-        return Question(groups, whole, facts=facts)
+        return Question(groups, in_order, facts=facts)
     # The words that fill the blank, without punctuation, as the authors cut them out.
     place = [i for i, word in enumerate(context.split(" ")) if BLANK in word][-1]
-    words = [option.split(" ")[place].translate(_NO_MARKS) for option in whole]
-    return Question(groups, *fill(context, BLANK, words), facts | {"sentences": whole})
+    words = [option.split(" ")[place].translate(_NO_MARKS) for option in in_order]
+    return Question(groups, *fill(context, BLANK, words), facts | {"sentences": in_order})

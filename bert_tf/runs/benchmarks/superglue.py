@@ -86,9 +86,9 @@ _FIRST_LABELS |= {"wic": "false", "wsc": "false"}
 
 def _rows(path, answers):
     """(line, row, the label that was predicted for it; the first one for a row without a text) of each row."""
-    given = _by_line(answers)
+    of_line = _by_line(answers)
     for line, row in _lines(path):
-        yield line, row, given[line][0].get("label", _ENTAILMENT[0])
+        yield line, row, of_line[line][0].get("label", _ENTAILMENT[0])
 
 
 def _lines(path):
@@ -116,21 +116,21 @@ def submission_lines(name, path, answers):
     """
     of_line, first = _by_line(answers), _FIRST_LABELS.get(name, 0)
     for line, row in _lines(path):
-        where, given = f"{path}, line {line}", iter(of_line[line])
+        where, answers_of_row = f"{path}, line {line}", iter(of_line[line])
         if name == "record":
-            objects = [{"idx": _idx(query, where), "label": next(given)["answer"]} for query in row["qas"]]
+            objects = [{"idx": _idx(query, where), "label": next(answers_of_row)["answer"]} for query in row["qas"]]
         elif name == "multirc":
-            objects = [{"idx": _idx(row, where), "passage": {"questions": _multirc(row, given, where)}}]
+            objects = [{"idx": _idx(row, where), "passage": {"questions": _multirc(row, answers_of_row, where)}}]
         else:
-            label = next(given).get("label", first)
+            label = next(answers_of_row).get("label", first)
             objects = [{"idx": _idx(row, where), "label": label.capitalize() if name == "wsc" else label}]
         yield from (json.dumps(one, ensure_ascii=False) for one in objects)
 
 
-def _multirc(row, given, where):
+def _multirc(row, answers, where):
     questions = []
     for question in row["passage"]["questions"]:
-        labels = [{"idx": _idx(one, where), "label": int(next(given)["label"])} for one in question["answers"]]
+        labels = [{"idx": _idx(one, where), "label": int(next(answers)["label"])} for one in question["answers"]]
         questions.append({"idx": _idx(question, where), "answers": labels})
     return questions
 

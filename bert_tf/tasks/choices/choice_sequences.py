@@ -65,9 +65,8 @@ def encode_questions(tokenizer, questions, labels, rows, sequence_length):
     options = as_strings([option for question in questions for option in question.options])
     first = tokenize(tokenizer, rows.first_texts(contexts, stems))
     second = tokenize(tokenizer, rows.second_texts(tf.gather(contexts, owner), tf.gather(stems, owner), options))
-    lengths = rows.lengths(
-        np.repeat(first.row_lengths().numpy(), counts), second.row_lengths().numpy(), tokenizer.layout, sequence_length
-    )
+    token_counts = np.repeat(first.row_lengths().numpy(), counts), second.row_lengths().numpy()
+    lengths = rows.lengths(*token_counts, tokenizer.layout, sequence_length)
     longest = np.maximum.reduceat(lengths, np.cumsum(counts) - counts)
     return ChoiceSequences(first, second, longest, labels, counts=counts, rows=rows)
 

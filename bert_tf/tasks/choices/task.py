@@ -52,8 +52,7 @@ class MultipleChoiceTask(Task):
     head_kind = "choices"
     inferred = (*INPUTS, "option_mask")
 
-    def __init__(self, config, tokenizer, columns=None, backbone=None, state=None):
-        super().__init__(config, tokenizer, columns, backbone, state)
+    def check_settings(self):
         self.rows.check(self.tokenizer.layout, self.config.sequence_length)
 
     def first_state(self, backbone_config):
@@ -91,8 +90,8 @@ class MultipleChoiceTask(Task):
         return examples
 
     def learn_state(self, examples):
-        known = {name: getattr(self.state, name) for name in ("question_joins", "blank")}
-        return {name: examples.traits.get(name) if value is None else value for name, value in known.items()}
+        settings = {name: getattr(self.state, name) for name in ("question_joins", "blank")}
+        return {name: examples.traits.get(name) if value is None else value for name, value in settings.items()}
 
     def check(self, examples):
         groups = {question.group for question in examples.details}

@@ -1,4 +1,4 @@
-"""ReCoRD: its files, and its scorer. No TensorFlow is imported."""
+"""ReCoRD: its files. No TensorFlow is imported."""
 
 import collections
 import dataclasses
@@ -6,7 +6,6 @@ import dataclasses
 from bert_tf.parsing import brief
 from bert_tf.tasks.examples import Example
 from bert_tf.tasks.rows.values import BadRow, member
-from bert_tf.tasks.spans.scorer import f1, normalize_squad
 
 #: The mark in a query that an entity is to fill.
 PLACEHOLDER = "@placeholder"
@@ -58,9 +57,8 @@ def read_row(row, labelled):
         if PLACEHOLDER not in words:
             raise BadRow(f"the query {brief(words)} has no {PLACEHOLDER}; correct the row")
         answers = _answers(query) if labelled else None
-        examples.append(
-            Example(text, words, label=answers, id={"id": query["idx"]} if "idx" in query else None, details=candidates)
-        )
+        identifier = {"id": query["idx"]} if "idx" in query else None
+        examples.append(Example(text, words, label=answers, id=identifier, details=candidates))
     return examples
 
 
@@ -82,23 +80,3 @@ def _answers(query):
             f"the answers are {brief(answers)}; there must be one at least, each with a 'text', correct the row"
         )
     return texts
-
-
-def scores_of(predictions, answers):
-    """(exact match, F1) of each prediction, the largest over the accepted answers, as ReCoRD's `evaluation.py`.
-
-    Its formulas are those of SQuAD 1.1: texts in lower case, without punctuation and articles; F1 of words.
-
-    Args:
-        predictions: list of str.
-        answers: list of lists of str.
-
-    Returns:
-        Two lists of floats.
-    """
-    exact, similar = [], []
-    for prediction, accepted in zip(predictions, answers, strict=True):
-        normalized, wanted = normalize_squad(prediction), [normalize_squad(text) for text in accepted]
-        exact.append(float(normalized in wanted))
-        similar.append(max(f1(text.split(), normalized.split()) for text in wanted))
-    return exact, similar

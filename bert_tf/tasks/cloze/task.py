@@ -9,12 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.tasks import findings, metrics
-from bert_tf.tasks.cloze.files import PLACEHOLDER, read_row, scores_of
+from bert_tf.tasks.cloze.files import PLACEHOLDER, read_row
 from bert_tf.tasks.examples import read_examples
 from bert_tf.tasks.heads import Classifier
 from bert_tf.tasks.rows.opening import open_objects
 from bert_tf.tasks.rows.values import json_row
-from bert_tf.tasks.sequences import Sequences, gather, tokenize
+from bert_tf.tasks.sequences import Sequences, gather, packed_lengths, tokenize
+from bert_tf.tasks.spans.scorer import raw_scores
 from bert_tf.tasks.task import Task
 
 
@@ -43,7 +44,8 @@ class ReCoRDTask(Task):
     mention of an entity; here entities with the same text have one row, which gives the same answers in a fraction of
     the time, and mentions do not weigh in training. A passage that is too long loses its end.
 
-    `evaluate` gives `loss` (nats a row), and `f1` and `em` of the answers as ReCoRD's official scorer, as fractions.
+    `evaluate` gives `loss` (nats a row), and `f1` and `em` of the answers as ReCoRD's official scorer, as fractions: its
+    `evaluation.py` has the formulas of SQuAD 1.1.
     `predict` takes dicts with "passage", "query" and "entities" (a list of str), the same as JSON in a str, or a file
     of ReCoRD. It gives {"answer": str, "probability": float, "probabilities": {entity: float}}; these do not add up to
     1.
@@ -82,8 +84,8 @@ class ReCoRDTask(Task):
         passages, owners, queries, labels = zip(*rows)
         first, second = tokenize(self.tokenizer, list(numbers)), tokenize(self.tokenizer, list(queries))
         passages, owners = np.array(passages, np.int32), np.array(owners, np.int32)
-        lengths = first.row_lengths().numpy()[passages] + second.row_lengths().numpy()
-        lengths = np.minimum(lengths + self.tokenizer.layout.special_tokens_per_pair, self.config.sequence_length)
+        lengths = first.row_lengths().numpy()[passages], second.row_lengths().numpy()
+        lengths = packed_lengths(self.tokenizer.layout, self.config.sequence_length, *lengths)
         labels = None if examples.labels is None else np.array(labels, np.int32)
         return ReCoRDSequences(first, second, lengths, labels, passages=passages, owners=owners)
 
@@ -100,18 +102,16 @@ class ReCoRDTask(Task):
         answers = []
         for candidates, start, end in zip(examples.details, splits, splits[1:]):
             chosen, each = int(np.argmax(scores[start:end])), [float(p) for p in rows["probabilities"][start:end, 1]]
-            probabilities = dict(zip(candidates.texts, each))
-            answers.append(
-                {"answer": candidates.texts[chosen], "probability": each[chosen], "probabilities": probabilities}
-            )
+            answer = {"answer": candidates.texts[chosen], "probability": each[chosen]}
+            answers.append(answer | {"probabilities": dict(zip(candidates.texts, each))})
         return {"answers": answers, "logits": rows["logits"]}
 
     def measure(self, examples, decided):
         scores = {}
         if "logits" in decided:
             scores["loss"] = metrics.cross_entropy(self.sequences(examples).labels, decided["logits"])
-        exact, similar = scores_of([answer["answer"] for answer in decided["answers"]], examples.labels)
-        scores |= {"f1": float(np.mean(similar)), "em": float(np.mean(exact))}
+        em, f1 = raw_scores(examples.labels, [answer["answer"] for answer in decided["answers"]])
+        scores |= {"f1": float(f1.mean()), "em": float(em.mean())}
         return scores | {"examples": len(examples), "collapsed": False}
 
     def answers(self, examples, decided):
@@ -120,7 +120,7 @@ class ReCoRDTask(Task):
     def findings(self, examples, decided):
         """The calibration of the answers, and the most confident errors."""
         answers, confidence = zip(*((answer["answer"], answer["probability"]) for answer in decided["answers"]))
-        wrong = np.array(scores_of(answers, examples.labels)[0]) == 0
+        wrong = raw_scores(examples.labels, answers)[0] == 0
 
         def error(i):
             accepted = " / ".join(dict.fromkeys(examples.labels[i]))

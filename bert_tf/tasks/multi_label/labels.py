@@ -9,13 +9,13 @@ from bert_tf.tasks.rows.values import BadRow, as_list, as_string
 _TRUTH = {"1": True, "true": True, "t": True, "yes": True, "0": False, "false": False, "f": False, "no": False}
 
 
-def label_reader(table, columns, known=()):
+def label_reader(table, columns, label_set=()):
     """What reads the labels of a row.
 
     Args:
         table: a `Table`.
         columns: `MultiLabelColumns`.
-        known: the label set, as far as it is known.
+        label_set: the label set, as far as it is known.
 
     Returns:
         (the column or columns, function(row) -> tuple of str, which raises `BadRow`).
@@ -26,7 +26,7 @@ def label_reader(table, columns, known=()):
     if isinstance(columns.label, tuple):
         return list(columns.label), _from_columns(table, columns.label)
     column = table.find(columns, "label")
-    return column, _from_one_column(table, column, columns.separator, known)
+    return column, _from_one_column(table, column, columns.separator, label_set)
 
 
 def split_labels(text, separator):
@@ -34,7 +34,7 @@ def split_labels(text, separator):
     return tuple(dict.fromkeys(part.strip() for part in text.split(separator) if part.strip()))
 
 
-def _from_one_column(table, column, separator, known):
+def _from_one_column(table, column, separator, label_set):
     def read(row):
         value = table.cell(row, column, "label")
         several = sorted(value) if isinstance(value, set) else as_list(value)
@@ -46,7 +46,7 @@ def _from_one_column(table, column, separator, known):
             labels = ()
         else:
             labels = split_labels(table.text(row, column, "label"), separator)
-        problem = next(filter(None, (no_label(label, known) for label in labels)), None)
+        problem = next(filter(None, (no_label(label, label_set) for label in labels)), None)
         if problem:
             raise BadRow(problem)
         return labels

@@ -80,13 +80,11 @@ class MultiLabelTask(TextTask):
                 scores[name] = measure(name, labels, predicted, probabilities, examples.path)
         scores["exact_match"] = float(np.mean(np.all(labels == predicted, axis=1)))
         one_answer, one_label = (len(np.unique(rows, axis=0)) == 1 for rows in (predicted, labels))
-        scores |= {"examples": len(labels), "collapsed": one_answer and not one_label}
-        if scores["collapsed"]:
-            scores["warning"] = (
-                f"collapsed: every example is predicted to have {self._named(predicted[0])}; try another seed, a lower "
-                "learning rate, a longer warm-up, more epochs or a lower task.threshold"
-            )
-        return scores
+        return (scores | {"examples": len(labels)}) | metrics.collapsed(
+            one_answer and not one_label,
+            f"every example is predicted to have {self._named(predicted[0])}; try another seed, a lower learning rate, a "
+            "longer warm-up, more epochs or a lower task.threshold",
+        )
 
     def _predicted(self, logits):
         """bool [N, L]: the labels whose probability reaches the threshold."""

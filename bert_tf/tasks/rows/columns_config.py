@@ -44,8 +44,8 @@ class ColumnsConfig:
     @property
     def are_numbered(self) -> bool:
         """Whether a column is given by its number."""
-        given = [getattr(self, role) for role in self.usual]
-        return any(isinstance(n, int) for value in given for n in (value if isinstance(value, tuple) else (value,)))
+        values = [getattr(self, role) for role in self.usual]
+        return any(isinstance(n, int) for value in values for n in (value if isinstance(value, tuple) else (value,)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,20 +86,19 @@ class TextColumns(TableColumns):
 Columns = TypeVar("Columns", bound=ColumnsConfig)
 
 
-def changed_columns(columns: Columns, changes: dict[str, Any] | Columns | None, where: str = "data.columns") -> Columns:
+def changed_columns(columns: Columns, changes: dict[str, Any] | Columns | None) -> Columns:
     """`columns` with some settings changed.
 
     Args:
         columns: a `ColumnsConfig`.
         changes: a dict of settings; or other columns of the same class, which replace them; None for no changes.
-        where: what messages call the settings.
 
     Raises:
         ConfigError: an unknown setting, or a wrong value.
     """
     if isinstance(changes, ColumnsConfig):
         if type(changes) is not type(columns):
-            raise ConfigError(f"{where} is of {type(changes).__name__}; the task reads {type(columns).__name__}")
-        check(changes, where)
+            raise ConfigError(f"data.columns is of {type(changes).__name__}; the task reads {type(columns).__name__}")
+        check(changes, "data.columns")
         return changes
-    return build(type(columns), changes, where, base=columns)
+    return build(type(columns), changes, "data.columns", base=columns)

@@ -50,34 +50,34 @@ class ConllTable(Table):
     is_conllu: bool = False
     marks_documents: bool = False
 
-    def column(self, given, role, usual, usual_of_conllu):
+    def column(self, chosen, role, usual, usual_of_conllu):
         """The number of a column, from 0, or from the end where negative; in CoNLL-U it may be given by a name, such as "XPOS".
 
         Raises:
             DataError: there is no such column.
         """
-        if given is None:
-            given = usual_of_conllu if self.is_conllu else usual
-        if isinstance(given, str):
+        if chosen is None:
+            chosen = usual_of_conllu if self.is_conllu else usual
+        if isinstance(chosen, str):
             if not self.is_conllu:
                 raise DataError(
-                    f"{self.path}: data.columns.{role} is '{given}', but the columns of CoNLL files have no names; give its number, e.g. "
+                    f"{self.path}: data.columns.{role} is '{chosen}', but the columns of CoNLL files have no names; give its number, e.g. "
                     f"data.columns.{role}={usual}"
                 )
-            if given.upper() not in COLUMNS:
+            if chosen.upper() not in COLUMNS:
                 raise DataError(
-                    f"{self.path}: CoNLL-U has no column '{given}' for data.columns.{role}{nearest(given, COLUMNS)}"
+                    f"{self.path}: CoNLL-U has no column '{chosen}' for data.columns.{role}{nearest(chosen, COLUMNS)}"
                 )
-            given = COLUMNS.index(given.upper())
-        if not -self.fields <= given < self.fields:
+            chosen = COLUMNS.index(chosen.upper())
+        if not -self.fields <= chosen < self.fields:
             raise DataError(
-                f"{self.where(self.rows[0][0])}: no column {given} for the {role}, the line has {self.fields} "
+                f"{self.where(self.rows[0][0])}: no column {chosen} for the {role}, the line has {self.fields} "
                 f"field{'s' * (self.fields != 1)}; set the columns by number with ",
                 Advice("data.columns.words", "0"),
                 " and ",
                 Advice("data.columns.tags", "-1"),
             )
-        return given
+        return chosen
 
 
 def read_conll(path):

@@ -44,19 +44,19 @@ _CONTRADICTIONS = {
 }
 
 
-def file_format(path, given=None, tagged=False):
-    """The format of `path`: `given`, else what its ending says, else what it holds.
+def file_format(path, chosen=None, tagged=False):
+    """The format of `path`: `chosen`, else what its ending says, else what it holds.
 
     Args:
         path: the file.
-        given: `columns.format`.
+        chosen: `columns.format`.
         tagged: recognize CoNLL whatever the ending is.
 
     Raises:
         DataError: the file does not hold what its ending says, or its format is unknown.
     """
-    if given is not None:
-        return given
+    if chosen is not None:
+        return chosen
     ending = Path(path).suffix.lower()
     by_ending, by_content = FORMATS.get(ending), sniff(_beginning(path))
     if by_ending is None or (tagged and by_content == "conll"):
@@ -153,13 +153,13 @@ def json_table(path, text):
         return _keyed(path, list(_json_lines(path, text)))
     except DataError:
         try:
-            whole = parse_json(text, path)
+            content = parse_json(text, path)
         except DataError:
-            whole = None
+            content = None
         # An object over several lines is a file of one object, such as SQuAD's; a row so written is a mistake.
-        if not isinstance(whole, dict) or not isinstance(whole.get("data"), list):
+        if not isinstance(content, dict) or not isinstance(content.get("data"), list):
             raise
-        return _keyed(path, [(1, whole)], "item")
+        return _keyed(path, [(1, content)], "item")
 
 
 def _keyed(path, rows, unit="line"):

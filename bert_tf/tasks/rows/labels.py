@@ -11,17 +11,17 @@ from bert_tf.parsing import brief
 _MISSING = ("nan", "<na>")
 
 
-def no_label(label, known=(), kind="label"):
+def no_label(label, label_set=(), kind="label"):
     """Why a str cannot be a label; None if it can.
 
     Args:
         label: str.
-        known: the configured label set, which may contain "nan".
+        label_set: the configured label set, which may contain "nan".
         kind: "label", of a row; or "tag", of a word.
     """
     if not label.strip():
         return f"the {'word' if kind == 'tag' else 'row'} has no {kind}, which only predict allows; add it"
-    if label.lower() in _MISSING and label not in known:
+    if label.lower() in _MISSING and label not in label_set:
         return (
             f"the {kind} is '{label}', which pandas writes where there is none; correct it (a class of that name must "
             "be listed in task.labels)"
@@ -31,32 +31,32 @@ def no_label(label, known=(), kind="label"):
     return None
 
 
-def not_in_label_set(kind, label, known):
-    """Says that a label is not in the set `known`, and which one was perhaps meant. `kind`: "label" or "tag"."""
-    for other in known:
+def not_in_label_set(kind, label, label_set):
+    """Says that a label is not in a label set, and which one was perhaps meant. `kind`: "label" or "tag"."""
+    for other in label_set:
         if unicodedata.normalize("NFC", other) == unicodedata.normalize("NFC", label):
             return (
                 f"the {kind} '{label}' looks like '{other}' of the label set, but is {_form(label)} where that one is "
                 f"{_form(other)} (NFD takes characters apart, as macOS does); bring all labels into one form, e.g. "
                 "with Python's unicodedata.normalize('NFC', text)"
             )
-    return f"the {kind} '{brief(label)[1:-1]}' is not in the label set{nearest(label, known)}"
+    return f"the {kind} '{brief(label)[1:-1]}' is not in the label set{nearest(label, label_set)}"
 
 
-def check_labels_of(examples, known):
-    """Raises DataError for the first of `Examples` whose label, or one of whose labels, is not in the label set `known`."""
-    known = dict.fromkeys(known)
+def check_labels_of(examples, label_set):
+    """Raises DataError for the first of `Examples` whose label, or one of whose labels, is not in the label set `label_set`."""
+    label_set = dict.fromkeys(label_set)
     for index, labels in enumerate(examples.labels):
         for label in (labels,) if isinstance(labels, str) else labels:
-            if label not in known:
-                raise DataError(f"{examples.where(index)}: {not_in_label_set('label', label, known)}")
+            if label not in label_set:
+                raise DataError(f"{examples.where(index)}: {not_in_label_set('label', label, label_set)}")
 
 
 def check_distinct(labels, path):
     """Raises DataError if two labels of a file are the same text in different Unicode forms."""
-    seen = {}
+    spellings = {}
     for label in labels:
-        other = seen.setdefault(unicodedata.normalize("NFC", label), label)
+        other = spellings.setdefault(unicodedata.normalize("NFC", label), label)
         if other != label:
             raise DataError(f"{path} holds both: {not_in_label_set('label', label, [other])}")
 

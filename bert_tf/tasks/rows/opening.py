@@ -39,8 +39,8 @@ def open_table(data: Any, columns: Any, row_of: Callable[[Any], Any] | None = No
     return Table("the given examples", rows, unit="example", names=names)
 
 
-def open_objects(data, columns, wanted, row_of=None):
-    """As `open_table`, of a data set whose files hold JSON objects; `wanted` says which, for messages.
+def open_objects(data, columns, what_is_read, row_of=None):
+    """As `open_table`, of a data set whose files hold JSON objects; `what_is_read` says which, for messages.
 
     Raises:
         DataError: a file of another format.
@@ -48,7 +48,7 @@ def open_objects(data, columns, wanted, row_of=None):
     is_file = isinstance(data, (str, os.PathLike))
     format = file_format(data, columns.format) if is_file else None
     if format not in ("jsonl", "parquet", None):
-        raise DataError(f"{data} is not JSON, and {wanted}; convert it")
+        raise DataError(f"{data} is not JSON, and {what_is_read}; convert it")
     return open_table(data, columns, row_of, format)
 
 
@@ -96,11 +96,11 @@ def columns_among(columns: Any, data: Any) -> Any:
         data: of `open_table`, no file.
     """
     first = data[0] if isinstance(data, (list, tuple)) and data else data
-    names = getattr(first, "column_names", None) or getattr(
-        first, "columns", first if isinstance(first, Mapping) else ()
-    )
-    own = {role: getattr(columns, role) for role in columns.usual}
-    return type(columns)(**{role: name for role, name in own.items() if isinstance(name, str) and name in list(names)})
+    keys = first if isinstance(first, Mapping) else ()
+    names = getattr(first, "column_names", None) or getattr(first, "columns", keys)
+    chosen = {role: getattr(columns, role) for role in columns.usual}
+    there = {role: name for role, name in chosen.items() if isinstance(name, str) and name in list(names)}
+    return type(columns)(**there)
 
 
 def _items(data):

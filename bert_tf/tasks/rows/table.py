@@ -80,10 +80,10 @@ class Table:
         """
         return self.find_given(getattr(columns, role), columns.usual[role], role, required)
 
-    def find_given(self, given: Key | None, usual: Iterable[str], role: str, required: bool = True) -> Key | None:
+    def find_given(self, chosen: Key | None, usual: Iterable[str], role: str, required: bool = True) -> Key | None:
         """As `find`, of a column that is given by its name or number, or else has one of the names `usual`."""
         key = f"data.columns.{role}"
-        column = self._numbered(given, key) if isinstance(given, int) else self._named(given, usual, role, required)
+        column = self._numbered(chosen, key) if isinstance(chosen, int) else self._named(chosen, usual, role, required)
         if isinstance(column, str) and self.names and self.names.count(column) > 1:
             places = [place for place, name in enumerate(self.names) if name == column]
             raise DataError(
@@ -106,13 +106,13 @@ class Table:
             )
         return number
 
-    def _named(self, given, usual, role, required):
+    def _named(self, chosen, usual, role, required):
         key, names = f"data.columns.{role}", self.names or []
-        if given is not None:
-            name = find_name(given, names)
+        if chosen is not None:
+            name = find_name(chosen, names)
             if name is None:
-                hint = nearest(given, names) if names else "; the file is read without a header"
-                raise DataError(f"{self.path}: there is no column '{given}' for {key}{self._semicolons() or hint}")
+                hint = nearest(chosen, names) if names else "; the file is read without a header"
+                raise DataError(f"{self.path}: there is no column '{chosen}' for {key}{self._semicolons() or hint}")
             return name
         candidates = self.usual(usual) if self.rows else [role] * required
         if len(candidates) > 1:
@@ -252,12 +252,12 @@ def read_each(
         try:
             table.check_width(row)
             identifier = {} if id_key is None else table.id_of(row, id_key)
-            held = list(read(row))
+            items_of_row = list(read(row))
         except BadRow as error:
             if not skip:
-                place = (where(number, row) if where else table.where(number)) + (
-                    f", word {error.word}" if error.word else ""
-                )
+                place = where(number, row) if where else table.where(number)
+                if error.word:
+                    place += f", word {error.word}"
                 if error.line is not None:
                     place = f"{table.path}, line {error.line}"
                 leave_out = ", or leave out such rows with ", Advice("data.columns.skip_malformed", "true")
@@ -265,6 +265,6 @@ def read_each(
             unusable.append({table.unit: number, **identifier, "error": str(error)})
             bad += 1
             continue
-        items += held
-        numbers += [number] * len(held)
+        items += items_of_row
+        numbers += [number] * len(items_of_row)
     return ReadRows(items, numbers, unusable, bad)

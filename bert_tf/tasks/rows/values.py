@@ -104,12 +104,12 @@ def strings(value: Any, key: Any) -> list[str]:
     return texts
 
 
-def json_row(item: Any, wanted: str) -> dict:
-    """The row that a JSON object in a str holds; `wanted` names its keys, for messages."""
+def json_row(item: Any, keys: str) -> dict:
+    """The row that a JSON object in a str holds; `keys` names its keys, for messages."""
     if not isinstance(item, str):
-        raise BadRow(f"it is {brief(item)}; it must be a dict with {wanted}")
+        raise BadRow(f"it is {brief(item)}; it must be a dict with {keys}")
     try:
         row = parse_json(item, "it")
     except DataError as error:
-        raise BadRow(f"it must be a JSON object with {wanted}: {error}") from None
-    return row if isinstance(row, dict) else json_row([row], wanted)
+        raise BadRow(f"it must be a JSON object with {keys}: {error}") from None
+    return row if isinstance(row, dict) else json_row([row], keys)

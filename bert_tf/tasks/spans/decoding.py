@@ -87,15 +87,15 @@ def best_spans(contexts, owners, outputs, first, characters, n_best, compared):
     _, number = tf.unique(tf.strings.join([questions, tf.reshape(texts, [-1])], " "))
     place = tf.range(tf.size(number))
     again = place > tf.gather(tf.math.unsorted_segment_min(place, number, tf.size(number)), number)
-    left = possible & ~tf.reshape(again, tf.shape(texts))
-    order = tf.argsort(tf.cast(~left, tf.int32), axis=1, stable=True)[:, :n_best]
-    left = tf.gather(left, order, batch_dims=1)
+    distinct = possible & ~tf.reshape(again, tf.shape(texts))
+    order = tf.argsort(tf.cast(~distinct, tf.int32), axis=1, stable=True)[:, :n_best]
+    distinct = tf.gather(distinct, order, batch_dims=1)
 
     def chosen(values, filler):
-        return tf.where(left, tf.gather(values, order, batch_dims=1), filler)
+        return tf.where(distinct, tf.gather(values, order, batch_dims=1), filler)
 
     best = {"answers": chosen(texts, ""), "starts": chosen(begins, -1), "ends": chosen(begins + lengths, -1)}
-    return best | {"scores": chosen(scores, IMPOSSIBLE), "all": left[:, -1] | ~possible[:, -1]}
+    return best | {"scores": chosen(scores, IMPOSSIBLE), "all": distinct[:, -1] | ~possible[:, -1]}
 
 
 def decide(best, owners, null_scores, null_alone, threshold):

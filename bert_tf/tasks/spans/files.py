@@ -91,19 +91,18 @@ def read_questions(table, columns, labelled):
     has_ids, identifier = table.unit == "item", table.id_key()
     question_key, context_key = table.find(columns, "question"), table.find(columns, "context")
     answers_key = table.find(columns, "answers") if labelled else None
-    shared, known = {}, set()
+    shared, ids = {}, set()
 
     def read(row):
         name = table.id_of(row, identifier)
         if labelled and name:
-            if name["id"] in known:
+            if name["id"] in ids:
                 raise BadRow("there are two questions with this id; each must have its own")
-            known.add(name["id"])
+            ids.add(name["id"])
         question, context = table.cell(row, question_key, "question"), table.cell(row, context_key, "context")
         for text, role in ((question, "question"), (context, "context")):
-            if (
-                labelled or table.is_file or not isinstance(text, str) or text.strip()
-            ):  # from Python `predict` answers any
+            # From Python `predict` answers any.
+            if labelled or table.is_file or not isinstance(text, str) or text.strip():
                 check_text(text, role)
         shared.setdefault(context, context)
         answers = _answers(row, table.cell(row, answers_key, "answers"), context) if labelled else None
@@ -116,21 +115,16 @@ def read_questions(table, columns, labelled):
     return read_examples(table, read, columns, labelled, chosen, identifier, where, Questions)
 
 
-def _answers(row, given, context):
-    """The `Answers` of a row; `given` is what the column of the answers holds."""
+def _answers(row, content, context):
+    """The `Answers` of a row; `content` is what the column of the answers holds."""
     if "detected_answers" in row:
-        return _mrqa_answers(row["detected_answers"], given or [], context)
-    answers = [] if given is None else given
+        return _mrqa_answers(row["detected_answers"], content or [], context)
+    answers, keys = [] if content is None else content, ("text", "answer_start")
     if isinstance(answers, dict):
-        columns = [_list(answers, key) for key in ("text", "answer_start")]
-        answers = [{"text": text, "answer_start": start} for text, start in zip(*columns)]
+        answers = list(zip(*(_list(answers, key) for key in keys)))
     if isinstance(answers, (list, tuple)):
-        answers = [
-            dict(zip(("text", "answer_start"), one)) if isinstance(one, (list, tuple)) else one for one in answers
-        ]
-    if not isinstance(answers, list) or not all(
-        isinstance(a, dict) and {"text", "answer_start"} <= a.keys() for a in answers
-    ):
+        answers = [dict(zip(keys, one)) if isinstance(one, (list, tuple)) else one for one in answers]
+    if not isinstance(answers, list) or not all(isinstance(a, dict) and a.keys() >= set(keys) for a in answers):
         raise BadRow(f'the answers are {brief(answers)}; each must have "text" and "answer_start"')
     spans = []
     for answer in answers:

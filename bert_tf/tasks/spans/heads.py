@@ -1,5 +1,6 @@
 """The published heads of question answering: what they are trained on, and which spans of a window they propose."""
 
+import functools
 import math
 
 import keras
@@ -235,11 +236,8 @@ def _joint(layer, first, second):
 
 
 def _span_loss(start, end, features):
-    losses = [
-        keras.losses.sparse_categorical_crossentropy(features[f"{name}_positions"], logits, from_logits=True)
-        for name, logits in (("start", start), ("end", end))
-    ]
-    return {"span": 0.5 * (losses[0] + losses[1])}
+    loss = functools.partial(keras.losses.sparse_categorical_crossentropy, from_logits=True)
+    return {"span": 0.5 * (loss(features["start_positions"], start) + loss(features["end_positions"], end))}
 
 
 def _top(scores, count):

@@ -1,6 +1,7 @@
 """Questions about contexts, as Python lists: the examples of question answering."""
 
 import dataclasses
+from typing import ClassVar
 
 from bert_tf.encodings import is_unicode
 from bert_tf.parsing import brief
@@ -39,18 +40,12 @@ class Questions(Examples):
         questions.where(0)  # "dev.json, question '5a1'"
     """
 
+    shown: ClassVar = {"text": "texts"}  # not the contexts: many questions share one
+
     def where(self, index):
         """ "dev.json, question '5a1'", for messages."""
         name = self.ids[index].get("id") if self.ids else None
         return super().where(index) if name is None else f"{self.path}, question '{name}'"
-
-    def answers_by_row(self, answers):
-        """The answers with line, id and question, and `unusable_rows` between them. Contexts are left out: many share one."""
-        numbered = list(self.unusable_rows)
-        for index, answer in enumerate(answers):
-            about = {self.unit: self.lines[index]} | (self.ids[index] if self.ids else {})
-            numbered.append(about | {"text": self.texts[index]} | answer)
-        return sorted(numbered, key=lambda answer: answer[self.unit])
 
 
 def check_answers(spans, context, impossible):
@@ -83,13 +78,8 @@ def check_answers(spans, context, impossible):
 
 
 def check_text(value, name):
-    """A question or context, which must be a str that holds more than white space.
-
-    Raises:
-        BadRow: another value.
-    """
+    """Raises BadRow for a question or context that is not a str, or holds white space alone."""
     if not isinstance(value, str) or not value.strip():
         raise BadRow(f"the {name} is {brief(value)}; it must be a text")
     if not is_unicode(value):
         raise BadRow(f"the {name} {brief(value)} is not Unicode text (a lone surrogate); correct it")
-    return value

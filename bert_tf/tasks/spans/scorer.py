@@ -63,11 +63,11 @@ def f1(target, text, empty_equal=False):
     return 2 * same / (len(target) + len(text)) if same else 0.0
 
 
-def raw_scores(answers, texts, scorer="squad", impossible=False):
+def raw_scores(accepted, texts, scorer="squad", impossible=False):
     """The exact match and the F1 of each question, the largest over its accepted answers.
 
     Args:
-        answers: list of `Answers`.
+        accepted: for each question a list or tuple of str, its accepted answers.
         texts: list of str, or None for a question without a prediction.
         scorer: a name of `SCORERS`.
         impossible: score as SQuAD 2.0: an accepted answer without a word is none, and a question without an accepted
@@ -78,11 +78,11 @@ def raw_scores(answers, texts, scorer="squad", impossible=False):
         out.
     """
     how, scores = SCORERS[scorer], np.zeros((2, len(texts)))
-    for index, (accepted, text) in enumerate(zip(answers, texts, strict=True)):
+    for index, (answers, text) in enumerate(zip(accepted, texts, strict=True)):
         if text is None:
             scores[:, index] = np.nan if impossible else 0.0
             continue
-        targets = [how.normalize(target) for target in accepted.texts]
+        targets = [how.normalize(target) for target in answers]
         if impossible:
             targets = [target for target in targets if target] or [""]
         text = how.normalize(text)
@@ -121,8 +121,8 @@ def best_threshold(scores, null_odds, has_answer, texts):
 
 
 def scores_without_impossible(answers, texts, scorer="squad"):
-    """{"em", "f1"} as SQuAD 1.1 and KorQuAD have them; arguments as of `raw_scores`."""
-    em, f1_scores = raw_scores(answers, texts, scorer)
+    """{"em", "f1"} as SQuAD 1.1 and KorQuAD have them, of a list of `Answers`; other arguments as of `raw_scores`."""
+    em, f1_scores = raw_scores([one.texts for one in answers], texts, scorer)
     return {"em": float(em.mean()), "f1": float(f1_scores.mean())}
 
 
@@ -130,7 +130,8 @@ def scores_with_impossible(answers, texts, null_odds, threshold, scorer="squad")
     """The scores of SQuAD 2.0.
 
     Args:
-        answers, scorer: of `raw_scores`.
+        answers: list of `Answers`.
+        scorer: of `raw_scores`.
         texts: for each question the best answer that is not "", whatever its `null_odds`; None for no prediction.
         null_odds: float [N]; above `threshold` the answer is "".
         threshold: float.
@@ -142,7 +143,7 @@ def scores_with_impossible(answers, texts, null_odds, threshold, scorer="squad")
     # As evaluate-v2.0.py has it: whether the file has answers, normalized or not.
     has_answer = np.array([bool(one.texts) for one in answers])
     null_odds = np.asarray(null_odds, np.float64)
-    raw = raw_scores(answers, texts, scorer, impossible=True)
+    raw = raw_scores([one.texts for one in answers], texts, scorer, impossible=True)
     answered = ~np.isnan(raw[0])
     decided = np.where((null_odds > threshold) & answered, (~has_answer).astype(float), raw)
     result = {}

@@ -8,7 +8,7 @@ import numpy as np
 from bert_tf.errors import Advice, ConfigError, DataError
 from bert_tf.models.families import describe
 from bert_tf.parsing import brief
-from bert_tf.tasks import findings
+from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.rows.values import BadRow
 from bert_tf.tasks.spans import scorer
 from bert_tf.tasks.spans.decoding import CERTAIN, BestAnswers, find_answers
@@ -83,8 +83,8 @@ class QuestionAnsweringTask(Task):
     @property
     def threshold(self):
         """Of `null_odds`, above which the answer is ""."""
-        given = (self.config.null_threshold, self.state.threshold, HEADS[self.head].default_threshold)
-        return next(threshold for threshold in given if threshold is not None)
+        thresholds = (self.config.null_threshold, self.state.threshold, HEADS[self.head].default_threshold)
+        return next(threshold for threshold in thresholds if threshold is not None)
 
     @property
     def head_kind(self):
@@ -110,8 +110,9 @@ class QuestionAnsweringTask(Task):
         return read_questions(table, columns, labelled)
 
     def learn_state(self, examples):
-        known = self.state.impossible
-        return {"impossible": any(answers.impossible for answers in examples.labels) if known is None else known}
+        if self.state.impossible is not None:
+            return {}
+        return {"impossible": any(answers.impossible for answers in examples.labels)}
 
     def check(self, examples):
         impossible = [index for index, answers in enumerate(examples.labels) if answers.impossible]
@@ -125,9 +126,8 @@ class QuestionAnsweringTask(Task):
 
     def encode(self, examples):
         config = self.config
-        return encode_questions(
-            self.tokenizer, examples, config.sequence_length, config.max_query_length, config.stride
-        )
+        settings = config.sequence_length, config.max_query_length, config.stride
+        return encode_questions(self.tokenizer, examples, *settings)
 
     def make_model(self, encoder):
         if self.state.impossible is None:
@@ -158,11 +158,11 @@ class QuestionAnsweringTask(Task):
         """Whether `null_odds` is the null score alone; see `SpanHead`."""
         return HEADS[self.head].null_alone
 
-    def with_thresholds(self, metrics):
-        if not self.state.impossible or self.config.null_threshold is not None or "best_f1_threshold" not in metrics:
+    def with_thresholds(self, scores):
+        if not self.state.impossible or self.config.null_threshold is not None or "best_f1_threshold" not in scores:
             return self
         # 0 of the scorer is "no answer" for all: the official one is written for probabilities, `null_odds` may be negative.
-        return self.with_state(threshold=metrics["best_f1_threshold"] or -CERTAIN)
+        return self.with_state(threshold=scores["best_f1_threshold"] or -CERTAIN)
 
     def decide(self, examples, outputs):
         """{"best": what `find_answers` returns, "loss": a mean over the windows that are trained on, if there are labels}."""
@@ -182,11 +182,10 @@ class QuestionAnsweringTask(Task):
             scores |= scorer.scores_with_impossible(labels, texts, odds, self.threshold, how)
         else:
             scores |= scorer.scores_without_impossible(labels, texts, how)
-        scores |= {"examples": len(examples), "collapsed": False}
         answers = {one.text if one.answered else "" for one in best}
-        if len(examples) > 1 and len(answers) == 1 and any(not a.impossible for a in labels):
-            scores |= {"collapsed": True, "warning": f"collapsed: every question is answered by {brief(min(answers))}"}
-        return scores
+        is_collapsed = len(examples) > 1 and len(answers) == 1 and any(not a.impossible for a in labels)
+        problem = f"every question is answered by {brief(min(answers))}"
+        return scores | {"examples": len(examples)} | metrics.collapsed(is_collapsed, problem)
 
     def answers(self, examples, decided):
         return [self._answer(one) for one in decided["best"]]
@@ -194,12 +193,9 @@ class QuestionAnsweringTask(Task):
     def _answer(self, best):
         scores = np.array(best.scores, np.float64)
         weights = np.exp(scores - scores.max()) if len(scores) else scores
-        n_best = [
-            {"text": text, "start": start, "end": end, "score": score, "probability": float(probability)}
-            for text, start, end, score, probability in zip(
-                best.texts, best.starts, best.ends, best.scores, weights / max(weights.sum(), 1e-9)
-            )
-        ]
+        probabilities = (weights / max(weights.sum(), 1e-9)).tolist()
+        columns = best.texts, best.starts, best.ends, best.scores, probabilities
+        n_best = [dict(zip(("text", "start", "end", "score", "probability"), row)) for row in zip(*columns)]
         return {
             "answer": best.text if best.answered else "",
             "start": best.starts[0] if best.answered else None,
@@ -221,7 +217,8 @@ class QuestionAnsweringTask(Task):
         """
         answers = self.answers(examples, decided)
         texts = [answer["answer"] for answer in answers]
-        exact, _ = scorer.raw_scores(examples.labels, texts, self.config.scorer, self.state.impossible)
+        accepted = [one.texts for one in examples.labels]
+        exact, _ = scorer.raw_scores(accepted, texts, self.config.scorer, self.state.impossible)
         confidence = [_confidence(answer) for answer in answers]
         return findings.errors(exact < 1, confidence, lambda i: self._error(examples, i, answers[i], confidence[i]))
 

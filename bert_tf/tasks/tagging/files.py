@@ -48,18 +48,18 @@ def open_tagged(data, columns, labelled, row_of):
     return open_table(path, columns, format=format)
 
 
-def read_tagged(table, columns, labelled, known=()):
+def read_tagged(table, columns, labelled, label_set=()):
     """`Examples` of a table of `open_tagged`, with `words`, or with `texts`.
 
     Args:
         table, columns, labelled: of `open_tagged`.
-        known: the label set, as far as it is known.
+        label_set: the label set, as far as it is known.
 
     Raises:
         DataError: a missing column, or a bad row; with file, line and what to do.
     """
     if isinstance(table, ConllTable):
-        return _read_sentences(table, columns, labelled, known)
+        return _read_sentences(table, columns, labelled, label_set)
     key = table.find(columns, "words", labelled)
     if key is None:
         return read_texts(table, columns)
@@ -69,7 +69,7 @@ def read_tagged(table, columns, labelled, known=()):
     def read(row):
         words, tags = strings(row.get(key), key), None
         if labelled:
-            tags = _tags(strings(row.get(tags_key), tags_key), known)
+            tags = _tags(strings(row.get(tags_key), tags_key), label_set)
             if len(tags) != len(words):
                 raise BadRow(
                     f"{len(words)} {key} and {len(tags)} {tags_key}; every word must have one tag, correct the row"
@@ -82,7 +82,7 @@ def read_tagged(table, columns, labelled, known=()):
     return read_examples(table, read, columns, labelled, chosen, identifier)
 
 
-def _read_sentences(table, columns, labelled, known):
+def _read_sentences(table, columns, labelled, label_set):
     words = table.column(columns.words, "words", 0, 1)
     tags = table.column(columns.tags, "tags", -1, 3) if labelled else None
     if labelled and tags % table.fields == words % table.fields:
@@ -93,7 +93,7 @@ def _read_sentences(table, columns, labelled, known):
     def read(sentence):
         if sentence.problem:
             raise sentence.problem
-        label = _tags([fields[tags] for fields in sentence.words], known, sentence.lines) if labelled else None
+        label = _tags([fields[tags] for fields in sentence.words], label_set, sentence.lines) if labelled else None
         document = sentence.document if table.marks_documents else None
         texts = [fields[words].strip(" ") for fields in sentence.words]
         return [Example(words=texts, label=label, document=document, word_lines=sentence.lines)]
@@ -102,11 +102,11 @@ def _read_sentences(table, columns, labelled, known):
     return read_examples(table, read, columns, labelled, chosen)
 
 
-def _tags(tags, known, lines=None):
+def _tags(tags, label_set, lines=None):
     """The tags of a sentence without white space around them; `lines` are those of its words, for messages."""
     tags = [tag.strip() for tag in tags]
     for position, tag in enumerate(tags):
-        problem = no_label(tag, known, "tag")
+        problem = no_label(tag, label_set, "tag")
         if problem:
             raise BadRow(problem, line=lines and lines[position], word=position + 1)
     return tags
@@ -144,18 +144,18 @@ def write_conll(examples, tags, tag_column=None):
     return "".join(result)
 
 
-def _find(examples, wanted):
-    """(number of the sentence, number of the word) of the first tag for which `wanted` is true."""
-    return next((i, j) for i, tags in enumerate(examples.labels) for j, tag in enumerate(tags) if wanted(tag))
+def _find(examples, is_looked_for):
+    """(number of the sentence, number of the word) of the first tag for which `is_looked_for` is true."""
+    return next((i, j) for i, tags in enumerate(examples.labels) for j, tag in enumerate(tags) if is_looked_for(tag))
 
 
-def scheme_of_file(examples, given=None, known=None):
+def scheme_of_file(examples, chosen=None, label_set=None):
     """The scheme of the entity tags of labelled examples, whose tags keep its rules.
 
     Args:
         examples: `Examples` with `words` and `labels`.
-        given: `TaggingColumns.tag_scheme`; None: recognized. "conlleval" allows entity tags in any order.
-        known: the label set, which may hold tags of any form. None: tags that are not entity tags among those that are
+        chosen: `TaggingColumns.tag_scheme`; None: recognized. "conlleval" allows entity tags in any order.
+        label_set: the label set, which may hold tags of any form. None: tags that are not entity tags among those that are
             are taken for mistakes.
 
     Returns:
@@ -167,7 +167,7 @@ def scheme_of_file(examples, given=None, known=None):
             tags that mark no entities.
     """
     tags = {tag for sentence in examples.labels for tag in sentence}
-    odd = find_odd(tags) if known is None else set()
+    odd = find_odd(tags) if label_set is None else set()
     if odd:
         index, position = _find(examples, odd.__contains__)
         word, tag = examples.words[index][position], examples.labels[index][position]
@@ -177,26 +177,26 @@ def scheme_of_file(examples, given=None, known=None):
             "of them in task.labels"
         )
     if not marks_entities(tags):
-        if given and tags - {"O"}:
+        if chosen and tags - {"O"}:
             raise DataError(
-                f"{examples.path}: data.columns.tag_scheme={given} is for tags that mark entities (O, B-..., I-...), and "
+                f"{examples.path}: data.columns.tag_scheme={chosen} is for tags that mark entities (O, B-..., I-...), and "
                 f"'{min(tag for tag in tags if not marks_entities([tag, 'B-X']))}' does not; remove data.columns.tag_scheme"
             )
         return None
-    if given == "conlleval":
+    if chosen == "conlleval":
         return prefixes_of(tags) or "IOB2"
-    scheme = given or find_scheme(examples.labels)
-    if scheme is None or given:
-        _check(examples, scheme or prefixes_of(tags) or "IOB2", given)
+    scheme = chosen or find_scheme(examples.labels)
+    if scheme is None or chosen:
+        _check(examples, scheme or prefixes_of(tags) or "IOB2", chosen)
     return scheme
 
 
-def _check(examples, scheme, given):
+def _check(examples, scheme, chosen):
     for index, tags in enumerate(examples.labels):
         break_ = find_break(tags, scheme)
         if break_:
             position, why = break_
-            instead = "" if given or scheme in ("BIOES", "BILOU") else ", and other tags of the file are not IOB1"
+            instead = "" if chosen or scheme in ("BIOES", "BILOU") else ", and other tags of the file are not IOB1"
             raise DataError(
                 f"{examples.where_word(index, position)}: {why}{instead}; correct the tag, or read the entities that "
                 "conlleval finds with ",

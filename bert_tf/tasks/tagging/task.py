@@ -75,8 +75,7 @@ class TaggingTask(Task):
     state_class = TaggingState
     head_kind = "tagging"
 
-    def __init__(self, config, tokenizer, columns=None, backbone=None, state=None):
-        super().__init__(config, tokenizer, columns, backbone, state)
+    def check_settings(self):
         if self.labels is not None and self.metric != "accuracy" and not self.marks_entities:
             raise ConfigError(
                 f"task.metric={self.metric} needs tags that mark entities (O, B-..., I-...); set ",
@@ -115,8 +114,8 @@ class TaggingTask(Task):
 
     def _in_scheme(self, examples):
         """The examples with entity tags in the task's scheme, which the training file determines; both are in `traits`."""
-        given = examples.columns_config.tag_scheme
-        file_scheme = scheme_of_file(examples, given, self.labels)
+        setting = examples.columns_config.tag_scheme
+        file_scheme = scheme_of_file(examples, setting, self.labels)
         if file_scheme is None:
             if self.config.scheme and any(tag != "O" for tags in examples.labels for tag in tags):
                 raise ConfigError(
@@ -134,7 +133,7 @@ class TaggingTask(Task):
             plain = "IOB1" if file_scheme == "IOB1" else "IOB2"
             scheme = self.config.scheme or shown or (plain if self.marks_entities else file_scheme)
         examples = dataclasses.replace(examples, traits={"scheme": scheme, "file_scheme": file_scheme})
-        if file_scheme == scheme and given != "conlleval":
+        if file_scheme == scheme and setting != "conlleval":
             return examples
         return in_scheme(examples, scheme)
 
@@ -225,31 +224,25 @@ class TaggingTask(Task):
         """
         numbers = self._numbers(examples)
         tags, right, confidence, worst = self._tags(logits), [], [], []
-        for sentence, wanted in zip(logits, numbers):
-            right.append(np.argmax(sentence, axis=-1) == np.array(wanted, np.int64))
+        for sentence, expected in zip(logits, numbers):
+            right.append(np.argmax(sentence, axis=-1) == np.array(expected, np.int64))
             confidence.append(np.exp(np.max(metrics.log_softmax(sentence), axis=-1)) if len(sentence) else np.zeros(0))
             worst.append(np.max(np.where(right[-1], 0.0, confidence[-1]), initial=0.0))
         wrong = np.array([not all(sentence) for sentence in right])
         calibration = findings.calibration(np.concatenate(confidence), np.concatenate(right))
-        return (
-            self.report(examples, logits)
-            | {"calibration": calibration}
-            | findings.errors(wrong, worst, lambda i: self._marked(examples, i, tags[i], worst[i]))
-        )
+        errors = findings.errors(wrong, worst, lambda i: self._marked(examples, i, tags[i], worst[i]))
+        return self.report(examples, logits) | {"calibration": calibration} | errors
 
     def _marked(self, examples, index, tags, confidence):
         """The `findings.error` of a sentence."""
         words, true = self.sequences(examples).words[index], examples.labels[index]
         if self.marks_entities:
-            predicted, wanted = set(entities(tags)), set(entities(true))
-            verdicts = [(predicted & wanted, "right"), (predicted - wanted, "wrong"), (wanted - predicted, "missed")]
+            predicted, true = set(entities(tags)), set(entities(true))
+            verdicts = [(predicted & true, "right"), (predicted - true, "wrong"), (true - predicted, "missed")]
             spans = [(*span, verdict) for spans, verdict in verdicts for span in spans]
         else:
-            spans = [
-                (f"{tag}, not {wanted}", i, i, "wrong")
-                for i, (tag, wanted) in enumerate(zip(tags, true))
-                if tag != wanted
-            ]
+            pairs = enumerate(zip(tags, true))
+            spans = [(f"{tag}, not {true_tag}", i, i, "wrong") for i, (tag, true_tag) in pairs if tag != true_tag]
         marks = [(words.starts[first], words.ends[last], verdict, kind) for kind, first, last, verdict in spans]
         text = " ".join(examples.words[index])
         return findings.error(examples, index, confidence=float(confidence), text=text, marks=marks)
@@ -257,8 +250,8 @@ class TaggingTask(Task):
     def answers(self, examples, logits):
         texts = examples.texts or [" ".join(words) for words in examples.words]
         words = self.sequences(examples).words
-        given = getattr(examples.columns_config, "tag_scheme", None)
-        scheme = self.state.file_scheme or self.state.scheme if given in (None, "conlleval") else given
+        setting = getattr(examples.columns_config, "tag_scheme", None)
+        scheme = self.state.file_scheme or self.state.scheme if setting in (None, "conlleval") else setting
         return [self._answer(*example, scheme) for example in zip(texts, words, logits, self._tags(logits))]
 
     def _answer(self, text, words, logits, tags, scheme):
@@ -273,10 +266,8 @@ class TaggingTask(Task):
             ],
         }
         if self.marks_entities:
-            spans = [(kind, words.starts[first], words.ends[last]) for kind, first, last in entities(tags)]
-            answer["entities"] = [
-                {"type": kind, "text": text[start:end], "start": start, "end": end} for kind, start, end in spans
-            ]
+            spans = ((kind, words.starts[first], words.ends[last]) for kind, first, last in entities(tags))
+            answer["entities"] = [{"type": kind, "text": text[a:b], "start": a, "end": b} for kind, a, b in spans]
         return answer
 
     def predictions_file(self, examples, answers, path):

@@ -29,12 +29,12 @@ def open_texts(data, format, columns, labelled, row_of=None):
     return table, columns
 
 
-def read_sources(table, columns, labelled, known=()):
+def read_sources(table, columns, labelled, label_set=()):
     """`Examples` of a source and a target column; without `labelled` of sources alone, or of plain lines.
 
     Args:
         table, columns, labelled: of `open_texts`.
-        known: the label set, where the targets are labels.
+        label_set: the label set, where the targets are labels.
 
     Raises:
         DataError: a missing column, or a bad row; with file and line.
@@ -45,7 +45,7 @@ def read_sources(table, columns, labelled, known=()):
 
     def read(row):
         text = table.text(row, source, "source")
-        label = read_label(table, row, target, known) if labelled else None
+        label = read_label(table, row, target, label_set) if labelled else None
         check_filled(text, "text", table, labelled)
         return [Example(text, label=label, id=table.id_of(row, identifier))]
 

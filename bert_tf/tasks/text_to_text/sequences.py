@@ -39,8 +39,9 @@ class TextPairSequences(Sequences):
             `target_ids` int32 and `target_weights` float32 [B, T].
         """
         static, rows = isinstance(width, int), tf.shape(chosen)[0]
-        parts = [_constant(self.frame.before, rows), gather(self.first, chosen), _constant(self.frame.after, rows)]
-        token_ids, mask = pad_rows(tf.concat(parts, axis=1), tokenizer.pad_id, width, self.on_the_left)
+        before, after = repeated(self.frame.before, rows), repeated(self.frame.after, rows)
+        ids = tf.concat([before, gather(self.first, chosen), after], axis=1)
+        token_ids, mask = pad_rows(ids, tokenizer.pad_id, width, self.on_the_left)
         features = {"token_ids": token_ids, "padding_mask": mask, "segment_ids": tf.zeros_like(token_ids)}
         if self.targets is not None:
             targets = gather(self.targets, chosen)
@@ -72,7 +73,7 @@ def encode_pairs(tokenizer, sources, targets, loss_weights, frame, on_the_left, 
     first = tokenize(tokenizer, [frame.text_before + text for text in sources])[:, : sequence_length - added]
     if targets is not None:
         ids = tokenize(tokenizer, targets)[:, : target_length - 1]
-        targets = tf.concat([ids, _constant((frame.end,), ids.nrows(), ids.row_splits.dtype)], axis=1)
+        targets = tf.concat([ids, repeated((frame.end,), ids.nrows())], axis=1)
     loss_weights = np.ones(len(sources), np.float32) if loss_weights is None else np.array(loss_weights, np.float32)
     return TextPairSequences(
         first=first,
@@ -86,7 +87,6 @@ def encode_pairs(tokenizer, sources, targets, loss_weights, frame, on_the_left, 
     )
 
 
-def _constant(ids, rows, splits_dtype=tf.int32):
-    """The same ids in each row: int32 RaggedTensor [rows, len(ids)]."""
-    values = tf.tile(tf.constant([ids], tf.int32, shape=[1, len(ids)]), [tf.cast(rows, tf.int32), 1])
-    return tf.RaggedTensor.from_tensor(values, row_splits_dtype=splits_dtype)
+def repeated(ids, rows):
+    """The same ids in each of so many rows: int32 [rows, len(ids)]."""
+    return tf.tile(tf.constant([ids], tf.int32, shape=[1, len(ids)]), [tf.cast(rows, tf.int32), 1])

@@ -177,8 +177,8 @@ def _squad(row):
     if "data" in row:  # the official file: one object
         paragraphs = [paragraph for article in row["data"] for paragraph in article["paragraphs"]]
         return [pair for p in paragraphs for qa in p["qas"] for pair in _squad({"context": p["context"], **qa})]
-    given = row.get("answers") or []
-    texts = given["text"] if isinstance(given, dict) else [a["text"] if isinstance(a, dict) else a for a in given]
+    column = row.get("answers") or []
+    texts = column["text"] if isinstance(column, dict) else [a["text"] if isinstance(a, dict) else a for a in column]
     answers = tuple(_spaced(text) for text in texts)
     source = _collapsed(f"question: {_spaced(row['question'])} context: {_spaced(row['context'])}")
     return [TextPair(source, answers[0] if answers else None, answers, identifier=_identifier(row))]
@@ -328,5 +328,5 @@ def names_referent(answer, referent):
         return -1
     if ("'" in answer) != ("'" in referent):  # "Bob" is not "Bob's hat"
         return 0
-    given, wanted = set(answer.split(" ")), set(referent.split(" "))
-    return int(given <= wanted or wanted <= given)
+    answer_words, referent_words = set(answer.split(" ")), set(referent.split(" "))
+    return int(answer_words <= referent_words or referent_words <= answer_words)

@@ -50,8 +50,7 @@ class TextToTextTask(Task):
     pooler, whole = False, True
     inferred = (*Task.inferred, "target_ids", "target_weights")
 
-    def __init__(self, config, tokenizer, columns=None, backbone=None, state=None):
-        super().__init__(config, tokenizer, columns, backbone, state)
+    def check_settings(self):
         if self.metric not in self._metric_names():
             raise ConfigError(
                 f"task.metric={self.metric} is not measured here; choose one of {', '.join(self._metric_names())}"
@@ -85,13 +84,12 @@ class TextToTextTask(Task):
         return (("bleu", "rouge") if self.judged_as == "texts" else ()) if chosen is None else chosen
 
     def _metric_names(self):
-        names = [
-            n
-            for n in text_metrics.SCORES[self.judged_as]
-            if n != "question_exact_match" or self.config.format == "multirc"
-        ]
-        if self.judged_as == "labels" and len(self.labels) != 2:
-            names.remove("f1")
+        names = list(text_metrics.SCORES[self.judged_as])
+        if self.judged_as == "labels":
+            if self.config.format != "multirc":
+                names.remove("question_exact_match")
+            if len(self.labels) != 2:
+                names.remove("f1")
         names += [n for chosen in self.text_metrics for n in text_metrics.TEXT_METRICS[chosen][1]]
         return ["token_accuracy", "exact_match", *names]
 
@@ -117,9 +115,8 @@ class TextToTextTask(Task):
     @property
     def stop_strings(self):
         """The `StopStrings` of `config.generation`."""
-        return StopStrings(
-            self.config.generation.stop_strings, self.tokenizer, (*self.frame.stop_ids, self.tokenizer.pad_id)
-        )
+        ends = (*self.frame.stop_ids, self.tokenizer.pad_id)
+        return StopStrings(self.config.generation.stop_strings, self.tokenizer, ends)
 
     # -- data ------------------------------------------------------------------------------------
 
@@ -127,19 +124,14 @@ class TextToTextTask(Task):
         return open_texts(data, self.format, columns, labelled, self.row_of)
 
     def row_of(self, item):
-        if self.format is None:
-            wanted = "a text"
-            if isinstance(item, str):
-                return {"source": item}
-        else:
-            takes_pairs = self.format.glue is not None and self.format.field is None
-            wanted = "a text, a pair of texts or a row of its files" if takes_pairs else "a text or a row of its files"
-            if isinstance(item, str):
-                return source_row(self.format, item)
-            is_pair = isinstance(item, (tuple, list)) and len(item) == 2 and all(isinstance(t, str) for t in item)
-            if takes_pairs and is_pair:
+        if isinstance(item, str):
+            return source_row(self.format, item) if self.format else {"source": item}
+        accepted = "a text or a row of its files" if self.format else "a text"
+        if self.format and self.format.glue is not None and self.format.field is None:
+            if isinstance(item, (tuple, list)) and len(item) == 2 and all(isinstance(t, str) for t in item):
                 return glue_row(self.format.glue, *item)
-        raise BadRow(f"it is {brief(item)}; it must be {wanted}")
+            accepted = "a text, a pair of texts or a row of its files"
+        raise BadRow(f"it is {brief(item)}; it must be {accepted}")
 
     def read_table(self, table, columns, labelled):
         if self.format is None:
@@ -223,14 +215,12 @@ class TextToTextTask(Task):
         if "loss" in decided:
             weight = max(decided["weight"], 1.0)
             scores = {"loss": decided["loss"] / weight, "token_accuracy": decided["correct"] / weight}
-        scores |= self._scores_of_texts(examples, texts) | {"examples": len(examples), "collapsed": False}
-        if len(texts) > 1 and len(set(texts)) == 1 and len(set(examples.labels)) > 1:
-            scores["collapsed"] = True
-            scores["warning"] = (
-                f"collapsed: every source is answered by {brief(texts[0])}; try another learning rate, more epochs or a "
-                "model that was pretrained longer"
-            )
-        return scores
+        scores |= self._scores_of_texts(examples, texts) | {"examples": len(examples)}
+        return scores | metrics.collapsed(
+            len(texts) > 1 and len(set(texts)) == 1 and len(set(examples.labels)) > 1,
+            f"every source is answered by {brief(texts[0])}; try another learning rate, more epochs or a model that was "
+            "pretrained longer",
+        )
 
     def _scores_of_texts(self, examples, texts):
         """The metrics of generated texts, a list of str."""
@@ -252,8 +242,8 @@ class TextToTextTask(Task):
         if self.judged_as != "labels":
             return super().report(examples, decided)
         sides = examples.labels, _best_texts(decided)
-        wanted, predicted = (np.array([class_of(text, self.labels) for text in side]) for side in sides)
-        return {"labels": metrics.by_label(wanted, predicted, self.labels)}
+        true, predicted = (np.array([class_of(text, self.labels) for text in side]) for side in sides)
+        return {"labels": metrics.by_label(true, predicted, self.labels)}
 
     def findings(self, examples, decided):
         """The scores of each label, where there are labels, and the texts that match no target, the most likely first."""
@@ -296,10 +286,10 @@ def _once_a_question(targets, texts, details):
     """(accepted answers, texts), one for each question: ReCoRD has an example for each answer."""
     if not details:
         return [[target] for target in targets], texts
-    seen, answers, first_texts = set(), [], []
+    groups, answers, first_texts = set(), [], []
     for pair, text in zip(details, texts):
-        if pair.group is None or pair.group not in seen:
-            seen.add(pair.group)
+        if pair.group is None or pair.group not in groups:
+            groups.add(pair.group)
             answers.append(list(pair.answers) or [pair.target])
             first_texts.append(text)
     return answers, first_texts

@@ -7,7 +7,6 @@ import numpy as np
 
 from bert_tf.errors import Advice, ConfigError
 from bert_tf.tasks import metrics
-from bert_tf.tasks.spans.questions import Answers
 from bert_tf.tasks.spans.scorer import raw_scores
 from bert_tf.tasks.text_to_text.t5_formats import class_of, names_referent, number_of
 
@@ -55,18 +54,18 @@ def label_scores(targets, texts, labels, groups=None):
     """
     from sklearn.metrics import f1_score, matthews_corrcoef
 
-    wanted, predicted = (np.array([class_of(text, labels) for text in side]) for side in (targets, texts))
-    scores = {"accuracy": metrics.accuracy(wanted, predicted), "unparsable": int(np.sum(predicted < 0))}
+    true, predicted = (np.array([class_of(text, labels) for text in side]) for side in (targets, texts))
+    scores = {"accuracy": metrics.accuracy(true, predicted), "unparsable": int(np.sum(predicted < 0))}
     if len(labels) == 2:
         # As T5 has it: in place of -1 the label that is wrong.
-        judged = np.where(predicted < 0, 1 - wanted, predicted)
-        scores["f1"] = float(f1_score(wanted, judged, labels=[1], average=None, zero_division=0)[0])
+        judged = np.where(predicted < 0, 1 - true, predicted)
+        scores["f1"] = float(f1_score(true, judged, labels=[1], average=None, zero_division=0)[0])
     # As T5's `mean_multiclass_f1`: over all labels, 0 for one that neither side has.
-    scores["f1_macro"] = float(f1_score(wanted, predicted, labels=range(len(labels)), average="macro", zero_division=0))
-    scores["matthews"] = float(matthews_corrcoef(wanted, predicted))
+    scores["f1_macro"] = float(f1_score(true, predicted, labels=range(len(labels)), average="macro", zero_division=0))
+    scores["matthews"] = float(matthews_corrcoef(true, predicted))
     if groups is not None:
         right = collections.defaultdict(lambda: True)
-        for group, a, b in zip(groups, wanted, predicted):
+        for group, a, b in zip(groups, true, predicted):
             right[group] &= bool(a == b)
         scores["question_exact_match"] = float(np.mean(list(right.values())))
     return scores
@@ -74,10 +73,10 @@ def label_scores(targets, texts, labels, groups=None):
 
 def number_scores(targets, texts):
     """Correlations of texts that should be numbers; one that is none counts as -1, `unparsable` counts them."""
-    wanted, predicted = (np.array([number_of(text) for text in side]) for side in (targets, texts))
+    true, predicted = (np.array([number_of(text) for text in side]) for side in (targets, texts))
     return {
-        "pearson": metrics.pearson(wanted, predicted),
-        "spearman": metrics.spearman(wanted, predicted),
+        "pearson": metrics.pearson(true, predicted),
+        "spearman": metrics.spearman(true, predicted),
         "unparsable": int(np.sum(predicted == -1.0)),
     }
 
@@ -98,7 +97,7 @@ def answer_scores(answers, texts, scorer="squad"):
         texts: list of str.
         scorer: of `spans.scorer.SCORERS`, which normalizes the texts.
     """
-    em, f1 = raw_scores([Answers(tuple(accepted)) for accepted in answers], texts, scorer)
+    em, f1 = raw_scores(answers, texts, scorer)
     return {"answer_em": float(em.mean()), "answer_f1": float(f1.mean())}
 
 

@@ -88,8 +88,8 @@ class TextToTextConfig(TaskConfig):
             raise ConfigError(f"task.format is '{self.format}'{nearest(self.format, T5_FORMATS)}")
         labels = t5_format(self.format, self.languages).labels
         if self.prefix or self.labels not in (None, labels):
-            given = "task.prefix" if self.prefix else "task.labels"
-            raise ConfigError(f"task.format={self.format} has its own prefix and labels; remove {given}")
+            setting = "task.prefix" if self.prefix else "task.labels"
+            raise ConfigError(f"task.format={self.format} has its own prefix and labels; remove {setting}")
 
     def _check_languages(self):
         languages = self.languages

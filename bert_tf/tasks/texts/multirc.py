@@ -75,10 +75,8 @@ def read_row(row, labelled):
         words = _plain(member(question, "question", str))
         for answer in member(question, "answers", list):
             pair = f"{words} {_plain(member(answer, 'text', str))}"
-            label = _label(answer) if labelled else None
-            examples.append(
-                Example(text, pair, label=label, id={"id": answer.get("idx")}, details=(row["place"], number))
-            )
+            label, identifier = _label(answer) if labelled else None, {"id": answer.get("idx")}
+            examples.append(Example(text, pair, label=label, id=identifier, details=(row["place"], number)))
     if not examples:
         raise BadRow("there is no answer to a question; add one, or remove the row")
     return examples

@@ -32,9 +32,8 @@ def swap_texts(features, layout):
     Returns:
         A dict of the same three.
     """
-    token_ids, segments, mask = (
-        ops.convert_to_tensor(features[n]) for n in ("token_ids", "segment_ids", "padding_mask")
-    )
+    inputs = (features[name] for name in ("token_ids", "segment_ids", "padding_mask"))
+    token_ids, segments, mask = map(ops.convert_to_tensor, inputs)
 
     def tokens_of(segment):
         real = ops.logical_and(mask, ops.equal(segments, segment))

@@ -89,16 +89,12 @@ class RegressionTask(TextTask):
         }
         if self.metric not in scores:
             scores[self.metric] = measure(self.metric, labels, predictions, path=examples.path)
-        scores["examples"] = len(labels)
-        spread, wanted = float(np.std(predictions)), float(np.std(labels))
-        scores["collapsed"] = wanted > 0 and spread < COLLAPSED_SPREAD * wanted
-        if scores["collapsed"]:
-            scores["warning"] = (
-                f"collapsed: the predictions are all about {np.mean(predictions):.3g} (spread "
-                f"{spread:.2g}, the labels' {wanted:.2g}); try another seed, a lower learning rate, a longer "
-                "warm-up or more epochs"
-            )
-        return scores
+        spread, spread_of_labels = float(np.std(predictions)), float(np.std(labels))
+        return (scores | {"examples": len(labels)}) | metrics.collapsed(
+            spread_of_labels > 0 and spread < COLLAPSED_SPREAD * spread_of_labels,
+            f"the predictions are all about {np.mean(predictions):.3g} (spread {spread:.2g}, the labels' "
+            f"{spread_of_labels:.2g}); try another seed, a lower learning rate, a longer warm-up or more epochs",
+        )
 
     def findings(self, examples, decided):
         """True and predicted numbers, and the examples with the largest errors."""

@@ -2,15 +2,13 @@
 
 import abc
 
-import numpy as np
-
 from bert_tf.errors import Advice, ConfigError, DataError
 from bert_tf.parsing import brief
 from bert_tf.tasks.examples import Example, read_examples
 from bert_tf.tasks.glue import open_glue
 from bert_tf.tasks.rows.labels import no_label
 from bert_tf.tasks.rows.values import BadRow
-from bert_tf.tasks.sequences import Sequences, tokenize
+from bert_tf.tasks.sequences import Sequences, packed_lengths, tokenize
 from bert_tf.tasks.task import Task
 
 
@@ -60,10 +58,10 @@ class TextTask(Task):
 
     def row_of(self, item):
         texts = (item,) if isinstance(item, str) else item
-        given = isinstance(texts, (tuple, list)) and all(isinstance(text, str) for text in texts) and len(texts)
-        if given not in ((1, 2) if self.pairs is None else (1 + self.pairs,)):
-            wanted = {None: "a text, or a pair of texts", True: "a pair of texts", False: "a single text"}[self.pairs]
-            raise BadRow(f"it is {brief(item)}; the task takes {wanted}")
+        count = isinstance(texts, (tuple, list)) and all(isinstance(text, str) for text in texts) and len(texts)
+        if count not in ((1, 2) if self.pairs is None else (1 + self.pairs,)):
+            accepted = {None: "a text, or a pair of texts", True: "a pair of texts", False: "a single text"}[self.pairs]
+            raise BadRow(f"it is {brief(item)}; the task takes {accepted}")
         return dict(zip(("text", "text_pair"), texts))
 
     def read_table(self, table, columns, labelled):
@@ -82,16 +80,12 @@ class TextTask(Task):
         return label
 
     def encode(self, examples):
-        first = tokenize(self.tokenizer, examples.texts)
-        layout = self.tokenizer.layout
-        lengths = first.row_lengths().numpy() + layout.special_tokens_per_sequence
-        second = None
-        if examples.text_pairs is not None:
-            second = tokenize(self.tokenizer, examples.text_pairs)
-            pair_frame = layout.special_tokens_per_pair - layout.special_tokens_per_sequence
-            lengths = lengths + second.row_lengths().numpy() + pair_frame
+        columns = [texts for texts in (examples.texts, examples.text_pairs) if texts is not None]
+        ids = [tokenize(self.tokenizer, texts) for texts in columns]
+        lengths = (part.row_lengths().numpy() for part in ids)
+        lengths = packed_lengths(self.tokenizer.layout, self.config.sequence_length, *lengths)
         labels = None if examples.labels is None else self.label_array(examples)
-        return Sequences(first, second, np.minimum(lengths, self.config.sequence_length), labels)
+        return Sequences(ids[0], ids[1] if len(ids) > 1 else None, lengths, labels)
 
 
 def read_texts(table, columns, label_reader=None, pairs=None):
@@ -111,9 +105,8 @@ def read_texts(table, columns, label_reader=None, pairs=None):
         chosen = {"text": 0}
     else:
         required = {"text": True, "text_pair": bool(pairs)}
-        columns_of_roles = {
-            role: table.find(columns, role, required[role]) for role in required if role in columns.usual
-        }
+        roles = [role for role in required if role in columns.usual]
+        columns_of_roles = {role: table.find(columns, role, required[role]) for role in roles}
         chosen = {role: column for role, column in columns_of_roles.items() if column is not None}
     if pairs is False and "text_pair" in chosen:
         raise DataError(
@@ -142,23 +135,23 @@ def check_filled(text, name, table, labelled):
         raise BadRow(f"the {name} is empty" + "; remove the row" * labelled)
 
 
-def label_reader(table, columns, known=()):
-    """(the column of the labels, function(row) -> label, a str, which raises `BadRow`); `known` as of `read_label`."""
+def label_reader(table, columns, label_set=()):
+    """(the column of the labels, function(row) -> label, a str, which raises `BadRow`); `label_set` as of `read_label`."""
     column = table.find(columns, "label")
-    return column, lambda row: read_label(table, row, column, known)
+    return column, lambda row: read_label(table, row, column, label_set)
 
 
-def read_label(table, row, column, known):
+def read_label(table, row, column, label_set):
     """The label in a column of a row: a str.
 
     Raises:
-        BadRow: there is none, or it is what pandas writes for none; `known` are the labels that may be so called.
+        BadRow: there is none, or it is what pandas writes for none; `label_set` are the labels that may be so called.
     """
     value = table.cell(row, column, "label")
     if value is None:
         raise BadRow(f"there is no '{column}' (label), it is null; correct the row")
     label = table.text(row, column, "label").strip()
-    problem = no_label(label, known)
+    problem = no_label(label, label_set)
     if problem:
         raise BadRow(problem)
     return label

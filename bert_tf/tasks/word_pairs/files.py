@@ -57,14 +57,8 @@ def read_row(row, labelled):
         # The files of Hugging Face's datasets hold the four keys in the row itself.
         target = row.get("target") if isinstance(row.get("target"), dict) else row
         marks = tuple(Mark(0, *_words(texts[0], target, f"span{n}")) for n in (1, 2))
-    return [
-        Example(
-            *texts,
-            label=_label(row) if labelled else None,
-            id={"id": row["idx"]} if "idx" in row else None,
-            details=marks,
-        )
-    ]
+    identifier = {"id": row["idx"]} if "idx" in row else None
+    return [Example(*texts, label=_label(row) if labelled else None, id=identifier, details=marks)]
 
 
 def _characters(text, row, first, last):
@@ -83,13 +77,13 @@ def _words(text, target, name):
     words = list(re.finditer(r"\S+", text))
     if index >= len(words):
         raise BadRow(f"'{name}_index' is {index}, and the text has {len(words)} words, counted from 0; correct the row")
-    wanted = span.split()
-    pattern = re.compile(r"\s+".join(map(re.escape, wanted)), re.IGNORECASE)
+    span_words = span.split()
+    pattern = re.compile(r"\s+".join(map(re.escape, span_words)), re.IGNORECASE)
     for place in words[index : index + 2]:
         match = pattern.match(text, place.start())
         if match:
             return match.span()
-    last = min(index + len(wanted), len(words)) - 1
+    last = min(index + len(span_words), len(words)) - 1
     return words[index].start(), words[last].end()
 
 

@@ -51,10 +51,8 @@ class WordPairClassifier(Classifier):
         if pooling == "attention":
             deviation = encoder.config.initializer_range
             for word in (1, 2):  # in float32, as the head
-                projection = dense(
-                    self.head, PROJECTION, None, deviation, f"projection_{word}", inputs=self.token_width
-                )
-                self.projections.append(projection)
+                name, width = f"projection_{word}", self.token_width
+                self.projections.append(dense(self.head, PROJECTION, None, deviation, name, inputs=width))
                 self.scores.append(dense(self.head, 1, None, deviation, f"score_{word}", inputs=PROJECTION))
 
     def get_config(self):
@@ -63,8 +61,8 @@ class WordPairClassifier(Classifier):
     def head_width(self):
         return 3 * self.token_width if self.pooling == "mean" else 2 * PROJECTION
 
-    def _encode(self, inputs, training, whole):
-        return super()._encode(inputs, training, whole=True)
+    def _encode(self, inputs, training, all_positions):
+        return super()._encode(inputs, training, all_positions=True)
 
     def _read(self, encoded, features, training):
         mask = ops.cast(features["padding_mask"], "bool")

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from bert_tf.errors import DataError
 from bert_tf.parsing import brief
-from bert_tf.tasks.sequences import Sequences, tokenize_with_offsets
+from bert_tf.tasks.sequences import Sequences, packed_lengths, tokenize_with_offsets
 from bert_tf.tokenizers.ops.model_rows import kept_of_pair
 
 
@@ -47,9 +47,8 @@ def encode_word_pairs(tokenizer, examples, labels, sequence_length):
         marked = (pairs if pairs and word else examples.texts)[row][slice(*marks[row, word])]
         raise DataError(f"{examples.where(row)}: the marked word {brief(marked)} {problem}")
     (first, *_), second = texts[0], texts[1][0] if pairs else None
-    lengths = sum(part[0].row_lengths().numpy() for part in texts)
-    special = layout.special_tokens_per_pair if pairs else layout.special_tokens_per_sequence
-    return WordPairSequences(first, second, np.minimum(lengths + special, sequence_length), labels, spans=spans)
+    lengths = packed_lengths(layout, sequence_length, *(ids.row_lengths().numpy() for ids, *_ in texts))
+    return WordPairSequences(first, second, lengths, labels, spans=spans)
 
 
 def word_columns(layout, sequence_length, texts, starts, ends):

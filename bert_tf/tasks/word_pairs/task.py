@@ -44,9 +44,9 @@ class WordPairTask(ClassificationTask):
     def read_table(self, table, columns, labelled):
         examples = read_word_pairs(table, columns, labelled)
         if len(examples) and self.pairs not in (None, examples.text_pairs is not None):
-            wanted = "pairs of texts, as WiC" if self.pairs else "single texts, as WSC"
+            trained_on = "pairs of texts, as WiC" if self.pairs else "single texts, as WSC"
             raise DataError(
-                f"this task was trained on {wanted}, and {examples.path} holds the other; give it such texts"
+                f"this task was trained on {trained_on}, and {examples.path} holds the other; give it such texts"
             )
         return examples
 

@@ -65,9 +65,8 @@ def test_mrqa_and_tables(tmp_path):
     nothing = read(tmp_path / "b.jsonl", json.dumps(tables["columns"] | {"answers": {"text": [], "answer_start": []}}))
     assert nothing.labels[0].impossible
     table = read(tmp_path / "c.tsv", f"id\tquestion\tcontext\n7\tWhere?\t{CONTEXT}\n8\t\t{CONTEXT}\n", labelled=False)
-    assert table.ids == [{"id": "7"}] and table.unusable_rows == [
-        {"line": 3, "id": "8", "error": "the question is ''; it must be a text"}
-    ]
+    unusable = {"line": 3, "id": "8", "error": "the question is ''; it must be a text"}
+    assert table.ids == [{"id": "7"}] and table.unusable_rows == [unusable]
     with pytest.raises(DataError, match="question answering reads SQuAD"):
         read(tmp_path / "c.tsv", f"question\tcontext\nWhere?\t{CONTEXT}\n")
 

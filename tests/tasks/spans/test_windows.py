@@ -59,13 +59,8 @@ def test_rows_and_labels(layout):
     tokenizer = task.tokenizer
     context = tiny.CONTEXTS[0]
     answers = [[("Paris", context.index("Paris"))], [("n London", context.index("n London"))], []]
-    examples = task.read(
-        {
-            "question": ["Where was Anna born in?", "Where?", "Who is John?"],
-            "context": [context] * 3,
-            "answers": answers,
-        }
-    )
+    questions = ["Where was Anna born in?", "Where?", "Who is John?"]
+    examples = task.read({"question": questions, "context": [context] * 3, "answers": answers})
     task = task.learn(examples)
     sequences = task.sequences(examples)
     (batch,) = task.dataset(examples, 100)
@@ -109,7 +104,6 @@ def test_rows_and_labels(layout):
 
 def test_windows_without_room_are_refused():
     task = tiny.task(sequence_length=9, max_query_length=6, impossible_questions=False)
+    examples = task.read({"question": ["Where was Anna born in Paris?"], "context": ["Paris."]}, labelled=False)
     with pytest.raises(ConfigError, match="leaves no room for a context beside a question of 6 tokens and 3 special"):
-        task.sequences(
-            task.read({"question": ["Where was Anna born in Paris?"], "context": ["Paris."]}, labelled=False)
-        )
+        task.sequences(examples)

@@ -37,15 +37,9 @@ def tokenizer(layout="bert"):
 def encoder(**sizes):
     keras.utils.set_random_seed(0)
     # Wider than the published initializer_range of 0.02: spans must differ by more than rounding.
-    settings = {
-        "hidden_size": 16,
-        "num_layers": 1,
-        "num_heads": 2,
-        "intermediate_size": 32,
-        "max_positions": 32,
-    } | sizes
     rates = {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.3}
-    return BertEncoder(BertConfig(tokenizer().vocabulary_size, **rates, **settings), pooler=False)
+    sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "max_positions": 32} | sizes
+    return BertEncoder(BertConfig(tokenizer().vocabulary_size, **rates, **sizes), pooler=False)
 
 
 def task(layout="bert", **settings):
