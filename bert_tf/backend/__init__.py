@@ -27,6 +27,8 @@ from bert_tf.backend.optimizers import Adagrad, AdamW, Lamb
 from bert_tf.backend.schedules import WarmupDecay
 from bert_tf.backend.variable_rates import ScaledUpdates, scale_updates
 
+#: Whether models are exported in this process: on TensorFlow.
+EXPORTS: bool = active.EXPORTS
 Dense = active.Dense
 Dropout = active.Dropout
 LayerNormalization = active.LayerNormalization
@@ -38,5 +40,6 @@ attention_weights = active.attention_weights
 compiled_loop = active.compiled_loop
 cross_entropy = active.cross_entropy
 largest = active.largest
+on_host = active.on_host
 product_with_transposed = active.product_with_transposed
 recomputed = active.recomputed

@@ -24,12 +24,17 @@ needs_jax = pytest.mark.skipif(
 
 def run_on_jax(program, *arguments, devices=1):
     """What a program prints as JSON, on JAX with so many devices."""
+    done = on_jax([*program, *arguments], devices)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def on_jax(command, devices=1):
+    """The finished process of a program of Python."""
     environment = os.environ | {"KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
     environment["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # compiling is what takes time
     environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
-    done = subprocess.run([sys.executable, *program, *arguments], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    return subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True)
 
 
 @pytest.mark.slow
