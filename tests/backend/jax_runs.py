@@ -21,9 +21,9 @@ from bert_tf.training.shards_recipe import ShardsRecipe
 QUESTIONS = ["the film good", "a dull plot", "the song"]
 
 
-def command(name, folder, run, *settings):
+def command(name, folder, run, *settings, file=None):
     given = [word for setting in settings for word in ("--set", setting)]
-    assert main([name, "--config", f"{folder / name}.yaml", "--output", f"{folder / run}", *given]) == 0
+    assert main([name, "--config", f"{folder / (file or name)}.yaml", "--output", f"{folder / run}", *given]) == 0
 
 
 def copy_checkpoint(folder):
@@ -40,6 +40,7 @@ def results(folder):
     """Trains in a folder; what is printed."""
     for run in ("jax", "killed", "begun_pretraining"):
         command("pretrain", folder, run)
+    command("pretrain", folder, "without_dropout", file="without_dropout")
     command("finetune", folder, "begun_tuning")
     command("distill", folder, "begun_distillation")
     for name, run in (("pretrain", "begun_pretraining_on_two"), ("finetune", "begun_tuning_on_two")):

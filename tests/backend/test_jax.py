@@ -31,10 +31,18 @@ def run_on_jax(program, *arguments, devices=1):
 
 def on_jax(command, devices=1):
     """The finished process of a program of Python."""
-    environment = os.environ | {"KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
-    environment["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # compiling is what takes time
-    environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
+    environment = os.environ | jax_environment(devices)
     return subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True)
+
+
+def jax_environment(devices):
+    return {
+        "KERAS_BACKEND": "jax",
+        "PYTHONPATH": str(ROOT),
+        "JAX_PLATFORMS": "cpu",
+        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",  # compiling is what takes time
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+    }
 
 
 @pytest.mark.slow
@@ -55,10 +63,14 @@ def test_twelve_updates_of_every_family_and_objective_are_those_of_tensorflow(tm
 @pytest.mark.slow
 @needs_jax
 def test_eight_devices_train_as_one(tmp_path):
-    """With dropout, in micro-batches that are divided over the devices too, and with a clip of the whole gradient."""
-    names = ("bert", "gpt2")
+    """With dropout, in micro-batches that are divided over the devices too, and with a clip of the whole gradient.
+
+    Of some the weights are divided over two devices each, and the batch over four.
+    """
+    whole, divided = ("bert", "gpt2"), ("modernbert", "t5")
+    names = [*whole, *(f"divided:{name}" for name in divided)]
     run_on_jax([Path(__file__).parent / "twelve_steps.py"], tmp_path / "eight", *names, devices=8)
-    expected = results(names)
+    expected = results(whole) | {f"divided:{name}": value for name, value in results(divided).items()}
     with np.load(tmp_path / "eight.npz") as file:
         assert file.keys() == expected.keys() and {name.split("/")[0] for name in file} == set(names)
         for name, value in expected.items():

@@ -1,5 +1,6 @@
 """`pretrain`, `finetune` and `distill` under `KERAS_BACKEND=jax`: runs that were begun on one backend continue on the other."""
 
+import dataclasses
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 import tensorflow as tf
 from distillation import tiny_distillation
 from safetensors.numpy import load_file
-from test_jax import needs_jax, on_jax, run_on_jax
+from test_jax import jax_environment, needs_jax, on_jax, run_on_jax
+from training.cluster import run_workers
 from training.sample_corpus import addresses, vocabulary_of, write_corpus
 from training.snapshots import snapshot
 
@@ -37,6 +39,12 @@ def pretraining(folder):
     return config.build(PretrainConfig, settings)
 
 
+def without_dropout(folder):
+    """The same; masks of dropout depend on the place of a row in the batch, and each host reads rows of its own."""
+    settings = pretraining(folder)
+    return dataclasses.replace(settings, model=settings.model | {"dropout": 0.0, "attention_dropout": 0.0})
+
+
 def tuning(folder):
     settings = {
         "init_from": f"{folder}/pretrained",
@@ -62,6 +70,7 @@ def folder(tmp_path_factory):
     distillation = tiny_distillation.experiment(folder, terms, "train.batch_size=16")
     for name, settings in (("pretrain", pretraining(folder)), ("finetune", tuning(folder)), ("distill", distillation)):
         config.save(settings, folder / f"{name}.yaml")
+    config.save(without_dropout(folder), folder / "without_dropout.yaml")
     pretrain(pretraining(folder), folder / "pretraining")
     shutil.copytree(folder / "pretraining", folder / "begun_pretraining")
     keep_first_checkpoint(folder / "begun_pretraining")
@@ -69,8 +78,8 @@ def folder(tmp_path_factory):
         finetune(tuning(folder), folder / "teacher")
     with snapshot(EpochProgress, folder / "distilled", folder / "begun_distillation", lambda steps: steps.step == 3):
         distill(distillation, folder / "distilled")
-    for run in ("begun_pretraining", "begun_tuning"):
-        shutil.copytree(folder / run, folder / f"{run}_on_two")
+    for run, place in (("begun_pretraining", "two"), ("begun_tuning", "two"), ("begun_tuning", "hosts")):
+        shutil.copytree(folder / run, folder / f"{run}_on_{place}")
     return folder
 
 
@@ -136,6 +145,29 @@ def test_a_fine_tuning_begun_on_tensorflow_continues_on_jax(folder, found, run):
 
 def test_a_distillation_begun_on_tensorflow_continues_on_jax(folder, found):
     assert_same_training(folder / "distilled", folder / "begun_distillation", TUNING)
+
+
+@pytest.fixture(scope="module")
+def hosts(folder, tmp_path_factory):
+    """The runs of two processes of two devices each: a pretraining, and a fine-tuning that was begun on TensorFlow."""
+    path, arguments = tmp_path_factory.mktemp("hosts"), []
+    shutil.copytree(folder / "begun_tuning_on_hosts", path / "tuning")
+    for name, settings in (("pretraining", without_dropout(folder)), ("tuning", tuning(folder))):
+        train = dataclasses.replace(settings.train, strategy="multi_worker")
+        config.save(dataclasses.replace(settings, train=train), path / f"{name}.yaml")
+        arguments += [path / f"{name}.yaml", path / name]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in jax_environment(devices=2).items():
+            patch.setenv(name, value)
+        for status, output in run_workers("worker.py", *arguments):
+            assert status == 0, output[-3000:]
+    return path
+
+
+def test_two_hosts_train_as_one(folder, hosts, found):
+    """Each reads its share of the rows; of a fine-tuning, whose batches have all lengths, its rows of each batch."""
+    assert_same_training(folder / "without_dropout", hosts / "pretraining", PRETRAINING)
+    assert_same_training(folder / "teacher", hosts / "tuning", TUNING)
 
 
 def test_a_checkpoint_goes_through_the_other_backend_to_the_bit(folder, found):
