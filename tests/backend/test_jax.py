@@ -158,3 +158,35 @@ def test_what_cannot_be_right_is_an_error_under_jax_too():
     assert labels.startswith("ConfigError: a batch must be one dict of features")
     assert infinite.startswith("NonFiniteError: step 4: the sum of square is not finite")
     assert after == [4, 2] and updates == [3, 9]
+
+
+@needs_jax
+def test_commands_that_do_not_train_say_that_they_compute_on_tensorflow():
+    done = on_jax(["-m", "bert_tf", "report", "nowhere"])
+    trains = "pretrain, finetune, distill, benchmark, study"
+    said = f"report computes on TensorFlow; KERAS_BACKEND=jax is for the commands that train ({trains})"
+    assert done.returncode == 1 and said in done.stderr
+
+
+REFUSED = """
+import sys
+from bert_tf.cli.main import main
+for setting in sys.argv[2:]:
+    assert main(["pretrain", "--shards", "none", "--output", sys.argv[1], "--set", setting]) == 1
+"""
+
+
+@needs_jax
+def test_settings_that_jax_does_not_have_are_refused_before_anything_is_read(tmp_path):
+    settings = {
+        "train.xla=false": "JAX always compiles; leave train.xla out",
+        "train.precision=mixed_float16": "set train.precision=mixed_bfloat16",
+        "train.strategy=tpu": "JAX sees no TPU, only cpu",
+        "train.strategy=multi_worker": "needs the environment variable TF_CONFIG",
+    }
+    done = on_jax(["-c", REFUSED, tmp_path / "run", *settings])
+    assert done.returncode == 0, done.stderr[-3000:]
+    messages = [line for line in done.stderr.splitlines() if line.startswith("bert-tf pretrain: ")]
+    for message, said in zip(messages, settings.values(), strict=True):
+        assert said in message
+    assert not (tmp_path / "run").exists()
