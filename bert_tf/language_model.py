@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -279,13 +280,21 @@ class LanguageModel(OpenedModel):
         Example:
             bert_tf.load("bert-base-NER").export("served/ner")  # served/ner/1
         """
+        from bert_tf.backend import EXPORTS
+        from bert_tf.export.elsewhere import export_elsewhere
         from bert_tf.export.run import served_module
         from bert_tf.export.saved_model import write_saved_model
 
         if output is None and self.source.format != "run":
             raise ConfigError(f"{self.path} is not a run directory; say where the export is written: export(OUTPUT)")
-        module = served_module(self, kind, sequence_length, options)
-        return write_saved_model(module, self.path / "export" if output is None else output, version)
+        output = self.path / "export" if output is None else output
+        if EXPORTS:
+            return write_saved_model(served_module(self, kind, sequence_length, options), output, version)
+        given = options | {"kind": kind, "version": version, "sequence_length": sequence_length}
+        with tempfile.TemporaryDirectory() as folder:
+            self.save(f"{folder}/run", format="run")
+            precision = self.backbone.dtype_policy.name
+            return export_elsewhere(f"{folder}/run", output=output, precision=precision, **given)
 
     def save(
         self,

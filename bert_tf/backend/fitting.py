@@ -72,6 +72,10 @@ class Fitting(keras.Model):
         self.compile(**keras.saving.deserialize_keras_object(config))
         self._maybe_symbolic_build()
 
+    def outside_variables(self) -> list[Any]:
+        """The variables that the loss reads and that are not of this model, such as those of a teacher."""
+        return []
+
     def fit(self, x: Any, *, steps_per_epoch: int | None = None, **kwargs: Any) -> Any:
         """Keras's `fit` on a dataset (or dict of arrays) of feature dicts.
 

@@ -15,6 +15,7 @@ from keras import ops
 from bert_tf.backend.layer import Layer
 from bert_tf.errors import ConfigError
 
+EXPORTS = False
 Dropout = keras.layers.Dropout
 
 
@@ -141,6 +142,11 @@ def as_graph(function: Callable[..., Any], shapes: Sequence[tuple[Any, Any]] | N
     return function
 
 
+def on_host(function: Callable[..., Any], count: Any, *arguments: Any) -> Any:
+    """bool [count]: what `function` of TensorFlow gives for tensors, also inside a compiled function of another backend."""
+    return function(*arguments)
+
+
 def dense(gradient: Any) -> Any:
     """A gradient as a tensor, although it may be one of looked-up rows."""
     return gradient
@@ -161,11 +167,16 @@ def apply_adam(optimizer: Any, gradient: Any, variable: Any, learning_rate: Any)
     optimizer.assign_sub(variable, ops.cast(size * m / (ops.sqrt(v) + optimizer.epsilon), variable.dtype))
 
 
+#: Devices to train on: there are none.
+strategies: Any = None
+NEEDS_TRAINING_BACKEND = (
+    "training needs Keras on TensorFlow or JAX; set the environment variable KERAS_BACKEND to one of them before Keras is "
+    "imported"
+)
+
+
 class Trainer(keras.Model):
     """The base class of `TrainableModel`: models run on every backend, training needs TensorFlow or JAX."""
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        raise ConfigError(
-            "training needs Keras on TensorFlow or JAX; set the environment variable KERAS_BACKEND to one of them before "
-            "Keras is imported"
-        )
+        raise ConfigError(NEEDS_TRAINING_BACKEND)

@@ -25,15 +25,17 @@ class Command(NamedTuple):
         computes: whether it trains or reads much with TensorFlow. oneDNN makes that 1.2 to 1.4 times as fast on CPUs with
             AVX2, where TensorFlow leaves it off (docs/measured/speed.md).
         resumes: whether it resumes when it is run again after an interruption.
+        trains: whether it trains on the backend of Keras that KERAS_BACKEND names; others compute on TensorFlow.
     """
 
     summary: str
     writes_addresses: bool = False
     computes: bool = False
     resumes: bool = False
+    trains: bool = False
 
 
-_TRAINING = {"writes_addresses": True, "computes": True, "resumes": True}
+_TRAINING = {"writes_addresses": True, "computes": True, "resumes": True, "trains": True}
 COMMANDS = {
     "quickstart": Command("run all steps on bundled data in a few minutes", computes=True, resumes=True),
     "vocab": Command("train a subword vocabulary on a corpus"),
@@ -88,6 +90,8 @@ def main(arguments=None):
     command = COMMANDS[options.command]
     if command.computes and "tensorflow" not in sys.modules:  # once it is imported, it is too late
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
+    if not command.trains:
+        _compute_on_tensorflow(options.command)
     partial = "run the same command again to resume" if command.resumes else "no partial result was kept"
     try:
         with report_unhandled_signals(), raise_on_signals(f"interrupted; {partial}"):
@@ -141,6 +145,19 @@ def _set_log_level(name):
     # TensorFlow reports absent GPUs as errors: at "warning" its own log stays silent.
     level = {"debug": "0", "info": "0", "warning": "3", "error": "3"}[name]
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", level)
+
+
+def _compute_on_tensorflow(command):
+    """Sets the backend of Keras, unless it is imported, as in a notebook."""
+    if "keras" in sys.modules:
+        return
+    if (wanted := os.environ.get("KERAS_BACKEND", "tensorflow")) != "tensorflow":
+        training = ", ".join(name for name, record in COMMANDS.items() if record.trains)
+        print(
+            f"bert-tf {command} computes on TensorFlow; KERAS_BACKEND={wanted} is for the commands that train ({training})",
+            file=sys.stderr,
+        )
+    os.environ["KERAS_BACKEND"] = "tensorflow"
 
 
 def _module(command):

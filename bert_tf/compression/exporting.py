@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.backend import check_exports
 from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.compression.fixed_length import fixed_length, specs_of
 from bert_tf.compression.gate import Comparison, check_tolerance, compare
@@ -108,6 +109,7 @@ def export_compressed(
     Example:
         export_compressed("bert-base-NER", "litert", "float16", dev="train.conll", output="ner").comparison.agreement
     """
+    check_exports("a compressed export")
     if format not in FORMATS:
         raise ConfigError(f"there is no format '{format}'{nearest(str(format), FORMATS)}")
     file = FILES.get(format)  # None for a SavedModel

@@ -62,6 +62,9 @@ class Distiller(TrainableModel):
         """The student's."""
         return self.student.backbone
 
+    def outside_variables(self):
+        return [] if self.teacher_view is None else self.teacher_view.model.variables
+
     def compile(self, optimizer="adam", **settings):
         """As `TrainableModel.compile`; a term may give variables learning rates of their own."""
         for loss in self.losses_of_terms.values():

@@ -46,7 +46,7 @@ class TeacherOutputs:
         self.dtype, self.top_k = np.dtype(dtype), top_k
         self.key = json.loads(json.dumps(key | {"dtype": dtype} | ({} if top_k is None else {"top_k": top_k})))
         self.folder = Path(folder) / FOLDER
-        self._compute_outputs = tf.function(lambda features: model.outputs(features), autograph=False)
+        self._compute_outputs = model.compiled_call(model.outputs)
 
     def of(self, task, sequences):
         """float array [R, C], of the dtype, `MISSING_LOGIT` where a logit is not among the `top_k`; for tagging a `tf.RaggedTensor` [R, None, C], a row for each token.

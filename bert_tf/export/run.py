@@ -2,9 +2,11 @@
 
 import functools
 
+from bert_tf.backend import EXPORTS
 from bert_tf.checkpoints import OpenedModel, open_source
 from bert_tf.config import nearest
 from bert_tf.errors import Advice, ConfigError
+from bert_tf.export.elsewhere import export_elsewhere
 from bert_tf.export.embedding import ServedEmbedding
 from bert_tf.export.saved_model import write_saved_model
 from bert_tf.export.served import SERVED
@@ -21,6 +23,8 @@ def export_run(
     run_directory, output=None, kind=None, version=None, sequence_length=None, static=False, precision="auto", **options
 ):
     """Writes the model of a run as a SavedModel with its tokenizer inside: `<output>/<version>/`.
+
+    Under another backend of Keras than TensorFlow a process of its own does it, on TensorFlow.
 
     Args:
         run_directory: of `pretrain` or `finetune`; or a published checkpoint, such as a Hugging Face directory.
@@ -51,6 +55,9 @@ def export_run(
     Example:
         export_run("run", kind="embedding", precision="float32", sequence_length=16)  # writes run/export/1
     """
+    if not EXPORTS:
+        given = {"output": output, "kind": kind, "version": version, "sequence_length": sequence_length}
+        return export_elsewhere(run_directory, **given, static=static, precision=precision, **options)
     source = open_source(run_directory)
     if output is None and source.format != "run":
         raise ConfigError(

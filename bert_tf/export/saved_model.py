@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.backend import check_exports
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
 from bert_tf.export.signatures import TRIAL_TEXTS
 from bert_tf.export.warmup import write_warmup_requests
@@ -46,6 +47,7 @@ def write_saved_model(module, folder, version=None):
         DataError: weights that are not finite, or so large that the answers are not.
         ExportError: the verification failed; no part of the version is left in the folder.
     """
+    check_exports("a SavedModel")
     folder = Path(folder)
     check_version(folder, version)
     traced = module.traced()

@@ -8,6 +8,7 @@ from pathlib import Path
 import keras
 from keras import ops
 
+from bert_tf.backend import on_host
 from bert_tf.tokenizers import load_tokenizer
 from bert_tf.tokenizers.ops.strings import contains_any, up_to_any
 from bert_tf.tokenizers.tokenizer import Tokenizer
@@ -44,7 +45,11 @@ class StopStrings:
         self.continues = continues
 
     def __call__(self, token_ids: Tensor, lengths: Tensor) -> Tensor:
-        return contains_any(self._shown(token_ids, lengths), self.strings)
+        shown = self._is_shown(token_ids, lengths)
+        return on_host(self._contain_any, ops.shape(token_ids)[0], token_ids, shown)
+
+    def _contain_any(self, token_ids, shown):
+        return contains_any(self._detokenized(token_ids, shown), self.strings)
 
     def __bool__(self) -> bool:
         return bool(self.strings)
@@ -71,18 +76,21 @@ class StopStrings:
 
     def texts(self, token_ids: Tensor, lengths: Tensor) -> Tensor:
         """tf.string [B]: the texts up to where the first of the strings begins."""
-        return up_to_any(self._shown(token_ids, lengths), self.strings)
+        return up_to_any(self._detokenized(token_ids, self._is_shown(token_ids, lengths)), self.strings)
 
     def cut(self, text: str) -> tuple[str, bool]:
         """A Python text up to where the first of the strings begins, and whether there is one."""
         begins = [begin for begin in map(text.find, self.strings) if begin >= 0]
         return (text[: min(begins)], True) if begins else (text, False)
 
-    def _shown(self, token_ids, lengths):
-        """The whole texts."""
+    def _is_shown(self, token_ids, lengths):
+        """bool [B, N]: the tokens that are written in the whole texts."""
         shown = ops.arange(ops.shape(token_ids)[1], dtype="int32")[None] < ops.cast(lengths, "int32")[:, None]
         for token_id in self.not_shown_ids:
             shown = ops.logical_and(shown, token_ids != token_id)
+        return shown
+
+    def _detokenized(self, token_ids, shown):
         return self.tokenizer.detokenize(token_ids, shown, continues=self.continues)
 
 

@@ -6,6 +6,7 @@ Michel et al. 2019, "Are Sixteen Heads Really Better than One?", section 4; Hugg
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.backend import check_exports
 from bert_tf.errors import ConfigError
 from bert_tf.layers import Attention
 from bert_tf.probing.head_grid import head_grid
@@ -63,6 +64,7 @@ def importance_of_heads(task, model, examples, most=None, progress=None):
     Raises:
         ConfigError: a model whose layers share their weights (ALBERT), or have no such attention (XLNet, LSTMs).
     """
+    check_exports("the importance of heads")
     blocks = model.backbone.blocks()
     attentions = [getattr(block, "attention", None) for block in blocks]
     if len({id(block) for block in blocks}) < len(blocks) or not all(isinstance(a, Attention) for a in attentions):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import tensorflow as tf
+from keras import ops
 
 from bert_tf.progress import Progress
 from bert_tf.tasks.features import FROZEN_OUTPUTS
@@ -49,10 +50,10 @@ def keep_frozen_outputs(task, model, examples, batch_size, most_bytes=MOST_BYTES
     if rank != 2 or int(np.prod(shape)) * dtype.size > most_bytes:
         return False
 
-    @tf.function(autograph=False)
+    @model.compiled_call
     def compute(inputs):
         states = backbone(backbone_inputs(backbone, inputs), training=False)["hidden_states"]
-        return tf.stack([tf.cast(states[number], dtype) for number in layers], axis=2)
+        return ops.stack([ops.cast(states[number], dtype.name) for number in layers], axis=2)
 
     values, starts = np.empty(shape, dtype.as_numpy_dtype), np.cumsum(sequences.lengths) - sequences.lengths
     progress = Progress("outputs of the frozen model,", len(plan), "batches")

@@ -4,7 +4,7 @@ A checkpoint is a folder `step-00001000/`, or `step-00001234-interrupted/` where
 them:
 
     model.safetensors       every model variable, named by its Keras path
-    optimizer.safetensors   the optimizer's slots, iteration counter included
+    optimizer.safetensors   the optimizer's slots, iteration counter included, under the same names on every backend
     state.json              the format of the run, the step, what the caller adds, and the sha256 of both files and of
                             itself
 
@@ -212,6 +212,8 @@ def assign(variables, path):
 
 def _write(variables, path, step):
     tensors = {name: np.asarray(ops.convert_to_numpy(v), order="C") for name, v in _by_path(variables).items()}
+    # The iterations of an optimizer have 32 bits on JAX.
+    tensors = {name: t.astype(np.int64) if t.dtype == np.int32 else t for name, t in tensors.items()}
     for name, tensor in tensors.items():
         if tensor.dtype.kind not in "biu" and not np.isfinite(tensor).all():
             raise NonFiniteError(

@@ -39,7 +39,7 @@ def finetune(config, output):
         Interrupted: Ctrl-C or SIGTERM; the epochs that were finished are saved.
     """
     check_finetuning(config)
-    # Before anything else runs on TensorFlow: a TPU would wipe its memory, workers must find each other.
+    # Before anything else is computed: a TPU would wipe its memory, workers must find each other.
     strategy = strategy_of(config.train)
     with training_in(output, strategy) as in_place:
         return finetune_seeds(LabelsRecipe(config), output, strategy, in_place)
@@ -51,7 +51,7 @@ def finetune_seeds(recipe, output, strategy, in_place, before=lambda: None):
     Args:
         recipe: a `LabelsRecipe`.
         output: the run directory.
-        strategy: the `tf.distribute.Strategy`.
+        strategy: of `make_strategy`.
         in_place: of `lock_directory`; None in a worker that is not the chief.
         before: function() that is called before the first file is written.
     """

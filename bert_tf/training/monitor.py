@@ -45,13 +45,15 @@ class Monitor(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         self.log, self.begun = MetricsLog(self.run), False
+        # Not asked of the model after each call: on JAX that would give its variables their values every time.
+        self.together = int(self.model.steps_per_execution)
         self.clock, self.clock_step = time.monotonic(), self.step
 
     def on_epoch_begin(self, epoch, logs=None):
         self.model.running_sums = self.running_sums  # after `fit` has reset them
 
     def on_train_batch_end(self, batch, logs=None):
-        self.step += int(self.model.steps_per_execution)
+        self.step += self.together
         if not self.begun:
             self.begun = True
             self.progress.restart(self.step)

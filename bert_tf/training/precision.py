@@ -13,9 +13,8 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from bert_tf.backend.tensorflow.kernels import product
-from bert_tf.backend.tensorflow.tpu import is_tpu
-from bert_tf.training.strategies import is_chief, of_chief
+from bert_tf.backend import active
+from bert_tf.training.strategies import is_chief, is_tpu, of_chief
 
 AUTO, FLOAT32, BFLOAT16 = "auto", "float32", "mixed_bfloat16"
 PRECISIONS = (FLOAT32, BFLOAT16, "mixed_float16")
@@ -48,7 +47,8 @@ def choose(model_config, rows, on_tpu=False, stored=False):
     """The precision that suits this machine, with a line on the console that says why.
 
     bfloat16 on TPUs and on GPUs of compute capability 8.0 or above. On CPUs the products of the model's feed-forward
-    layers are timed in both for a fifth of a second: bfloat16 must be 1.1 times as fast with each number of rows.
+    layers are timed in both for a fifth of a second: bfloat16 must be 1.1 times as fast with each number of rows. Of JAX
+    on CPUs nothing is timed: float32.
 
     Args:
         model_config: has `hidden_size` and `intermediate_size`.
@@ -60,13 +60,11 @@ def choose(model_config, rows, on_tpu=False, stored=False):
         "float32" or "mixed_bfloat16".
     """
     size = model_config.hidden_size, model_config.intermediate_size
-    gpus = tf.config.get_visible_devices("GPU")
     if on_tpu:
         chosen, why = BFLOAT16, "on a TPU"
-    elif gpus:
-        old = [gpu for gpu in gpus if _compute_capability(gpu) < (8, 0)]
-        chosen = FLOAT32 if old else BFLOAT16
-        why = f"the GPU {old[0].name} has no bfloat16" if old else "the GPU has it"
+    elif known := active.strategies.accelerator_has_bfloat16():
+        has_bfloat16_products, why = known
+        chosen = BFLOAT16 if has_bfloat16_products else FLOAT32
     elif size[0] * size[1] < SMALL:
         chosen, why = FLOAT32, "the model is too small for bfloat16 to matter"
     elif not has_bfloat16():
@@ -113,7 +111,7 @@ def _product(kernel, rows, dtype):
     """Function that multiplies `rows` rows with a matrix [in, out] in `dtype`, waits, and returns nothing."""
     inputs = tf.cast(tf.random.stateless_normal([rows, kernel.shape[0]], [3, 4]), dtype)
     kernel = tf.cast(kernel, dtype)
-    turn = tf.function(lambda: product(inputs, kernel, None, None)[0, 0], autograph=False)
+    turn = tf.function(lambda: tf.matmul(inputs, kernel)[0, 0], autograph=False)
     return lambda: turn().numpy()
 
 
@@ -133,7 +131,3 @@ def _medians(turns, seconds):
             turn()
             of_turn.append(time.perf_counter() - start)
     return [statistics.median(of_turn) for of_turn in times]
-
-
-def _compute_capability(gpu):
-    return tf.config.experimental.get_device_details(gpu).get("compute_capability") or (0, 0)

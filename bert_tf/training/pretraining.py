@@ -61,7 +61,7 @@ def pretrain_recipe(recipe, output, strategy):
     Args:
         recipe: a `ShardsRecipe`.
         output: the run directory.
-        strategy: the `tf.distribute.Strategy`.
+        strategy: of `make_strategy`.
 
     Returns, raises: as `pretrain`.
     """
@@ -91,7 +91,8 @@ def pretrain_recipe(recipe, output, strategy):
             if step < config.train.steps:
                 tokens_per_step = config.train.batch_size * unigrams["tokens_per_example"]
                 monitor = Monitor(run, config.train, state, tokens_per_step, baseline, shown=is_chief(strategy))
-                _fit(model, dataset, held_out, monitor)
+                with strategy.scope():
+                    _fit(model, dataset, held_out, monitor)
             else:  # it may have been killed before it wrote its report
                 update_report(run.path)
             run.check_in_place("its result")

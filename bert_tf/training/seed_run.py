@@ -9,7 +9,6 @@ import keras
 from bert_tf import config as configuration
 from bert_tf import files
 from bert_tf.backend.dtype_policy import dtype_policy
-from bert_tf.backend.tensorflow.tpu import is_tpu
 from bert_tf.errors import NonFiniteError
 from bert_tf.interrupts import Interrupted
 from bert_tf.models.families import describe
@@ -20,7 +19,7 @@ from bert_tf.training.metrics_log import MetricsLog
 from bert_tf.training.monitor import EpochProgress, make_progress
 from bert_tf.training.optimization import make_optimizer, make_schedule, sampled
 from bert_tf.training.run_records import CONFIG, FINISHED, Finished, keep_findings
-from bert_tf.training.strategies import check_agreement, feed_batches, is_chief, of_chief
+from bert_tf.training.strategies import check_agreement, feed_batches, is_chief, of_chief, static_shapes
 
 #: The checkpoints of the newest epoch, beside those of the best; gone when the run is finished.
 LAST = "last"
@@ -41,7 +40,7 @@ class SeedRun:
         recipe: the `LabelsRecipe`.
         run: the `RunDirectory` of this seed.
         folder: the directory of all seeds.
-        strategy: the `tf.distribute.Strategy`.
+        strategy: of `make_strategy`.
         begin: function() that records the settings and the data in `folder`; called before the first file is written.
     """
 
@@ -90,7 +89,7 @@ class SeedRun:
         train, task = self.train, self.task
         keras.utils.set_random_seed(train.seed)  # the head, and the encoder where not pretrained
         self.model = self.recipe.make_model()
-        self.steps = task.steps_per_epoch(self.examples, train.batch_size, static_shapes=is_tpu(self.strategy))
+        self.steps = task.steps_per_epoch(self.examples, train.batch_size, static_shapes=static_shapes(self.strategy))
         self.freezing = Freezing(self.model, train, self.recipe.source)
         optimizer = make_optimizer(self.config.optimizer, self.steps * train.epochs)
         if train.trainable.layer_decay:
@@ -161,7 +160,7 @@ class SeedRun:
 
     def _fit(self, epoch, progress, resumes):
         """Trains an epoch, and returns the mean loss; `resumes`: whether it is the first of this process."""
-        seed, static = self.train.seed, is_tpu(self.strategy)  # for a TPU all batches have one shape
+        seed, static = self.train.seed, static_shapes(self.strategy)
         size = self.train.batch_size
         data = self.task.dataset(self.examples, size, training=True, seed=seed, epoch=epoch, static_shapes=static)
         has_changed = self.freezing.set_epoch(epoch)

@@ -9,23 +9,6 @@ from absl import logging
 from bert_tf.errors import ConfigError
 
 
-def explain(error):
-    """The ConfigError for a TPU that could not be initialized.
-
-    Args:
-        error: what TensorFlow says; None if it sees no TPU.
-    """
-    if error is None:
-        return ConfigError(
-            "TensorFlow sees no TPU: start a TPU VM or a notebook with a TPU, and install TensorFlow's TPU build (pip install "
-            "-r requirements/tpu.txt), not over another TensorFlow; or choose another train.strategy"
-        )
-    return ConfigError(
-        "the TPU could not be initialized; only one process can use it (end the others, restart the notebook's "
-        f"runtime), and libtpu must be one that this tensorflow-tpu was built for. TensorFlow says: {error}"
-    )
-
-
 def check_training(replicas, batch_size, accumulation_steps=1, precision="float32"):
     """Rejects settings that a TPU of `replicas` cores cannot train with.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from bert_tf.backend import AdamW
-from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.models import T5, BertConfig, BertEncoder, T5Config
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import load_tokenizer
 
@@ -33,17 +33,22 @@ TASKS = {
         [{"question": "Which is a planet?", "options": ["Mars", "the Moon"], "label": 0}] * 12,
         {"question": "Which is a star?", "options": ["the Sun", "Mars"]},
     ),
+    "text_to_text": ([{"source": "a warm film", "target": "it is good"}] * 12, "a warm film"),
 }
+WRITES = {"target_length": 8, "text_metrics": [], "generation": {"max_new_tokens": 6, "stop_strings": ["d u"]}}
 
 
 def results():
     """Kind -> [losses of two epochs, metrics of the evaluation, the answer]."""
     tokenizer, found = load_tokenizer(BERT), {}
     for kind, (rows, question) in TASKS.items():
-        task = build_task({"kind": kind, "sequence_length": 24}, tokenizer)
+        config, settings = BertConfig(tokenizer.vocabulary_size, **SIZES), {"kind": kind, "sequence_length": 24}
+        if kind == "text_to_text":
+            config, settings = T5Config(tokenizer.vocabulary_size, head_size=8, **SIZES), settings | WRITES
+        task = build_task(settings, tokenizer, backbone=config)
         examples = task.read(rows)
         task = task.learn(examples)
-        model = task.model(BertEncoder(BertConfig(tokenizer.vocabulary_size, **SIZES)))
+        model = task.model((T5 if kind == "text_to_text" else BertEncoder)(config))
         rng = np.random.default_rng(0)
         for variable in sorted(model.variables, key=lambda v: v.path):
             variable.assign(rng.normal(0, 0.1, variable.shape) + variable.path.endswith("gamma"))

@@ -24,12 +24,25 @@ needs_jax = pytest.mark.skipif(
 
 def run_on_jax(program, *arguments, devices=1):
     """What a program prints as JSON, on JAX with so many devices."""
-    environment = os.environ | {"KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
-    environment["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # compiling is what takes time
-    environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
-    done = subprocess.run([sys.executable, *program, *arguments], env=environment, capture_output=True, text=True)
+    done = on_jax([*program, *arguments], devices)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def on_jax(command, devices=1):
+    """The finished process of a program of Python."""
+    environment = os.environ | jax_environment(devices)
+    return subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True)
+
+
+def jax_environment(devices):
+    return {
+        "KERAS_BACKEND": "jax",
+        "PYTHONPATH": str(ROOT),
+        "JAX_PLATFORMS": "cpu",
+        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",  # compiling is what takes time
+        "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+    }
 
 
 @pytest.mark.slow
@@ -50,10 +63,14 @@ def test_twelve_updates_of_every_family_and_objective_are_those_of_tensorflow(tm
 @pytest.mark.slow
 @needs_jax
 def test_eight_devices_train_as_one(tmp_path):
-    """With dropout, in micro-batches that are divided over the devices too, and with a clip of the whole gradient."""
-    names = ("bert", "gpt2")
+    """With dropout, in micro-batches that are divided over the devices too, and with a clip of the whole gradient.
+
+    Of some the weights are divided over two devices each, and the batch over four.
+    """
+    whole, divided = ("bert", "gpt2"), ("modernbert", "t5")
+    names = [*whole, *(f"divided:{name}" for name in divided)]
     run_on_jax([Path(__file__).parent / "twelve_steps.py"], tmp_path / "eight", *names, devices=8)
-    expected = results(names)
+    expected = results(whole) | {f"divided:{name}": value for name, value in results(divided).items()}
     with np.load(tmp_path / "eight.npz") as file:
         assert file.keys() == expected.keys() and {name.split("/")[0] for name in file} == set(names)
         for name, value in expected.items():
@@ -141,3 +158,35 @@ def test_what_cannot_be_right_is_an_error_under_jax_too():
     assert labels.startswith("ConfigError: a batch must be one dict of features")
     assert infinite.startswith("NonFiniteError: step 4: the sum of square is not finite")
     assert after == [4, 2] and updates == [3, 9]
+
+
+@needs_jax
+def test_commands_that_do_not_train_say_that_they_compute_on_tensorflow():
+    done = on_jax(["-m", "bert_tf", "report", "nowhere"])
+    trains = "pretrain, finetune, distill, benchmark, study"
+    said = f"report computes on TensorFlow; KERAS_BACKEND=jax is for the commands that train ({trains})"
+    assert done.returncode == 1 and said in done.stderr
+
+
+REFUSED = """
+import sys
+from bert_tf.cli.main import main
+for setting in sys.argv[2:]:
+    assert main(["pretrain", "--shards", "none", "--output", sys.argv[1], "--set", setting]) == 1
+"""
+
+
+@needs_jax
+def test_settings_that_jax_does_not_have_are_refused_before_anything_is_read(tmp_path):
+    settings = {
+        "train.xla=false": "JAX always compiles; leave train.xla out",
+        "train.precision=mixed_float16": "set train.precision=mixed_bfloat16",
+        "train.strategy=tpu": "JAX sees no TPU, only cpu",
+        "train.strategy=multi_worker": "needs the environment variable TF_CONFIG",
+    }
+    done = on_jax(["-c", REFUSED, tmp_path / "run", *settings])
+    assert done.returncode == 0, done.stderr[-3000:]
+    messages = [line for line in done.stderr.splitlines() if line.startswith("bert-tf pretrain: ")]
+    for message, said in zip(messages, settings.values(), strict=True):
+        assert said in message
+    assert not (tmp_path / "run").exists()

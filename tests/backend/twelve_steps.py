@@ -3,17 +3,19 @@
     KERAS_BACKEND=jax python tests/backend/twelve_steps.py FILE [OBJECTIVE ...]
 
 Weights and features are NumPy's, so that backends can be compared. Writes `results` to FILE, an .npz, and prints the backends that
-are imported. With names of `objectives` these alone, on a batch of eight rows that is divided over all devices of JAX.
+are imported. With names of `objectives` these alone, on a batch of eight rows that is divided over all devices of JAX; of
+"divided:NAME" the weights are, too, over two devices each.
 """
 
 import json
+import re
 import sys
 
 import keras
 import numpy as np
 
 from bert_tf import models
-from bert_tf.backend import AdamW, WarmupDecay
+from bert_tf.backend import AdamW, WarmupDecay, layout_map
 from bert_tf.models.electra.config import generator_config
 from bert_tf.models.electra.model import make_generator
 from bert_tf.objectives import (
@@ -33,6 +35,8 @@ SIZES = dict(
     vocabulary_size=VOCABULARY, hidden_size=16, num_layers=1, num_heads=2, intermediate_size=24,
 )  # fmt: skip
 
+#: Before the names of objectives whose weights are divided over devices.
+DIVIDED = "divided:"
 DECODERS = ("gpt1", "gpt2", "t5_decoder", "lstm_lm", "sa_lstm")
 
 
@@ -137,7 +141,21 @@ if __name__ == "__main__":
     drawn = keras.initializers.TruncatedNormal, keras.initializers.VarianceScaling, keras.initializers.Orthogonal
     for initializer in drawn:  # which JAX would compile for each shape, for weights that are set by `results`
         initializer.__call__ = lambda self, shape, dtype=None: np.zeros(shape, dtype)
-    if sys.argv[2:]:
-        keras.distribution.set_distribution(keras.distribution.DataParallel())
-    np.savez(sys.argv[1], **results(sys.argv[2:]))
+    found, names, distribution = {}, sys.argv[2:], keras.distribution
+    whole, divided = ([n for n in names if n.startswith(DIVIDED) == is_divided] for is_divided in (False, True))
+    if names:
+        distribution.set_distribution(distribution.DataParallel())
+    if whole or not names:
+        found = results(whole)
+    if divided:
+        mesh = distribution.DeviceMesh((len(distribution.list_devices()) // 2, 2), ("batch", "model"))
+        distribution.set_distribution(distribution.ModelParallel(layout_map=layout_map(mesh)))
+        divided = [name.removeprefix(DIVIDED) for name in divided]
+        for name in divided:
+            kernels = [v for v in objectives()[name].weights if re.search("/(query|query_key_value)/kernel$", v.path)]
+            assert kernels and all(
+                len({str(i) for i in v.value.sharding.devices_indices_map(v.shape).values()}) == 2 for v in kernels
+            )
+        found |= {DIVIDED + name: value for name, value in results(divided).items()}
+    np.savez(sys.argv[1], **found)
     print(json.dumps(sorted({m.split(".")[0] for m in sys.modules} & {"tensorflow", "jax"})))

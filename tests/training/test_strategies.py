@@ -7,6 +7,7 @@ import logging
 import pytest
 import tensorflow as tf
 
+from bert_tf.backend import active
 from bert_tf.errors import ConfigError, RunDirectoryError, WorkerLostError
 from bert_tf.training import strategies, tpu
 from bert_tf.training.pretrain_config import TrainConfig
@@ -127,9 +128,9 @@ def test_the_settings_are_checked_against_the_strategy_before_anything_is_read(m
 
 def test_workers_that_start_from_different_places_are_refused(monkeypatch):
     # What two workers add up to: at steps 7 and 7, then at 7 and 0.
-    monkeypatch.setattr(strategies, "_sums", lambda strategy, numbers: [2, 14, 98])
+    monkeypatch.setattr(active.strategies, "sums", lambda strategy, numbers: [2, 14, 98])
     strategies.check_agreement(None, 7, "the step")
-    monkeypatch.setattr(strategies, "_sums", lambda strategy, numbers: [2, 7, 49])
+    monkeypatch.setattr(active.strategies, "sums", lambda strategy, numbers: [2, 7, 49])
     with pytest.raises(RunDirectoryError, match="do not agree about the step \\(here 7\\)"):
         strategies.check_agreement(None, 7, "the step")
 

@@ -10,6 +10,7 @@ import tensorflow as tf
 from test_finetuning import experiment, folder  # noqa: F401, a fixture
 from test_lowering import PRETRAINING, pretraining
 
+from bert_tf.backend import active
 from bert_tf.training import strategies
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.run_directory import RunDirectory
@@ -28,7 +29,7 @@ def traced(monkeypatch):
         return run(function, args, kwargs, options)
 
     monkeypatch.setattr(two, "run", checked)
-    monkeypatch.setattr(strategies, "_tpu", lambda: two)
+    monkeypatch.setattr(active.strategies, "_tpu", lambda: two)
     monkeypatch.setattr(tf.distribute, "TPUStrategy", type(two))
     return functions
 

@@ -4,6 +4,7 @@ The state of a model goes through a compiled function, as in Keras's own trainer
 distribution over devices remain. Sums over a batch are those of the global batch, however `keras.distribution` divides it.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,6 +16,12 @@ from bert_tf.backend.fitting import ADDED, Fitting, without_tuple
 from bert_tf.backend.jax.randomness import fold_in
 from bert_tf.backend.randomness import step_randomness
 from bert_tf.errors import ConfigError
+
+#: What is said of settings that are not for JAX.
+NOT_COMPILED, FLOAT16 = "JAX always compiles; leave {} out", "training in float16 needs TensorFlow; {}"
+
+#: The place of `outside_variables` among the features of a batch.
+_OUTSIDE = "outside_variables"
 
 
 class Trainer(Fitting):
@@ -52,10 +59,10 @@ class Trainer(Fitting):
         """
         xla = self._check_compile(xla, kwargs)
         if xla is False:
-            raise ConfigError("compile(xla=False): JAX always compiles; leave xla out")
+            raise ConfigError(f"compile(xla=False): {NOT_COMPILED.format('xla')}")
         super().compile(optimizer=optimizer, jit_compile=True, **kwargs)
         if self._check_compiled() is not self.optimizer:
-            raise ConfigError("training in float16 needs TensorFlow; on JAX take the dtype policy 'mixed_bfloat16'")
+            raise ConfigError(FLOAT16.format("on JAX take the dtype policy 'mixed_bfloat16'"))
         self._options = {"accumulation_steps": accumulation_steps, "steps_per_execution": steps_per_execution} | kwargs
         self._options |= {"remat": remat, "xla": xla, "cpu_kernels": cpu_kernels, "seed": seed}
         self._accumulation_steps, self._remat, self._seed = accumulation_steps, remat, seed
@@ -78,17 +85,25 @@ class Trainer(Fitting):
 
     def infer(self, features: dict[str, Any]) -> dict[str, Any]:
         """`call` without dropout on a dict of features, for evaluation and prediction: its dict of arrays."""
-        if not hasattr(self, "_compiled_call"):
+        if not hasattr(self, "_inferred"):
             # Keras would look for variables in a function that is an attribute.
-            object.__setattr__(self, "_compiled_call", jax.jit(self._call_with))
-        values = [
-            [v.value for v in variables] for variables in (self.trainable_variables, self.non_trainable_variables)
-        ]
-        return self._compiled_call(*values, {name: np.asarray(value) for name, value in features.items()})
+            object.__setattr__(self, "_inferred", self.compiled_call(lambda features: self(features, training=False)))
+        return self._inferred(features)
 
-    def _call_with(self, trainable, others, features):
-        with self._scope(trainable, others):
-            return self(features, training=False)
+    def compiled_call(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A function of a dict of features that reads the variables of this model, compiled."""
+
+        @jax.jit
+        def compiled(trainable, others, features):
+            with self._scope(trainable, others):
+                return function(features)
+
+        def call(features):
+            variables = self.trainable_variables, self.non_trainable_variables
+            values = ([_local(v.value) for v in part] for part in variables)
+            return compiled(*values, {name: np.asarray(value) for name, value in features.items()})
+
+        return call
 
     def _symbolic_build(self, iterator=None, data_batch=None):
         # Variables exist since construction; stock Keras would pull a batch of data to build.
@@ -106,15 +121,18 @@ class Trainer(Fitting):
             (logs, state): the arrays that `_logged` makes means of, and the new state.
         """
         trainable, others, optimizer, metrics = state
-        features = without_tuple(data)
-        local = self._loss_weights(features)
-        with keras.StatelessScope(state_mapping=list(zip(self.optimizer.variables, optimizer))):
+        features, read = self._taken_apart(data)
+        read += zip(self.optimizer.variables, optimizer)
+        with self._scope(trainable, others, read):
+            local = self._loss_weights(features)
             step = jnp.asarray(self.optimizer.iterations.value, "int32")
         seed = fold_in(jnp.stack([step, jnp.int32(self._seed)]), 0)  # that of TensorFlow's first replica
         sums: Any = None
         gradients: Any = None
         for number, part in enumerate(_split(features, self._accumulation_steps)):
-            part_sums, others, part_gradients = self._gradients(trainable, others, part, local, fold_in(seed, number))
+            part_sums, others, part_gradients = self._gradients(
+                trainable, others, read, part, local, fold_in(seed, number)
+            )
             sums = part_sums if sums is None else sums + part_sums
             gradients = part_gradients if gradients is None else [a + b for a, b in zip(gradients, part_gradients)]
         sums = self._pair_with(sums, local)
@@ -135,22 +153,34 @@ class Trainer(Fitting):
     def test_step(self, state: Any, data: Any) -> tuple[dict[str, Any], Any]:
         """The losses and metrics of a batch without an update; as `train_step`."""
         trainable, others, metrics = state
-        features = without_tuple(data)
-        with self._scope(trainable, others):
+        features, read = self._taken_apart(data)
+        with self._scope(trainable, others, read):
             losses, measured = self._loss_sums(features, training=False)
-        sums = self._pair_with(self._stack(losses, measured), self._loss_weights(features))
+            sums = self._pair_with(self._stack(losses, measured), self._loss_weights(features))
         return {"sums": sums, "bad": -1}, (trainable, others, metrics)
 
-    def _scope(self, trainable, others):
-        mapping = [*zip(self.trainable_variables, trainable), *zip(self.non_trainable_variables, others)]
+    def _with_outside(self, data):
+        """What a step takes: a batch, and in it the values of `outside_variables`, which would be constants of the program."""
+        if not (outside := self.outside_variables()):
+            return data
+        return without_tuple(data) | {_OUTSIDE: [variable.value for variable in outside]}
+
+    def _taken_apart(self, data):
+        """(the features, (variable, value) of the `outside_variables`) of `_with_outside`."""
+        features = dict(without_tuple(data))
+        return features, list(zip(self.outside_variables(), features.pop(_OUTSIDE, [])))
+
+    def _scope(self, trainable, others, read=()):
+        """A block in which the variables have these values; `read`: (variable, value) of what is only read."""
+        mapping = [*zip(self.trainable_variables, trainable), *zip(self.non_trainable_variables, others), *read]
         return keras.StatelessScope(state_mapping=mapping, collect_losses=True)
 
-    def _gradients(self, trainable, others, features, weights, seed):
+    def _gradients(self, trainable, others, read, features, weights, seed):
         """(sums, values of the variables that are not trained, gradients of those that have one)."""
 
         def total(trainable):
             randomness = step_randomness(seed, self, recomputes=self._remat)
-            with self._scope(trainable, others) as scope, randomness:
+            with self._scope(trainable, others, read) as scope, randomness:
                 losses, metrics = self._loss_sums(features, training=True)
                 values = [_value(scope, v) for v in self.non_trainable_variables]
             ratios = [_ratio(losses[name], weights[name]) * self._coefficient(name) for name in losses]
@@ -204,7 +234,7 @@ class Trainer(Fitting):
                 self._names = names  # training and evaluation may have different metrics
             done = []
             for data in iterator:
-                logs, state = step_function(state, data)
+                logs, state = step_function(state, self._with_outside(data))
                 done.append(logs)
                 if len(done) == most:
                     break
@@ -230,6 +260,11 @@ class Trainer(Fitting):
         names = ("trainable_variables", "non_trainable_variables", "optimizer_variables", "metrics_variables")
         self._jax_state, self._jax_state_synced = dict(zip(names, state)), False
         self.jax_state_sync()
+
+
+def _local(array):
+    """An array that a process computes with alone: of a cluster its own copy, which is whole."""
+    return array if array.is_fully_addressable else array.addressable_data(0)
 
 
 def _value(scope, variable):

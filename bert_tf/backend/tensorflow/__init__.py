@@ -2,10 +2,12 @@
 
 `kernels.py`: layers and functions that are faster on CPUs; `loops.py`: element-wise functions compiled to one loop,
 the switch of both, and functions as graphs. `randomness.py`: dropout from the seed of a step. `trainer.py` and `steps.py`: `fit` and its steps.
-`adam.py`: an update as one operation. `tpu.py`: what a TPU asks for.
+`adam.py`: an update as one operation. `strategies.py`, `tpu.py`: devices, and what a TPU asks for.
 """
 
+from bert_tf.backend.plain import on_host
 from bert_tf.backend.randomness import recomputed
+from bert_tf.backend.tensorflow import strategies
 from bert_tf.backend.tensorflow.adam import apply_adam, dense
 from bert_tf.backend.tensorflow.kernels import (
     Dense,
@@ -20,3 +22,5 @@ from bert_tf.backend.tensorflow.kernels import (
 from bert_tf.backend.tensorflow.loops import as_graph, compiled_loop
 from bert_tf.backend.tensorflow.randomness import Dropout, UniformNumbers
 from bert_tf.backend.tensorflow.trainer import Trainer
+
+EXPORTS = True

@@ -1,4 +1,4 @@
-"""What makes a TPU another device to train on; how one is reached is in `bert_tf.training.tpu`."""
+"""What makes a TPU another device to train on."""
 
 from typing import Any
 

@@ -6,6 +6,7 @@ replaces the part of the trainer that faces the strategy; callbacks, epochs and 
 remain Keras's own.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,10 @@ class Trainer(Steps):
     # Not Keras's predict_on_batch, which under a strategy answers once per replica and without
     # compile() runs through XLA.
     infer = tf.function(_infer, autograph=False)
+
+    def compiled_call(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A function of a dict of features that reads the variables of this model, as a graph."""
+        return tf.function(lambda features: function(features), autograph=False)  # without further arguments
 
     def _infer_part(self, features):
         """What `infer` answers for the examples of this replica."""

@@ -191,7 +191,7 @@ class TextToTextTask(Task):
         rows = ids.reshape(-1, ids.shape[-1]), lengths.ravel()
         texts = stop.texts(*rows).numpy().reshape(lengths.shape)
         if stop:
-            finished |= stop(*rows).numpy().reshape(lengths.shape)
+            finished |= np.asarray(stop(*rows)).reshape(lengths.shape)
         written = []
         for columns in zip(texts, scores.tolist(), finished.tolist(), lengths):
             texts_of_source = [
