@@ -9,7 +9,6 @@ import numpy as np
 from bert_tf.checkpoints.arrays import NamedArrays
 from bert_tf.checkpoints.source import Source
 from bert_tf.tokenizers.special_tokens import SpecialToken
-from bert_tf.types import Shapes
 
 #: The variables with a row for each token.
 _TABLES = ("*token_embeddings", "*output_bias", "output/kernel", "output/bias")
@@ -46,19 +45,14 @@ class _GrownArrays(NamedArrays):
 
     def __init__(self, source: Source, first: int, pieces: list[list[int]], size: int) -> None:
         self._arrays, self._first, self._pieces = source.arrays, first, pieces
-        self._axes, self._shapes = {}, dict(source.arrays.shapes)
+        self._axes, self.shapes = {}, dict(source.arrays.shapes)
         for name, shape in source.arrays.shapes.items():
             path, transposed = source.place(name) or ("", False)
             if any(fnmatch.fnmatchcase(path, pattern) for pattern in _TABLES):
                 axis = len(shape) - 1 if transposed else 0
                 if shape[axis] == source.config.vocabulary_size:
                     self._axes[name] = axis
-                    self._shapes[name] = (*shape[:axis], size, *shape[axis + 1 :])
-
-    @property
-    def shapes(self) -> Shapes:
-        """dict from name to shape."""
-        return self._shapes
+                    self.shapes[name] = (*shape[:axis], size, *shape[axis + 1 :])
 
     def blocks(self, name: str) -> Iterator[np.ndarray]:
         """As of every source."""
@@ -69,7 +63,7 @@ class _GrownArrays(NamedArrays):
         if name not in self._axes:
             return array
         rows = np.moveaxis(array, self._axes[name], 0)
-        grown = np.zeros((self._shapes[name][self._axes[name]], *rows.shape[1:]), rows.dtype)
+        grown = np.zeros((self.shapes[name][self._axes[name]], *rows.shape[1:]), rows.dtype)
         grown[: len(rows)] = rows
         for number, ids in enumerate(self._pieces):
             grown[self._first + number] = rows[ids].astype(np.float32).mean(0)

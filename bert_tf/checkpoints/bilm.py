@@ -21,7 +21,7 @@ from bert_tf.errors import DataError
 from bert_tf.models.families import FAMILIES
 from bert_tf.parsing import read_json_object
 from bert_tf.tokenizers.tokenizer import Tokenizer
-from bert_tf.types import Shapes, StrPath
+from bert_tf.types import StrPath
 
 OPTIONS, WEIGHTS = "options.json", "weights.hdf5"
 _KERNEL = "/LSTMCell/W_0"
@@ -74,24 +74,24 @@ class BilmArrays(NamedArrays):
 
     def __init__(self, file: StrPath, options: Mapping[str, Any]) -> None:
         self._stored = Hdf5Arrays(file)
-        shapes = self._stored.shapes
-        if _TABLE not in shapes:
+        stored_shapes = self._stored.shapes
+        if _TABLE not in stored_shapes:
             raise DataError(f"{file} has no array '{_TABLE}'; it is not a file of bilm-tf's weights")
-        self._shapes: dict[str, tuple[int, ...]] = {}
-        for name, shape in shapes.items():
+        shapes: dict[str, tuple[int, ...]] = {}
+        for name, shape in stored_shapes.items():
             if name == _TABLE and len(shape) == 2:
-                self._shapes[name] = (shape[0] + 1, shape[1])
+                shapes[name] = (shape[0] + 1, shape[1])
             elif name.endswith(_KERNEL) and len(shape) == 2:
-                recurrent = min(shapes.get(name.replace("W_0", "W_P_0"), (0, 0))[-1], shape[0])
-                self._shapes[f"{name}[input]"] = (shape[0] - recurrent, shape[1])
-                self._shapes[f"{name}[recurrent]"] = (recurrent, shape[1])
+                recurrent = min(stored_shapes.get(name.replace("W_0", "W_P_0"), (0, 0))[-1], shape[0])
+                shapes[f"{name}[input]"] = (shape[0] - recurrent, shape[1])
+                shapes[f"{name}[recurrent]"] = (recurrent, shape[1])
             else:
-                self._shapes[name] = tuple(shape)
+                shapes[name] = tuple(shape)
         layers = options.get("lstm/n_layers")
         layers = layers if isinstance(layers, int) and 0 < layers <= MAX_ARRAYS else 0
-        self._added = {"mix/weight": np.zeros(layers + 1, "float32"), "mix/gamma": np.ones((), "float32")}
-        self._added = {name: value for name, value in self._added.items() if name not in self._shapes}
-        self._shapes |= {name: value.shape for name, value in self._added.items()}
+        mix = {"mix/weight": np.zeros(layers + 1, "float32"), "mix/gamma": np.ones((), "float32")}
+        self._added = {name: value for name, value in mix.items() if name not in shapes}
+        self.shapes = shapes | {name: value.shape for name, value in self._added.items()}
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name in self._added:
@@ -102,13 +102,8 @@ class BilmArrays(NamedArrays):
             return np.pad(array, [(1, 0), (0, 0)])
         if not part:
             return array
-        rows = self._shapes[name][0]
+        rows = self.shapes[name][0]
         return array[:rows] if part == "input]" else array[len(array) - rows :]
-
-    @property
-    def shapes(self) -> Shapes:
-        """dict from name to shape, a tuple."""
-        return self._shapes
 
 
 def write(model: Any, tokenizer: Tokenizer | None, path: StrPath) -> None:

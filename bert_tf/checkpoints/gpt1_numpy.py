@@ -20,7 +20,7 @@ from bert_tf.models.families import FAMILIES
 from bert_tf.models.gpt1.checkpoints import NUMPY_LAYER
 from bert_tf.parsing import brief, read_json
 from bert_tf.tokenizers.tokenizer import Tokenizer
-from bert_tf.types import Shapes, StrPath
+from bert_tf.types import StrPath
 
 SHAPES = "params_shapes.json"
 _PARTS = 10
@@ -52,13 +52,13 @@ class NumpyArrays(NamedArrays):
     def __init__(self, folder: StrPath) -> None:
         folder = Path(folder)
         shapes = _read_shapes(folder / SHAPES)
-        self._shapes = dict(zip(_names(len(shapes)), shapes))
+        self.shapes = dict(zip(_names(len(shapes)), shapes))
         self._parts = [_open(folder / f"params_{i}.npy") for i in range(_PARTS)]
         sizes = [math.prod(shape) for shape in shapes]
-        self._begins = dict(zip(self._shapes, np.cumsum([0, *sizes])))
-        held = sum(len(part) for part in self._parts)
-        if sum(sizes) != held:
-            raise DataError(f"{folder / SHAPES} asks for {sum(sizes):,} numbers, params_*.npy hold {held:,}")
+        self._begins = dict(zip(self.shapes, np.cumsum([0, *sizes])))
+        stored = sum(len(part) for part in self._parts)
+        if sum(sizes) != stored:
+            raise DataError(f"{folder / SHAPES} asks for {sum(sizes):,} numbers, params_*.npy hold {stored:,}")
 
     def __getitem__(self, name: str) -> np.ndarray:
         begin, pieces = self._begins[name], []
@@ -67,11 +67,6 @@ class NumpyArrays(NamedArrays):
             pieces.append(part[max(begin, 0) : max(end, 0)])
             begin, end = begin - len(part), end - len(part)
         return np.concatenate(pieces).astype("float32").reshape(self.shapes[name])
-
-    @property
-    def shapes(self) -> Shapes:
-        """dict from name to shape, a tuple."""
-        return self._shapes
 
 
 def write(model: Any, tokenizer: Tokenizer | None, path: StrPath) -> None:
@@ -107,8 +102,8 @@ def _read_shapes(file):
     if not 2 < count <= MAX_ARRAYS or (count - 2) % len(NUMPY_LAYER):
         raise DataError(f"{file} must list the shapes of 2 tables and of {len(NUMPY_LAYER)} arrays for each layer")
     for shape in shapes:
-        known = isinstance(shape, list) and 1 <= len(shape) <= 3
-        if not known or not all(type(size) is int and 1 <= size < 2**31 for size in shape):
+        is_shape = isinstance(shape, list) and 1 <= len(shape) <= 3
+        if not is_shape or not all(type(size) is int and 1 <= size < 2**31 for size in shape):
             raise DataError(f"{file}: a shape must be a list of 1 to 3 positive integers, but is {brief(shape)}")
     if [len(shape) for shape in shapes[:2]] != [2, 2]:
         raise DataError(f"{file}: positions and tokens must be tables, but have the shapes {brief(shapes[:2])}")

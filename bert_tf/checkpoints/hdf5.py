@@ -9,7 +9,7 @@ from bert_tf.checkpoints.arrays import NamedArrays
 from bert_tf.checkpoints.sizes import MAX_ARRAYS
 from bert_tf.errors import DataError
 from bert_tf.files import explain_reading
-from bert_tf.types import Shapes, StrPath
+from bert_tf.types import StrPath
 
 #: Groups in each other; the deepest files that are read here have eight.
 _DEEPEST = 16
@@ -32,14 +32,9 @@ class Hdf5Arrays(NamedArrays):
             pass  # h5py has one error for unreadable and for damaged files
         try:
             with h5py.File(file, "r") as opened:
-                self._shapes = _shapes(opened)
+                self.shapes = _shapes(opened)
         except (OSError, RuntimeError, KeyError, AttributeError, ValueError, TypeError) as error:
             raise DataError(f"{file} is not an HDF5 file of weights: {error}") from None
-
-    @property
-    def shapes(self) -> Shapes:
-        """dict from name to shape, a tuple."""
-        return self._shapes
 
     def __getitem__(self, name: str) -> np.ndarray:
         try:

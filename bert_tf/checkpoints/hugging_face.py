@@ -86,11 +86,11 @@ def open_model(path: Path, family: str | None = None) -> Source:
         other_heads=TASK_HEADS,
         read_tokenizer=functools.partial(_read_tokenizer, hf_config.get("pad_token_id")),
     )
-    found = published_head(hf_config, maps.heads)
-    if found is None:
+    task_and_head = published_head(hf_config, maps.heads)
+    if task_and_head is None:
         return source
-    make = functools.partial(task_of, source, hf_config, *found)
-    return dataclasses.replace(source, task=StoredTask(make, found[1].weights(maps.weights)))
+    make = functools.partial(task_of, source, hf_config, *task_and_head)
+    return dataclasses.replace(source, task=StoredTask(make, task_and_head[1].weights(maps.weights)))
 
 
 def _pair(discriminator, generator):
@@ -121,18 +121,11 @@ def _pair(discriminator, generator):
 class _PairArrays(NamedArrays):
     def __init__(self, places):
         self._places = places
-
-    @property
-    def shapes(self):
-        shapes = {id(source): source.arrays.shapes for source, _ in self._places.values()}
-        return {name: shapes[id(source)][given] for name, (source, given) in self._places.items()}
+        self.shapes = {name: source.arrays.shapes[stored] for name, (source, stored) in places.items()}
 
     def __getitem__(self, name):
-        source, given = self._places[name]
-        return source.arrays[given]
-
-    def __iter__(self):
-        return iter(self._places)
+        source, stored = self._places[name]
+        return source.arrays[stored]
 
 
 def _read_tokenizer(padding_id, folder):
@@ -170,17 +163,17 @@ def recognize_family(config: Mapping[str, Any], where: StrPath, family: str | No
     if model_type is None:
         raise ConfigError(f"{where} has no 'model_type'; say which family it is, e.g. family='bert'")
     if not names:
-        known = {name for names in types.values() for name in names}
-        raise ConfigError(f"{where} has model_type {brief(model_type)}{nearest(str(model_type)[:100], known)}")
+        readable = {name for names in types.values() for name in names}
+        raise ConfigError(f"{where} has model_type {brief(model_type)}{nearest(str(model_type)[:100], readable)}")
     return FAMILIES[next((name for name in names if _has_class(name, config)), names[0])]
 
 
 def _has_class(family, config):
     """Whether the class that a config.json names is one of a family's."""
-    maps, found = FAMILIES[family].maps("hf"), config.get("architectures")
-    known = {*maps.config.architectures.values(), *maps.config.other_architectures}
-    known |= {head.architecture for head in maps.heads.values()}
-    return isinstance(found, list) and any(isinstance(name, str) and name in known for name in found)
+    maps, classes = FAMILIES[family].maps("hf"), config.get("architectures")
+    family_classes = {*maps.config.architectures.values(), *maps.config.other_architectures}
+    family_classes |= {head.architecture for head in maps.heads.values()}
+    return isinstance(classes, list) and any(isinstance(name, str) and name in family_classes for name in classes)
 
 
 class SafetensorsArrays(NamedArrays):
@@ -204,19 +197,19 @@ class SafetensorsArrays(NamedArrays):
             self._files = dict.fromkeys(_names(folder / WEIGHTS), folder / WEIGHTS)
         elif (folder / INDEX).is_file():
             index = _read_index(folder / INDEX)
-            held = {file: _names(folder / file) for file in sorted(set(index.values()))}
+            names_of_file = {file: _names(folder / file) for file in sorted(set(index.values()))}
             for name, file in index.items():
-                if name not in held[file]:
+                if name not in names_of_file[file]:
                     raise DataError(f"{folder / INDEX} says that {file} holds '{name}', which it does not")
                 self._files[name] = folder / file
-            stray = [name for names in held.values() for name in names if name not in index]
+            stray = [name for names in names_of_file.values() for name in names if name not in index]
             if stray:
                 raise DataError(f"'{stray[0]}' is in a shard, but not in {folder / INDEX} ({len(stray)} such)")
         else:
-            others = [f for f in ("pytorch_model.bin", "pytorch_model.bin.index.json") if (folder / f).exists()]
-            if others:
+            pickles = [f for f in ("pytorch_model.bin", "pytorch_model.bin.index.json") if (folder / f).exists()]
+            if pickles:
                 raise DataError(
-                    f"{folder / others[0]} is a pickle, which can run code when it is opened; convert it where "
+                    f"{folder / pickles[0]} is a pickle, which can run code when it is opened; convert it where "
                     f"PyTorch is installed, in that folder: {_CONVERSION}"
                 )
             raise DataError(f"{folder} has a {CONFIG}, but neither {WEIGHTS} nor {INDEX}")
@@ -233,9 +226,9 @@ class SafetensorsArrays(NamedArrays):
 
     def blocks(self, name: str) -> Iterator[np.ndarray]:
         """An array in blocks of rows of at most `BLOCK` numbers."""
-        given = self._wrapper + name
+        stored_name = self._wrapper + name
         with _open(self._files[name]) as file:
-            part = file.get_slice(given)
+            part = file.get_slice(stored_name)
             stored, shape = part.get_dtype(), part.get_shape()
         if stored not in _DTYPES:
             raise DataError(
@@ -247,16 +240,16 @@ class SafetensorsArrays(NamedArrays):
             try:
                 with _open(self._files[name]) as file:  # anew: what was read of an open file stays in memory
                     value = (
-                        file.get_tensor(given)
+                        file.get_tensor(stored_name)
                         if begin is None
-                        else file.get_slice(given)[begin : min(begin + rows, shape[0])]
+                        else file.get_slice(stored_name)[begin : min(begin + rows, shape[0])]
                     )
             except (SafetensorError, ValueError) as error:  # more dimensions than NumPy has
                 raise DataError(f"cannot read '{name}' in {self._files[name]}: {error}") from None
             with np.errstate(over="ignore"):  # what is too large becomes infinite, which loading refuses
                 yield value.astype("float32") if stored in ("F64", "F16", "BF16") else value
 
-    @property
+    @functools.cached_property
     def shapes(self) -> Shapes:
         """dict from name to shape, a list; read from the headers alone."""
         result: dict[str, Sequence[int]] = {}
@@ -265,12 +258,6 @@ class SafetensorsArrays(NamedArrays):
                 slices = {name.removeprefix(self._wrapper): file.get_slice(name) for name in file.keys()}
                 result |= {name: part.get_shape() for name, part in slices.items()}
         return result
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._files)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._files
 
 
 def write(model: Any, tokenizer: Tokenizer | None, path: StrPath) -> None:
@@ -337,10 +324,10 @@ def _write(
     hf_config |= maps.config.write(config)
     hf_config |= write_task(task, hf_config) if task else {}
     if tokenizer is not None:
-        known = hf_config.get("pad_token_id")
-        if known not in (None, tokenizer.pad_id):
+        padding_id = hf_config.get("pad_token_id")
+        if padding_id not in (None, tokenizer.pad_id):
             raise ConfigError(
-                f"the padding id of the model is {known}, that of the tokenizer {tokenizer.pad_id}; give the tokenizer of "
+                f"the padding id of the model is {padding_id}, that of the tokenizer {tokenizer.pad_id}; give the tokenizer of "
                 "its training"
             )
         hf_config |= {key: getattr(tokenizer, name) for key, name in maps.config.token_ids.items()}

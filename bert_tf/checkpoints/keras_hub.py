@@ -19,7 +19,7 @@ import numpy as np
 from absl import logging
 
 from bert_tf.checkpoints import published_tasks
-from bert_tf.checkpoints.arrays import NamedArrays
+from bert_tf.checkpoints.arrays import NamedArrays, with_heads, without_heads
 from bert_tf.checkpoints.hdf5 import Hdf5Arrays
 from bert_tf.checkpoints.published_tasks import PublishedTask, published_head, write_task
 from bert_tf.checkpoints.saving import as_float32, lost_settings, random_pooler, warn_of_lost
@@ -66,7 +66,7 @@ def open_model(path: Path, family: str | None = None) -> Source:
     name, keys = _serialized(read_json_object(file), file)
     published = maps_of("keras_hub")
     classes = {
-        known: own for own, m in published.items() for known in (m.config.model_type, *m.config.other_model_types)
+        cls: family for family, m in published.items() for cls in (m.config.model_type, *m.config.other_model_types)
     }
     if name not in classes:
         raise ConfigError(f"{file} is of KerasHub's class {brief(name)}{nearest(str(name)[:100], classes)}")
@@ -85,11 +85,11 @@ def open_model(path: Path, family: str | None = None) -> Source:
         path, "keras_hub", record.name, config, arrays, maps.weights, other_heads=("task/*",), read_tokenizer=tokenizer
     )
     described = _task(path)
-    found = published_head(described, maps.heads)
-    if found is None:
+    task_and_head = published_head(described, maps.heads)
+    if task_and_head is None:
         return dataclasses.replace(source, objective=_objective(maps.config, config, source.parts))
-    make = functools.partial(published_tasks.task_of, source, described, *found)
-    return dataclasses.replace(source, task=StoredTask(make, found[1].weights(maps.weights)))
+    make = functools.partial(published_tasks.task_of, source, described, *task_and_head)
+    return dataclasses.replace(source, task=StoredTask(make, task_and_head[1].weights(maps.weights)))
 
 
 def _serialized(content, file):
@@ -119,12 +119,12 @@ def _task(path):
     if not file.is_file():
         return {}
     name, keys = _serialized(read_json_object(file), file)
-    known = {"activation": keys.get("activation"), "dropout": keys.get("dropout", 0.1)}
+    settings = {"activation": keys.get("activation"), "dropout": keys.get("dropout", 0.1)}
     if keys.get("num_classes") is None:
         return {"architectures": [name]}
-    if known["activation"] not in (None, "linear", "softmax"):  # which this library computes from the logits
+    if settings["activation"] not in (None, "linear", "softmax"):  # which this library computes from the logits
         raise ConfigError(
-            f"{file}: activation is {brief(known['activation'])}; only 'linear' and 'softmax' are supported"
+            f"{file}: activation is {brief(settings['activation'])}; only 'linear' and 'softmax' are supported"
         )
     width = keys.get("hidden_dim")
     size = _serialized(keys.get("backbone") or {}, file)[1].get("hidden_dim")
@@ -136,7 +136,7 @@ def _task(path):
     labels = {key: labels[key] for key in ("id2label", "problem_type") if key in labels}
     name = name.replace("Classifier", "TextClassifier") if not name.endswith("TextClassifier") else name
     name = name.replace("XLMRoberta", "Roberta")
-    return {"architectures": [name], "num_labels": keys["num_classes"], "dropout": known["dropout"]} | labels
+    return {"architectures": [name], "num_labels": keys["num_classes"], "dropout": settings["dropout"]} | labels
 
 
 def _backbone_weights(path):
@@ -180,14 +180,14 @@ class PresetArrays(NamedArrays):
         value = value.astype("float32") if value.dtype in (np.float16, np.float64, ml_dtypes.bfloat16) else value
         if value.shape and self._rows(name):
             value = np.pad(value, [(self._first, 0)] + [(0, 0)] * (value.ndim - 1))
-        return value.reshape(_flat(name, value.shape))
+        return value.reshape(without_heads(value.shape, _heads_of(name)))
 
-    @property
+    @functools.cached_property
     def shapes(self) -> Shapes:
         """dict from name to shape, a tuple, as `__getitem__` gives it."""
         result = {}
         for name, (file, stored) in self._places.items():
-            shape = _flat(name, file.shapes[stored])
+            shape = without_heads(file.shapes[stored], _heads_of(name))
             result[name] = (shape[0] + self._rows(name), *shape[1:]) if shape else shape
         return result
 
@@ -204,13 +204,9 @@ def _canonical(name, part, renames):
     return "/".join(words)
 
 
-def _flat(name, shape):
-    """The shape here of an array that has `shape` there."""
-    if _INTO_HEADS.search(name) and len(shape) > 1:
-        return (*shape[:-2], shape[-2] * shape[-1])
-    if _OUT_OF_HEADS.search(name) and len(shape) == 3:
-        return (shape[0] * shape[1], shape[2])
-    return tuple(shape)
+def _heads_of(name):
+    """Where an array has axes of heads there: see `without_heads`."""
+    return "last" if _INTO_HEADS.search(name) else "first" if _OUT_OF_HEADS.search(name) else None
 
 
 def read_tokenizer(family: str, path: Path) -> Tokenizer:
@@ -234,9 +230,9 @@ def read_tokenizer(family: str, path: Path) -> Tokenizer:
     if name.startswith("XLM"):
         raise ConfigError(f"{file}: the tokenizer of XLM-RoBERTa is not supported; give bert_tf.save tokenizer=None")
     if (assets / "vocabulary.spm").is_file():
-        own = _AS_IT_IS if family == "albert" else {"extra_ids": 0}
+        arguments = _AS_IT_IS if family == "albert" else {"extra_ids": 0}
         with explain_reading(assets):
-            return SentencePieceTokenizer((assets / "vocabulary.spm").read_bytes(), family, **own)
+            return SentencePieceTokenizer((assets / "vocabulary.spm").read_bytes(), family, **arguments)
     if (assets / "vocabulary.json").is_file():
         vocabulary = tokens_by_id(read_json_object(assets / "vocabulary.json"), assets / "vocabulary.json")
         roles, layout = (ROBERTA_ROLES, "roberta") if family == "roberta" else (GPT2_ROLES, "none")
@@ -286,14 +282,14 @@ def _write(path, model, variables, tokenizer, approximate, task=None):
     architecture = task.published.architecture if task else maps.config.architecture(parts)
     fixed = _fixed_choices(maps.config, config, model if "masked_lm_head" in parts else None)
     if fixed and not approximate:
-        listed = "; ".join(f"{name} is {here!r} here, {there!r} there" for name, (here, there) in fixed.items())
+        listed = "; ".join(f"{name} is {value!r} here, {hub!r} there" for name, (value, hub) in fixed.items())
         raise ConfigError(
             f"KerasHub's {architecture} has fixed what this model has otherwise: {listed}. ",
             Advice("approximate", True),
             " writes it all the same and says how far the outputs are apart; without its heads it is written by ",
             Advice("encoder_only", True),
         )
-    config = dataclasses.replace(config, **{key: there for key, (_, there) in fixed.items() if key[:4] != "head"})
+    config = dataclasses.replace(config, **{key: hub for key, (_, hub) in fixed.items() if key[:4] != "head"})
     keys = maps.config.write(config)
     if keys.get("activation") == "gelu_approximate":
         function = {"module": "builtins", "class_name": "function", "registered_name": "function"}
@@ -304,13 +300,13 @@ def _write(path, model, variables, tokenizer, approximate, task=None):
     with atomic_folder(path) as folder:
         spoken = None if tokenizer is None else _write_tokenizer(tokenizer, folder, family, name, approximate)
         _write_weights(folder, weights, config, maps.renames(config) if maps.renames else {})
-        whole = _object(maps.config.model_type, keys)
+        backbone = _object(maps.config.model_type, keys)
         metadata = {"keras_hub_version": "0.32.0", "parameter_count": sum(value.size for value in weights.values())}
-        _dump(folder / CONFIG, whole)
+        _dump(folder / CONFIG, backbone)
         if architecture != maps.config.model_type:
             length = {"sequence_length": config.max_positions} if "max_sequence_length" in keys else {}
             reader = spoken and _object(f"{architecture}Preprocessor", {"tokenizer": spoken} | length)
-            described: dict[str, Any] = {"backbone": whole, "preprocessor": reader}
+            described: dict[str, Any] = {"backbone": backbone, "preprocessor": reader}
             if reader:
                 _dump(folder / "preprocessor.json", reader)
             if task:
@@ -323,11 +319,11 @@ def _write(path, model, variables, tokenizer, approximate, task=None):
         _dump(folder / METADATA, metadata)
         apart = _difference(model, encoder, folder, task) if fixed else 0.0
     warn_of_lost(path, lost)
-    for key, (here, there) in fixed.items():
+    for key, (value, hub) in fixed.items():
         message = (
             "%s: KerasHub's %s has %s=%r, the model %r; on random tokens the outputs differ by %.1e of the largest"
         )
-        logging.warning(message, path, architecture, key, there, here, apart)
+        logging.warning(message, path, architecture, key, hub, value, apart)
 
 
 def _adapt(variables, weight_map, encoder, path):
@@ -342,8 +338,8 @@ def _adapt(variables, weight_map, encoder, path):
     for name in unknown:
         del variables[name]
     if unknown:
-        left = ", ".join(sorted({part_of(name) for name in unknown}))
-        logging.warning("%s: KerasHub's %s has no %s: not written", path, encoder.name, left)
+        parts = ", ".join(sorted({part_of(name) for name in unknown}))
+        logging.warning("%s: KerasHub's %s has no %s: not written", path, encoder.name, parts)
     if weight_map.source("pooler/dense/kernel") and "pooler/dense/kernel" not in variables:
         names = ("pooler/dense/kernel", "pooler/dense/bias")
         variables |= zip(names, random_pooler(encoder.config, path, "KerasHub"))
@@ -357,22 +353,19 @@ def _fixed_choices(config_map, config, objective):
         head = objective.masked_lm_head
         choices["head_activation"] = head.activation, config_map.head_activations["masked_lm_head"]
         choices["head_epsilon"] = head.layer_norm_epsilon, config_map.head_epsilon
-    return {name: (here, there) for name, (here, there) in choices.items() if here != there}
+    return {name: (value, published) for name, (value, published) in choices.items() if value != published}
 
 
 def _write_weights(folder, weights, config, renames):
-    back, heads = {new: old for old, new in renames.items()}, config.num_heads
+    back = {new: old for old, new in renames.items()}
     first = getattr(config, "padding_id", -1) + 1
     with contextlib.ExitStack() as stack:
         files = {}
         for name, value in weights.items():
             words = [back.get(word, word) for word in name.removeprefix("task/").split("/")]
             words[0] = words[0].removesuffix("_0")
-            if _INTO_HEADS.search(name):
-                value = value.reshape(*value.shape[:-1], heads, -1)
-            elif _OUT_OF_HEADS.search(name):
-                value = value.reshape(heads, -1, value.shape[-1])
-            elif name.endswith("position_embedding/vars/0"):
+            value = with_heads(value, _heads_of(name), config.num_heads)
+            if name.endswith("position_embedding/vars/0"):
                 value = value[first:]
             file = TASK_WEIGHTS if name.startswith("task/") else WEIGHTS
             if file not in files:
@@ -460,15 +453,15 @@ def _write_tokenizer(tokenizer, folder, family, name, approximate):
         write_bpe(tokenizer, assets)
         (assets / "vocab.json").rename(assets / "vocabulary.json")
     for setting, value in fixed.items():
-        own = getattr(tokenizer, setting)
-        if own != value and not approximate:
+        current = getattr(tokenizer, setting)
+        if current != value and not approximate:
             raise ConfigError(
-                f"KerasHub's {name}Tokenizer has {setting}={value!r}, this tokenizer {own!r}; write the model without it: "
+                f"KerasHub's {name}Tokenizer has {setting}={value!r}, this tokenizer {current!r}; write the model without it: "
                 "bert_tf.save(model, None, ...), or with another one that gives other ids: approximate=True"
             )
-        if own != value:
+        if current != value:
             message = "KerasHub's %sTokenizer has %s=%r, this tokenizer %r: some texts get other ids there"
-            logging.warning(message, name, setting, value, own)
+            logging.warning(message, name, setting, value, current)
     content = _object(f"{name}Tokenizer", keys)
     _dump(folder / TOKENIZER, content)
     return content

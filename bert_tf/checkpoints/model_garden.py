@@ -5,10 +5,9 @@ names them (`_transformer_layers/0`). Kernels have three dimensions in them ([H,
 names of google-research/bert, so that one weight map serves both.
 """
 
+import functools
 import json
-import math
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import tensorflow as tf
 from absl import logging
 
 from bert_tf.checkpoints import tensorflow1
-from bert_tf.checkpoints.arrays import NamedArrays
+from bert_tf.checkpoints.arrays import NamedArrays, with_heads, without_heads
 from bert_tf.checkpoints.saving import random_pooler, write_model
 from bert_tf.checkpoints.sizes import check_sizes
 from bert_tf.checkpoints.source import Source
@@ -30,14 +29,14 @@ _SUFFIX = "/.ATTRIBUTES/VARIABLE_VALUE"
 # The prefixes that an encoder has in saved models, the longest first.
 _ROOTS = ("model/encoder_network/", "model/encoder/", "encoder/", "model/")
 _LAYER = {
-    "_attention_layer/_query_dense": ("attention/self/query", 1),
-    "_attention_layer/_key_dense": ("attention/self/key", 1),
-    "_attention_layer/_value_dense": ("attention/self/value", 1),
-    "_attention_layer/_output_dense": ("attention/output/dense", 2),
-    "_attention_layer_norm": ("attention/output/LayerNorm", 0),
-    "_intermediate_dense": ("intermediate/dense", 0),
-    "_output_dense": ("output/dense", 0),
-    "_output_layer_norm": ("output/LayerNorm", 0),
+    "_attention_layer/_query_dense": ("attention/self/query", "last"),
+    "_attention_layer/_key_dense": ("attention/self/key", "last"),
+    "_attention_layer/_value_dense": ("attention/self/value", "last"),
+    "_attention_layer/_output_dense": ("attention/output/dense", "first"),
+    "_attention_layer_norm": ("attention/output/LayerNorm", None),
+    "_intermediate_dense": ("intermediate/dense", None),
+    "_output_dense": ("output/dense", None),
+    "_output_layer_norm": ("output/LayerNorm", None),
 }
 _TABLES = {
     "_embedding_layer/embeddings": "bert/embeddings/word_embeddings",
@@ -103,64 +102,50 @@ class GardenArrays(NamedArrays):
         numbered = sorted(
             {int(n) for name in names for n in re.findall(r"layer_with_weights-(\d+)/_attention_layer/", name)}
         )
-        self._sources: dict[str, tuple[str, int]] = {}
+        self._sources: dict[str, tuple[str, str | None]] = {}
         for name in names:
             short = name.removesuffix(_SUFFIX)
             self._sources.setdefault(*_translate(short, root, numbered, name))
 
     def __getitem__(self, name: str) -> np.ndarray:
-        source, heads_in = self._sources[name]
+        source, heads = self._sources[name]
         value = self._arrays[source]
-        if heads_in == 1:  # [H, n, d] or [n, d]
-            return value.reshape(*value.shape[:-2], -1)
-        if heads_in == 2 and value.ndim == 3:  # [n, d, H]
-            return value.reshape(-1, value.shape[-1])
-        return value
+        return value.reshape(without_heads(value.shape, heads))
 
-    @property
+    @functools.cached_property
     def shapes(self) -> Shapes:
         """dict from name to shape, a tuple, as `__getitem__` gives it."""
-        given, result = self._arrays.shapes, {}
-        for name, (source, heads_in) in self._sources.items():
-            shape = tuple(given[source])
-            if heads_in == 1 and len(shape) > 1:
-                shape = (*shape[:-2], math.prod(shape[-2:]))
-            elif heads_in == 2 and len(shape) == 3:
-                shape = (math.prod(shape[:-1]), shape[-1])
-            result[name] = shape
-        return result
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._sources)
+        stored = self._arrays.shapes
+        return {name: without_heads(stored[source], heads) for name, (source, heads) in self._sources.items()}
 
 
 def _translate(short, root, numbered, name):
-    """(original's name, (name in the file, which axes are heads: 0 none, 1 the last two, 2 the first two))."""
+    """(original's name, (name in the file, `heads` of `without_heads`))."""
     for prefix in ("model/", ""):
         if short.removeprefix(prefix) in _HEAD and short.startswith(prefix):
-            return _HEAD[short.removeprefix(prefix)], (name, 0)
+            return _HEAD[short.removeprefix(prefix)], (name, None)
     inside = _rename(short.removeprefix(root), numbered) if short.startswith(root) else short
     if inside in _TABLES:
-        return _TABLES[inside], (name, 0)
-    found = re.fullmatch(r"_transformer_layers/(\d+)/(.+)/(kernel|bias|gamma|beta)", inside)
-    if found and found[2] in _LAYER:
-        layer, heads_in = _LAYER[found[2]]
-        return f"bert/encoder/layer_{found[1]}/{layer}/{found[3]}", (name, heads_in)
-    return short, (name, 0)
+        return _TABLES[inside], (name, None)
+    variable = re.fullmatch(r"_transformer_layers/(\d+)/(.+)/(kernel|bias|gamma|beta)", inside)
+    if variable and variable[2] in _LAYER:
+        layer, heads = _LAYER[variable[2]]
+        return f"bert/encoder/layer_{variable[1]}/{layer}/{variable[3]}", (name, heads)
+    return short, (name, None)
 
 
 def _rename(inside, numbered):
     """The name that `BertEncoderV2` has for a variable of the functional encoder."""
-    found = re.fullmatch(r"layer_with_weights-(\d+)/(.+)", inside)
-    if not found or not numbered:
+    numbered_layer = re.fullmatch(r"layer_with_weights-(\d+)/(.+)", inside)
+    if not numbered_layer or not numbered:
         return inside
-    number = int(found[1])
+    number = int(numbered_layer[1])
     if number in numbered:
-        return f"_transformer_layers/{number - numbered[0]}/{found[2]}"
+        return f"_transformer_layers/{number - numbered[0]}/{numbered_layer[2]}"
     before = ("_embedding_layer", "_position_embedding_layer", "_type_embedding_layer", "_embedding_norm_layer")
     if number < numbered[0]:
-        return f"{before[number]}/{found[2]}" if numbered[0] == len(before) else inside
-    return f"_pooler_layer/{found[2]}" if number == numbered[-1] + 1 else inside
+        return f"{before[number]}/{numbered_layer[2]}" if numbered[0] == len(before) else inside
+    return f"_pooler_layer/{numbered_layer[2]}" if number == numbered[-1] + 1 else inside
 
 
 def write(model: Any, tokenizer: Tokenizer | None, path: StrPath) -> None:
@@ -188,11 +173,11 @@ def write(model: Any, tokenizer: Tokenizer | None, path: StrPath) -> None:
             if name in weights:
                 if name not in variables:
                     layer = re.sub(r"bert/encoder/layer_\d+/", "", name).rpartition("/")[0]
-                    variables[name] = tf.Variable(_in_heads(weights[name], heads.get(layer, 0), config.num_heads))
+                    variables[name] = tf.Variable(with_heads(weights[name], heads.get(layer), config.num_heads))
                 _place(tree, short.replace(".S", "\0").split("/"), variables[name])
-        left = sorted({name.split("/")[1] for name in weights if name not in variables})
-        if left:
-            logging.warning("%s: the Model Garden's BERT has no %s: not written", path, ", ".join(left))
+        parts_left = sorted({name.split("/")[1] for name in weights if name not in variables})
+        if parts_left:
+            logging.warning("%s: the Model Garden's BERT has no %s: not written", path, ", ".join(parts_left))
         blocks = tree.encoder._transformer_layers
         tree.encoder._transformer_layers = [getattr(blocks, str(i)) for i in range(config.num_layers)]
         *first, last = [
@@ -209,13 +194,6 @@ def write(model: Any, tokenizer: Tokenizer | None, path: StrPath) -> None:
             tokenizer.save(folder)
 
     write_model(model, path, "garden", write_one)
-
-
-def _in_heads(value, heads_in, num_heads):
-    """The inverse of `GardenArrays.__getitem__`."""
-    if heads_in == 1:
-        return value.reshape(*value.shape[:-1], num_heads, -1)
-    return value.reshape(num_heads, -1, value.shape[-1]) if heads_in == 2 and value.ndim == 2 else value
 
 
 def _place(node, words, variable):

@@ -61,11 +61,11 @@ class OpenedModel:
         self._pooler, self._trained, self._arguments = pooler, trained, arguments
         self._reports: list[LoadReport] = []
         self._fresh = _checked(pooler, fresh)
-        known = arguments_of(source.config)
+        names = arguments_of(source.config)
         for name in arguments:
-            if name not in known:
+            if name not in names:
                 raise ConfigError(
-                    f"bert_tf.load has no argument '{name}' for this model{configuration.nearest(name, known)}"
+                    f"bert_tf.load has no argument '{name}' for this model{configuration.nearest(name, names)}"
                 )
 
     @property
@@ -150,10 +150,10 @@ class OpenedModel:
             DataError: the source has no pretraining head, as after fine-tuning.
         """
         if self.objective_settings is None:
-            own = OBJECTIVES[FAMILIES[self.family].objective].head
+            head = OBJECTIVES[FAMILIES[self.family].objective].head
             raise DataError(
                 f"{self.path} holds no pretraining head, as after fine-tuning; give the run of its pretraining, or in Python "
-                f"initialize one randomly with bert_tf.load(..., fresh=('{own}',))"
+                f"initialize one randomly with bert_tf.load(..., fresh=('{head}',))"
             )
         return self.make_objective(self.objective_settings)
 
@@ -161,19 +161,19 @@ class OpenedModel:
         """A pretraining model of these settings around `backbone`, with the weights of the source."""
         if "objective" in vars(self) and settings == self.objective_settings:
             return self.objective
-        made = {"backbone", "objective", "model"} & vars(self).keys()
-        known = by_path(self.backbone) if made else {}
+        built = {"backbone", "objective", "model"} & vars(self).keys()
+        variables = by_path(self.backbone) if built else {}
         with dtype_policy(self.dtype), self._unfilled():
-            backbone = self.backbone if known else self._new_backbone(settings.needs_pooler)
+            backbone = self.backbone if variables else self._new_backbone(settings.needs_pooler)
             model_class: Any = OBJECTIVES[settings.name].model_class
             objective = model_class.from_settings(backbone, settings)
-        if not known:
+        if not variables:
             self._fill(objective)
             return objective
         # The others may have been trained meanwhile.
-        self._fill({path: v for path, v in by_path(objective).items() if path not in known}, partly=True)
+        self._fill({path: v for path, v in by_path(objective).items() if path not in variables}, partly=True)
         for path, variable in by_path(vars(self).get("objective", {})).items():
-            if path in by_path(objective) and path not in known:
+            if path in by_path(objective) and path not in variables:
                 by_path(objective)[path].assign(variable)
         return objective
 
@@ -259,17 +259,17 @@ def _checked(pooler: Any, fresh: Any) -> Sequence[str]:
         raise ConfigError(f"pooler is {pooler!r}; it must be True or False")
     if isinstance(fresh, str):
         raise ConfigError(f"fresh is {fresh!r}, one text; give a list of parts, ({fresh!r},)")
-    fresh, known = (
+    fresh, parts = (
         tuple(fresh),
         ["pooler", "pair_head", *(record.head for record in OBJECTIVES.values() if record.head)],
     )
     for part in fresh:
-        if part not in known:
-            raise ConfigError(f"fresh names '{part}'{configuration.nearest(part, known)}")
+        if part not in parts:
+            raise ConfigError(f"fresh names '{part}'{configuration.nearest(part, parts)}")
     return fresh
 
 
 def _shown_objective(family, parts):
-    own = OBJECTIVES[family.objective]
+    default = OBJECTIVES[family.objective]
     shown = (record for record in OBJECTIVES.values() if record.head in parts)
-    return next(shown, own if own.head is None else None)
+    return next(shown, default if default.head is None else None)

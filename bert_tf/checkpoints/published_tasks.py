@@ -101,12 +101,12 @@ def read_task(hf_config: Mapping[str, Any], head: str, published: PublishedHead,
     return PublishedTask(kind, published, labels, float(rate))
 
 
-def write_task(task: PublishedTask, known: Mapping[str, Any]) -> dict[str, Any]:
+def write_task(task: PublishedTask, encoder_keys: Mapping[str, Any]) -> dict[str, Any]:
     """The keys of a configuration from which `read_task` reads the task.
 
     Args:
         task: a `PublishedTask`.
-        known: the keys of the encoder's settings, which are not written again.
+        encoder_keys: the keys of the encoder's settings, which are not written again.
     """
     hf_config: dict[str, Any] = {"architectures": [task.published.architecture]}
     hf_config |= task.published.fixed
@@ -118,7 +118,7 @@ def write_task(task: PublishedTask, known: Mapping[str, Any]) -> dict[str, Any]:
     if problem := problem_types[task.kind]:
         hf_config["problem_type"] = problem
     for key in task.published.dropout[:1]:
-        if key not in known:
+        if key not in encoder_keys:
             hf_config[key] = task.dropout
     return hf_config
 

@@ -34,16 +34,16 @@ def write_model(model: Any, path: StrPath, format: str, write: Callable[..., Any
         DataError: a variable without a name in that format, such as the span boundary head's.
         RunDirectoryError: the folder holds something, or cannot be written.
     """
-    encoder, *others = model.backbones().values()
+    encoder, *generators = model.backbones().values()
     family, published = family_of(encoder.config), maps_of(format)
     if family.name not in published:
         raise ConfigError(f"'{family.name}' has no checkpoints of format '{format}'{nearest(family.name, published)}")
-    variables, generator = merged_weights(model), others[0].config if others else None
+    variables, generator = merged_weights(model), generators[0].config if generators else None
     head = getattr(getattr(model, "settings", None), "head_settings", {})
     if head:
-        given = " and ".join(f"{name}={value!r}" for name, value in head.items())
+        settings = " and ".join(f"{name}={value!r}" for name, value in head.items())
         raise ConfigError(
-            f"the masked LM head has {given}, as KerasHub's, and format '{format}' has the encoder's there; write the encoder "
+            f"the masked LM head has {settings}, as KerasHub's, and format '{format}' has the encoder's there; write the encoder "
             "alone: encoder_only=True, or the backbone"
         )
     models = {"": (encoder.config, variables)}
@@ -71,16 +71,16 @@ def lost_settings(maps: Any, config: Any, weights: Arrays) -> dict[str, Any]:
         again = maps.config_of_shapes({name: array.shape for name, array in weights.items()})
     else:
         again = build(type(config), maps.config.read(maps.config.write(config), maps.config.file), maps.config.file)
-    written, read = to_dict(config), to_dict(again)
+    written, reread = to_dict(config), to_dict(again)
     training = [name for name in written if name in DROPOUT_RATES or name.endswith("initializer_range")]
-    return {name: (written[name], read[name]) for name in training if written[name] != read[name]}
+    return {name: (written[name], reread[name]) for name in training if written[name] != reread[name]}
 
 
 def warn_of_lost(path: StrPath, lost: dict[str, Any]) -> None:
     """Logs what `lost_settings` returned."""
-    for name, (value, read) in lost.items():
+    for name, (value, reread) in lost.items():
         message = "%s cannot say %s=%s: its format has no such setting. Training continues with %s there; the outputs are the same"
-        logging.warning(message, path, name, value, read)
+        logging.warning(message, path, name, value, reread)
 
 
 def random_pooler(config: Any, path: StrPath, library: str) -> tuple[np.ndarray, np.ndarray]:

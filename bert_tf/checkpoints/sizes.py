@@ -28,12 +28,12 @@ def check_sizes(config: Any, shapes: Shapes, where: StrPath) -> None:
     Raises:
         DataError: more layers than arrays, or more than four times as many numbers.
     """
-    held = sum(math.prod(shape) for shape in shapes.values())
+    stored = sum(math.prod(shape) for shape in shapes.values())
     layers, least = getattr(config, "num_layers", 0), least_numbers(config)
-    if layers > len(shapes) or least > 4 * held + _FREE:
+    if layers > len(shapes) or least > 4 * stored + _FREE:
         raise DataError(
             f"{where}: the configuration asks for {layers:,} layers and at least {least:,} numbers, but the file holds "
-            f"{len(shapes):,} arrays with {held:,} numbers; take the configuration that belongs to the weights"
+            f"{len(shapes):,} arrays with {stored:,} numbers; take the configuration that belongs to the weights"
         )
 
 

@@ -95,8 +95,8 @@ class Source:
     @property
     def paths(self) -> set[str]:
         """The paths of the variables that it fills, a set."""
-        whole = self.arrays.shapes.items()
-        names = [part for name, shape in whole for part, *_ in self.weight_map.parts(name, tuple(shape))]
+        shapes = self.arrays.shapes.items()
+        names = [part for name, shape in shapes for part, *_ in self.weight_map.parts(name, tuple(shape))]
         return {target[0] for name in names if (target := self.place(name))}
 
     @functools.cached_property

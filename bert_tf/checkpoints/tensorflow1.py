@@ -8,7 +8,6 @@ import glob
 import json
 import math
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from bert_tf.models.families import FAMILIES, maps_of
 from bert_tf.models.family import Family
 from bert_tf.parsing import read_json_object
 from bert_tf.tokenizers.tokenizer import Tokenizer
-from bert_tf.types import Shapes, StrPath
+from bert_tf.types import StrPath
 
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
@@ -80,8 +79,8 @@ def family_of_files(family: str | None, folder: Path, arrays: NamedArrays) -> Fa
     if family is not None and family not in published:
         raise ConfigError(f"no family '{family}' is published as TensorFlow 1 checkpoints{nearest(family, published)}")
     if name not in published:
-        known = ", ".join(maps.config.file for maps in published.values() if maps.config)
-        raise DataError(f"{folder} has a TensorFlow checkpoint, but none of its configurations: {known}")
+        files = ", ".join(maps.config.file for maps in published.values() if maps.config)
+        raise DataError(f"{folder} has a TensorFlow checkpoint, but none of its configurations: {files}")
     return FAMILIES[name]
 
 
@@ -103,33 +102,25 @@ class TensorFlowArrays(NamedArrays):
         except (tf.errors.OpError, ValueError) as error:
             raise DataError(f"cannot read the checkpoint {prefix}: {error}") from None
         self._prefix = Path(prefix)
-        self._names = sorted(self.shapes)
-        if len(self._names) > MAX_ARRAYS:
-            raise DataError(f"{prefix} holds {len(self._names):,} arrays; at most {MAX_ARRAYS:,} can be opened")
+        self.shapes = dict(sorted(self._reader.get_variable_to_shape_map().items()))
+        if len(self) > MAX_ARRAYS:
+            raise DataError(f"{prefix} holds {len(self):,} arrays; at most {MAX_ARRAYS:,} can be opened")
         self._check_bytes()
 
     def _check_bytes(self):
         """Refuses shapes that claim more than the files hold, before memory of such a size is allocated."""
         types = self._reader.get_variable_to_dtype_map()
         files = self._prefix.parent.glob(f"{glob.escape(self._prefix.name)}.data-*")
-        left = sum(file.stat().st_size for file in files if file.is_file())
+        bytes_left = sum(file.stat().st_size for file in files if file.is_file())
         for name, shape in self.shapes.items():
-            left -= math.prod(shape) * types[name].size
-            if left < 0:
+            bytes_left -= math.prod(shape) * types[name].size
+            if bytes_left < 0:
                 raise DataError(f"the checkpoint {self._prefix} is cut off: '{name}' claims the shape {shape}")
 
     @property
     def is_object_graph(self) -> bool:
         """Whether it was written by TensorFlow 2's `tf.train.Checkpoint`."""
-        return _OBJECT_GRAPH in self._names
-
-    @property
-    def shapes(self) -> Shapes:
-        """dict from name to shape, a list."""
-        return self._reader.get_variable_to_shape_map()
-
-    def __contains__(self, name: object) -> bool:
-        return self._reader.has_tensor(name)
+        return _OBJECT_GRAPH in self
 
     def __getitem__(self, name: str) -> np.ndarray:
         try:
@@ -137,9 +128,6 @@ class TensorFlowArrays(NamedArrays):
         except (tf.errors.OpError, IndexError) as error:
             raise DataError(f"cannot read '{name}' in the checkpoint {self._prefix}: {error}") from None
         return value.astype("float32") if getattr(value, "dtype", None) == "bfloat16" else value
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
 
 
 def write(model: Any, tokenizer: Tokenizer | None, path: StrPath) -> None:
@@ -196,5 +184,5 @@ def _latest(folder):
     if not file.is_file():
         return None
     with open(file, "rb") as content:
-        found = re.search(rb'^model_checkpoint_path: "([^"/\\]+)"', content.read(1 << 20), re.MULTILINE)
-    return folder / found[1].decode("utf-8", "replace") if found else None
+        match = re.search(rb'^model_checkpoint_path: "([^"/\\]+)"', content.read(1 << 20), re.MULTILINE)
+    return folder / match[1].decode("utf-8", "replace") if match else None

@@ -52,14 +52,14 @@ def open_model(path: Path, family: str | None = None) -> Source:
     for row, token in enumerate(SPECIAL_TOKENS):
         if token in ids:
             special[row] = vectors[ids[token]]
-    kept = [i for word, i in ids.items() if word not in SPECIAL_TOKENS]
-    table = np.concatenate([special, vectors if len(kept) == len(words) else vectors[kept]])
+    rows = [i for word, i in ids.items() if word not in SPECIAL_TOKENS]
+    table = np.concatenate([special, vectors if len(rows) == len(words) else vectors[rows]])
     lowercase = all(word == word.lower() for word in words)
     accents = any(
         unicodedata.combining(c) for word in words for c in unicodedata.normalize("NFD", word) if not word.isascii()
     )
     try:
-        tokenizer = whole_word_tokenizer([words[i] for i in kept], lowercase, strip_accents=lowercase and not accents)
+        tokenizer = whole_word_tokenizer([words[i] for i in rows], lowercase, strip_accents=lowercase and not accents)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
     config, arrays = WordVectorsConfig(*table.shape), ArraysInMemory({"vectors": table})

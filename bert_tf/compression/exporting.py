@@ -115,9 +115,9 @@ def export_compressed(
     file = FILES.get(format)  # None for a SavedModel
     if file is None and quantize is None:
         raise ConfigError("a SavedModel is quantized; choose ", Advice("quantize", "float16"), " or dynamic_int8")
-    known = file.quantize if file else tuple(STORES)
-    if quantize not in (None, *known):
-        raise ConfigError(f"the format {format} cannot be quantized by '{quantize}'; choose one of {', '.join(known)}")
+    stores = file.quantize if file else tuple(STORES)
+    if quantize not in (None, *stores):
+        raise ConfigError(f"the format {format} cannot be quantized by '{quantize}'; choose one of {', '.join(stores)}")
     if file:
         _check_file(format, version, options)
     check_tolerance(tolerance)
@@ -237,9 +237,9 @@ def _write_file(trial, module, format, folder):
 
 
 def _check_file(format, version, options):
-    given = [name for name, value in ({"version": version} | options).items() if value]
-    if given:
-        raise ConfigError(f"the format {format} has no {', '.join(given)}: it is one file, of ids and of one length")
+    needless = [name for name, value in ({"version": version} | options).items() if value]
+    if needless:
+        raise ConfigError(f"the format {format} has no {', '.join(needless)}: it is one file, of ids and of one length")
     for module, package in FILES[format].packages.items():
         try:
             importlib.import_module(module)

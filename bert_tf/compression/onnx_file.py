@@ -34,14 +34,14 @@ def write_onnx(model, specs, path, quantize):
     tables = tf.compat.v1.get_collection_ref(tf.compat.v1.GraphKeys.TABLE_INITIALIZERS)
     tables[:] = [table for table in tables if table is not None]
     inputs = {name: keras.InputSpec(shape=spec.shape, dtype=spec.dtype.name, name=name) for name, spec in specs.items()}
-    whole = path if quantize is None else path.with_suffix(".float32.onnx")
-    OutputsOf(model).export(str(whole), format="onnx", input_signature=[inputs], verbose=False)
+    float_path = path if quantize is None else path.with_suffix(".float32.onnx")
+    OutputsOf(model).export(str(float_path), format="onnx", input_signature=[inputs], verbose=False)
     if quantize is not None:
-        quantize_onnx(whole, path)
-        whole.unlink()
+        quantize_onnx(float_path, path)
+        float_path.unlink()
 
 
-def quantize_onnx(whole, path):
+def quantize_onnx(float_path, path):
     """Writes an ONNX file again with weights in int8 per channel, by onnxruntime's `quantize_dynamic`.
 
     Its products are those of int8 with activations that are quantized at each call.
@@ -49,7 +49,7 @@ def quantize_onnx(whole, path):
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     # 7 bits: on CPUs without VNNI instructions sums of two products of 8 bits overflow.
-    quantize_dynamic(whole, path, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
+    quantize_dynamic(float_path, path, per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
 
 
 @functools.cache

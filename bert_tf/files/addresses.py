@@ -68,8 +68,8 @@ def open_file_system(address: str) -> tuple[Any, str]:
         remedy = f"pip install 'bert_tf[{scheme}]'" if scheme in CREDENTIALS else str(error)
         raise DataError(f"{address}: the driver of {scheme}:// is not installed; {remedy}") from None
     with explain_address(address):
-        given = fsspec.config.conf.get(scheme, {})
-        limits = {name: value for name, value in _time_limits(scheme).items() if name not in given}
+        configured = fsspec.config.conf.get(scheme, {})
+        limits = {name: value for name, value in _time_limits(scheme).items() if name not in configured}
         system, path = fsspec.url_to_fs(address, **limits)
         system.invalidate_cache()
     return system, path
@@ -93,8 +93,8 @@ def explain_address(address: Any, error_class: type[UserError] = DataError) -> I
     try:
         yield
     except Exception as error:
-        known = isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _PACKAGES
-        if not known or isinstance(error, gzip.BadGzipFile) or getattr(error, "errno", None) in _OF_THIS_MACHINE:
+        explained = isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _PACKAGES
+        if not explained or isinstance(error, gzip.BadGzipFile) or getattr(error, "errno", None) in _OF_THIS_MACHINE:
             raise
         raise error_class(f"{address}: {_reason(str(address), error)}") from None
 

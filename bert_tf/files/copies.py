@@ -141,10 +141,10 @@ def writes_to(name: str) -> Callable[[Function], Function]:
     def decorate(function):
         @functools.wraps(function)
         def wrapper(*args, **kwargs):
-            given = inspect.signature(function).bind(*args, **kwargs)
-            given.apply_defaults()
-            with mirror(given.arguments[name], _is_chief()) as given.arguments[name]:
-                return function(*given.args, **given.kwargs)
+            bound = inspect.signature(function).bind(*args, **kwargs)
+            bound.apply_defaults()
+            with mirror(bound.arguments[name], _is_chief()) as bound.arguments[name]:
+                return function(*bound.args, **bound.kwargs)
 
         return wrapper
 
@@ -270,11 +270,11 @@ def _newest_state(address):
     """
     system, inside = open_file_system(address)
     with explain_address(address):
-        found = system.find(inside, detail=True)
-        found = {name[len(inside) + 1 :]: info or system.info(name) for name, info in found.items()}
-        states = [name for name in found if re.fullmatch(rf"{re.escape(_STATES)}/\d{{8}}\.json", name)]
+        entries = system.find(inside, detail=True)
+        entries = {name[len(inside) + 1 :]: info or system.info(name) for name, info in entries.items()}
+        states = [name for name in entries if re.fullmatch(rf"{re.escape(_STATES)}/\d{{8}}\.json", name)]
         if not states:
-            files = {name: [name, info["size"], _identity(info)] for name, info in found.items() if _is_sent(name)}
+            files = {name: [name, info["size"], _identity(info)] for name, info in entries.items() if _is_sent(name)}
             return 0, {"until": 0, "files": files}
         try:
             return int(max(states)[-13:-5]), json.loads(system.cat_file(f"{inside}/{max(states)}"))

@@ -41,7 +41,7 @@ def lock_directory(path: StrPath, wait: bool = False) -> Iterator[Callable[[], b
     """
     path = Path(path)
     while True:
-        made = not is_there(path)
+        is_new = not is_there(path)
         with contextlib.ExitStack() as stack:
             with explain_disk_errors(path):
                 path.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def lock_directory(path: StrPath, wait: bool = False) -> Iterator[Callable[[], b
                 file = stack.enter_context(open(path / LOCK, "a+", encoding="utf-8"))
             if not _lock(file, path / LOCK, path, wait):
                 continue  # another process has removed the folder with this lock
-            if made:
+            if is_new:
                 stack.callback(remove_unused, path)
             with explain_disk_errors(path / LOCK):
                 file.truncate(0)

@@ -86,8 +86,8 @@ def list_files(address: str) -> dict[str, int]:
     """
     system, inside = open_file_system(address.rstrip("/"))
     with explain_address(address):
-        found = system.glob(inside, detail=True) if glob.has_magic(inside) else system.find(inside, detail=True)
-        files = {name: info or system.info(name) for name, info in found.items()}
+        entries = system.glob(inside, detail=True) if glob.has_magic(inside) else system.find(inside, detail=True)
+        files = {name: info or system.info(name) for name, info in entries.items()}
     scheme = address.partition("://")[0]
     files = {f"{scheme}://{n.lstrip('/')}": info["size"] for n, info in sorted(files.items()) if info["type"] == "file"}
     if not files:

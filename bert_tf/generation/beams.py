@@ -99,10 +99,10 @@ class _Search:
         best_possible = alive[:, :1] / self._penalty(self.limits)
         if self.hugging_face:
             return best_possible > finished[:, -1:]  # a free slot is -1e9
-        taken = finished > _NEVER / 2
-        worst = ops.min(ops.where(taken, finished, 0.0), axis=1, keepdims=True)
+        filled = finished > _NEVER / 2
+        worst = ops.min(ops.where(filled, finished, 0.0), axis=1, keepdims=True)
         # Fewer than n_best finished: the original stops at the first, where no alive text can beat it.
-        return ops.logical_or(best_possible > worst, ops.logical_not(taken[:, self.n_best - 1 : self.n_best]))
+        return ops.logical_or(best_possible > worst, ops.logical_not(filled[:, self.n_best - 1 : self.n_best]))
 
     def _extend(self, index, logits, alive_tokens, alive, finished_tokens, finished, lengths, cache):
         """The state with new token number `index`, chosen by `logits` [B * k, V]."""
@@ -151,13 +151,13 @@ class _Search:
             cut = ops.where(alive > _NEVER / 2, alive / self._penalty(size), _NEVER)
             scores = ops.where(none, cut, scores)
             lengths = ops.where(none, size, lengths)
-        found = scores > _NEVER / 2
+        filled = scores > _NEVER / 2
         beyond = ops.arange(self.limit, dtype="int32")[None, None] >= lengths[:, :, None]
-        tokens = ops.where(ops.logical_or(beyond, ops.logical_not(found)[:, :, None]), self.filler, tokens)
+        tokens = ops.where(ops.logical_or(beyond, ops.logical_not(filled)[:, :, None]), self.filler, tokens)
         result = {
             "token_ids": tokens,
-            "lengths": ops.where(found, lengths, 0),
-            "scores": ops.where(found, scores, _NEVER),
+            "lengths": ops.where(filled, lengths, 0),
+            "scores": ops.where(filled, scores, _NEVER),
         }
         return {name: value[:, : self.n_best] for name, value in result.items()}
 

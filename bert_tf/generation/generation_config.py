@@ -94,8 +94,8 @@ class GenerationConfig:
         Example:
             GenerationConfig(method="beam_search", beams=8).replace({"method": "greedy"})
         """
-        kept: Any = self
+        base: Any = self
         if settings.get("method", self.method) != self.method:
-            own = {name: getattr(GenerationConfig, name) for name in SAMPLERS[self.method].settings}
-            kept = dataclasses.replace(self, method="greedy", **own)
-        return build(GenerationConfig, settings, base=kept)
+            defaults = {name: getattr(GenerationConfig, name) for name in SAMPLERS[self.method].settings}
+            base = dataclasses.replace(self, method="greedy", **defaults)
+        return build(GenerationConfig, settings, base=base)

@@ -128,18 +128,18 @@ class TextGenerator:
         first, following = self._function(config, streamed=True)
         new = np.full((1, config.max_new_tokens), self.tokenizer.pad_id, "int32")
         token, state = first(prompt_ids, mask, new, np.int32(config.seed))
-        shown, whole, add = "", "", self.tokenizer.growing_text(continues=not self.prompts.frame.is_source)
+        shown, written, add = "", "", self.tokenizer.growing_text(continues=not self.prompts.frame.is_source)
         not_shown = {*self.stop_ids, self.tokenizer.pad_id}
         for index in range(config.max_new_tokens):
             new[:, index] = token_id = int(np.asarray(token)[0])
-            whole = whole if token_id in not_shown else add(token_id)
-            text, found = self.stop_strings(config).cut(whole)
-            ended = found or token_id in self.stop_ids or index + 1 == config.max_new_tokens
+            written = written if token_id in not_shown else add(token_id)
+            text, is_cut = self.stop_strings(config).cut(written)
+            ended = is_cut or token_id in self.stop_ids or index + 1 == config.max_new_tokens
             # Half a character, and the beginning of a stop string, are held back until the rest decides.
-            known = text if ended else text[: _certain_length(text, config.stop_strings)]
-            if known.startswith(shown) and len(known) > len(shown):
-                yield known[len(shown) :]
-                shown = known
+            certain = text if ended else text[: _certain_length(text, config.stop_strings)]
+            if certain.startswith(shown) and len(certain) > len(shown):
+                yield certain[len(shown) :]
+                shown = certain
             if ended:
                 return
             token, state = following(prompt_ids, mask, new, np.int32(config.seed), state, np.int32(index + 1))
@@ -164,11 +164,11 @@ class TextGenerator:
         if config.stop_strings in self._stop_strings:
             return self._stop_strings[config.stop_strings]
         for string in config.stop_strings:
-            read = unwritable(self.tokenizer, string)
-            if read is not None:
+            reread = unwritable(self.tokenizer, string)
+            if reread is not None:
                 raise ConfigError(
                     f"the model's tokenizer cannot write the stop string {brief(string)}: it reads {brief(f'a {string} a')} "
-                    f"as {brief(read)}, and no text would end there; choose another"
+                    f"as {brief(reread)}, and no text would end there; choose another"
                 )
         not_shown, continues = (*self.stop_ids, self.tokenizer.pad_id), not self.prompts.frame.is_source
         stop_strings = StopStrings(config.stop_strings, self.tokenizer, not_shown, continues)
@@ -216,8 +216,8 @@ class TextGenerator:
         return as_graph(first), as_graph(following)
 
     def _answer(self, ids, score, config):
-        text, found = self.stop_strings(config).cut(self.prompts.text(i for i in ids if i not in self.stop_ids))
-        return Generated(text, ids, score, found or ids[-1] in self.stop_ids)
+        text, is_cut = self.stop_strings(config).cut(self.prompts.text(i for i in ids if i not in self.stop_ids))
+        return Generated(text, ids, score, is_cut or ids[-1] in self.stop_ids)
 
 
 def _certain_length(text, stop_strings):

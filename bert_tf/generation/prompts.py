@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import keras
 import numpy as np
 
 from bert_tf.encodings import is_unicode
@@ -173,10 +174,7 @@ def pad_sequences(
     Example:
         pad_sequences([[5, 6], [7]], pad_id=0)  # [[5, 6], [7, 0]], [[True, True], [True, False]]
     """
-    longest = max(map(len, sequences))
-    token_ids = np.full((len(sequences), longest), pad_id, "int32")
-    mask = np.zeros((len(sequences), longest), bool)
-    for row, ids in enumerate(sequences):
-        place = slice(longest - len(ids), None) if on_the_left else slice(len(ids))
-        token_ids[row, place], mask[row, place] = ids, True
-    return token_ids, mask
+    side = "pre" if on_the_left else "post"
+    real = [[True] * len(ids) for ids in sequences]
+    token_ids = keras.utils.pad_sequences(sequences, dtype="int32", padding=side, value=pad_id)
+    return token_ids, keras.utils.pad_sequences(real, dtype="bool", padding=side)

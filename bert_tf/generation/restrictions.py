@@ -79,9 +79,9 @@ def _without_repeats(logits, tokens, real, column, n):
     columns = ops.arange(ops.shape(tokens)[1], dtype="int32")
     matches = ops.logical_and(real, (columns < column)[None])  # at the last token of each earlier n-gram
     for back in range(1, n):
-        earlier, here = _shift(tokens, back), _at(tokens, column - back)
-        known = ops.logical_and(_shift(real, back), _at(real, column - back)[:, None])
-        matches = ops.logical_and(matches, ops.logical_and(known, earlier == here[:, None]))
+        earlier, latest = _shift(tokens, back), _at(tokens, column - back)
+        both_real = ops.logical_and(_shift(real, back), _at(real, column - back)[:, None])
+        matches = ops.logical_and(matches, ops.logical_and(both_real, earlier == latest[:, None]))
     return ops.where(_among(tokens, matches, logits.shape[-1]), _NEVER, logits)
 
 
@@ -92,8 +92,8 @@ def _among(tokens, chosen, vocabulary_size):
     rows = ops.broadcast_to(ops.arange(batch, dtype="int32")[:, None], ops.shape(tokens))
     indices = ops.reshape(ops.stack([rows, ids], axis=-1), (-1, 2))
     nothing = ops.zeros((batch, vocabulary_size + 1), dtype="int32")
-    found = ops.scatter_update(nothing, indices, ops.ones_like(indices[:, 0]))
-    return ops.cast(found[:, :vocabulary_size], "bool")
+    marked = ops.scatter_update(nothing, indices, ops.ones_like(indices[:, 0]))
+    return ops.cast(marked[:, :vocabulary_size], "bool")
 
 
 def _shift(x, count):

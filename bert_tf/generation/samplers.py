@@ -78,8 +78,8 @@ class Sampler:
         """
         from bert_tf.generation.sampling import generate_tokens
 
-        found = generate_tokens(steps, config, restrictions, filler, each or {}, ends, self)
-        return {name: value[:, None] for name, value in found.items()}
+        generated = generate_tokens(steps, config, restrictions, filler, each or {}, ends, self)
+        return {name: value[:, None] for name, value in generated.items()}
 
 
 class _Greedy(Sampler):

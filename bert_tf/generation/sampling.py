@@ -14,8 +14,7 @@ from bert_tf.generation.samplers import SAMPLERS, Sampler
 from bert_tf.generation.steps import Steps
 from bert_tf.types import Tensor
 
-#: The settings of a `GenerationConfig` that may differ between the texts of a batch.
-TEXT_SETTINGS = ("max_new_tokens", "min_new_tokens", "seed", "temperature", "top_k", "top_p")
+#: The settings that differ between the texts of a batch, where none does.
 SAME: Mapping[str, Tensor] = types.MappingProxyType({})
 
 
@@ -35,9 +34,10 @@ def generate_tokens(
         config: a `GenerationConfig` whose sampler chooses one token after the other.
         restrictions: a `Restrictions`; its `stop_ids` end a text.
         filler: the id after the end of a text.
-        each: dict, the settings that each text has of its own: one of `TEXT_SETTINGS` -> tensor [B]. A text with a
-            seed of its own draws from the stream (seed, 0), wherever it is in the batch. A seed that is a scalar
-            tensor replaces `config.seed`: text i draws from the stream (seed, i).
+        each: dict, the settings that each text has of its own: "max_new_tokens", "min_new_tokens", "seed",
+            "temperature", "top_k" or "top_p" -> tensor [B]. A text with a seed of its own draws from the stream
+            (seed, 0), wherever it is in the batch. A seed that is a scalar tensor replaces `config.seed`: text i draws
+            from the stream (seed, i).
         ends: function(the tokens written so far int32 [B, N], their number int32 [B]) -> bool [B], which texts end
             with their last token, such as a `StopStrings`; None where stop tokens alone end a text.
         sampler: which chooses; None for that of `config.method`.
@@ -151,7 +151,7 @@ def sample(logits: Tensor, config: GenerationConfig, index: Tensor, each: Mappin
 
 def is_any(token_ids: Tensor, ids: Sequence[int]) -> Tensor:
     """bool of the shape of `token_ids`: which are among `ids`, a tuple of int."""
-    found = token_ids < 0
+    matches = token_ids < 0
     for i in ids:
-        found = ops.logical_or(found, token_ids == i)
-    return found
+        matches = ops.logical_or(matches, token_ids == i)
+    return matches

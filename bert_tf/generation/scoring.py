@@ -230,16 +230,16 @@ class TextScorer:
         """
         length, stride = self._window(length, stride)
         check_list(documents)
-        windows, total, read, size = [], Perplexity(0.0, 0, 0, 0), 0, _BATCHES * self.batch_size
+        windows, total, num_read, size = [], Perplexity(0.0, 0, 0, 0), 0, _BATCHES * self.batch_size
         for document in documents:
             ids, text = self._ids_and_text(document)
-            read += max(len(ids) - 1, 0)
+            num_read += max(len(ids) - 1, 0)
             total = total.plus(words=len(text.split()), bytes=len(text.encode("utf-8", "surrogatepass")))
             windows += [(ids[begin:end], new - begin) for begin, end, new in windows_of(len(ids), length, stride)]
             while len(windows) >= size:
                 total, windows = self._add_windows(total, windows[:size]), windows[size:]
                 if progress is not None:
-                    progress(total, total.tokens / read)
+                    progress(total, total.tokens / num_read)
         total = self._add_windows(total, windows)
         if not total.tokens:
             raise DataError("the documents have no tokens; give text")
@@ -249,11 +249,11 @@ class TextScorer:
         """`length` and `stride` with their defaults."""
         if self.frame.is_source:
             if self.has_encoder:
-                given = "an encoder-decoder"
+                kind = "an encoder-decoder"
             else:
-                given = "a decoder with a prefix" if self.has_prefix else "trained to answer sources"
+                kind = "a decoder with a prefix" if self.has_prefix else "trained to answer sources"
             raise ConfigError(
-                f"perplexity needs a decoder that continues texts, and {self.model.name} is {given}; score targets after "
+                f"perplexity needs a decoder that continues texts, and {self.model.name} is {kind}; score targets after "
                 f"their sources with continuations([(source, target)])"
             )
         longest = self.model.config.max_positions
@@ -356,10 +356,10 @@ class TextScorer:
         def of_row(pair):  # one sequence at a time: the logits of all would be large
             vectors, ids = pair
             logits = ops.cast(self.model.output_logits(vectors), "float32")
-            own = ops.take_along_axis(logits, ids[:, None], axis=-1)
+            target_logits = ops.take_along_axis(logits, ids[:, None], axis=-1)
             log_p = ops.take_along_axis(ops.log_softmax(logits, axis=-1), ids[:, None], axis=-1)[:, 0]
-            known = logits[:, : self.tokenizer.vocabulary_size]  # the only tokens that are generated
-            return log_p, ops.sum(ops.cast(known > own, "int32"), axis=-1)
+            writable = logits[:, : self.tokenizer.vocabulary_size]  # the only tokens that are generated
+            return log_p, ops.sum(ops.cast(writable > target_logits, "int32"), axis=-1)
 
         return ops.map(of_row, (x, token_ids[:, 1:]))
 

@@ -172,8 +172,8 @@ class Attention(SettingsLayer):
 
 def results(output: Tensor, scores: Tensor, cache: Tensor) -> Tensor:
     """`output` alone, or a tuple of those that are not None."""
-    found = [output, *(x for x in (scores, cache) if x is not None)]
-    return output if len(found) == 1 else tuple(found)
+    outputs = [output, *(x for x in (scores, cache) if x is not None)]
+    return output if len(outputs) == 1 else tuple(outputs)
 
 
 def _written(cache, new, position):

@@ -149,8 +149,8 @@ def _table_initializer(initializer_range, zero_row):
         return normal
 
     def initialize(shape, dtype=None):
-        kept = ops.cast(ops.not_equal(ops.arange(shape[0]), zero_row), dtype)
-        return normal(shape, dtype) * kept[:, None]
+        not_zero = ops.cast(ops.not_equal(ops.arange(shape[0]), zero_row), dtype)
+        return normal(shape, dtype) * not_zero[:, None]
 
     return initialize
 

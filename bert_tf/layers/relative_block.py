@@ -116,19 +116,19 @@ class RelativeBlock(SettingsLayer):
         streams = x if isinstance(x, dict) else {"content": x}
 
         def compute(*tensors):
-            given = dict(zip(streams, tensors))
+            stream_of = dict(zip(streams, tensors))
             outputs = self.attention(
-                given["content"],
+                stream_of["content"],
                 context.positions,
                 context.mask,
                 context.differs,
                 memory=None if context.memory is None else context.memory[:, self.index],
                 backward=context.backward,
-                query=self._query(given, context),
+                query=self._query(stream_of, context),
                 return_attention_scores=return_attention_scores,
                 training=training,
             )
-            for name, stream in given.items():
+            for name, stream in stream_of.items():
                 outputs[name] = self._after_attention(stream, outputs[name], self.dropouts[name], training)
             return outputs
 

@@ -171,19 +171,19 @@ class TransformerBlock(SettingsLayer):
     ) -> Any:
         context = context or BlockContext()
         # Gradient checkpointing passes gradients to the arguments of `compute` alone, not to what it reads beside them.
-        read = {name: getattr(context, name) for name in ("bias", "memory")}
-        read = {
-            name: value for name, value in read.items() if value is not None and not isinstance(value, (tuple, list))
+        extra = {name: getattr(context, name) for name in ("bias", "memory")}
+        extra = {
+            name: value for name, value in extra.items() if value is not None and not isinstance(value, (tuple, list))
         }
 
         def compute(x, *tensors):
-            given = context._replace(**dict(zip(read, tensors)))
-            attended, *more = self._attend(x, given, return_attention_scores, training)
-            output = self._feed_forward(self._attend_to_memory(attended, given, training), training)
+            traced = context._replace(**dict(zip(extra, tensors)))
+            attended, *more = self._attend(x, traced, return_attention_scores, training)
+            output = self._feed_forward(self._attend_to_memory(attended, traced, training), training)
             note(block_inputs=x, block_outputs=output)
             return results(output, *more)
 
-        return recomputed(compute)(x, *read.values())
+        return recomputed(compute)(x, *extra.values())
 
     def _attend(self, x, context, return_attention_scores, training):
         """x after the self-attention, its probabilities and the new cache, None where they are not asked for."""
@@ -206,12 +206,12 @@ class TransformerBlock(SettingsLayer):
             return_attention_scores=return_attention_scores,
             training=training,
         )
-        attended, *found = attended if isinstance(attended, tuple) else (attended,)
-        scores = found.pop(0) if return_attention_scores else None
+        attended, *more = attended if isinstance(attended, tuple) else (attended,)
+        scores = more.pop(0) if return_attention_scores else None
         if positions is not None and everywhere:
             attended = gather_positions(attended, positions)
         attended = self.attention_output_dropout(attended, training=training)
-        return self._after(self.attention_layer_norm, x + attended), scores, found.pop() if found else None
+        return self._after(self.attention_layer_norm, x + attended), scores, more.pop() if more else None
 
     def _attend_to_memory(self, x, context, training):
         if self.cross_attention is None:

@@ -9,7 +9,7 @@ from bert_tf.backend import SeededByName
 from bert_tf.config import build, nearest, to_dict
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers.embeddings import check_length
-from bert_tf.models.families import FAMILIES, arguments_of_class
+from bert_tf.models.families import arguments_of_class, find_family
 from bert_tf.types import Config, Model, Names, Options, Policy, Settings, StrPath, Tensor, Tensors
 
 
@@ -67,7 +67,8 @@ class Backbone(keras.Model, metaclass=SeededByName):
         for argument in arguments:
             if argument not in (known := arguments_of_class(type(self))):
                 raise ConfigError(f"{type(self).__name__} has no argument '{argument}'{nearest(argument, known)}")
-        name = name or next((family.name for family in FAMILIES.values() if family.config is type(config)), None)
+        family = find_family(config)
+        name = name or (family.name if family else None)
         super().__init__(inputs=inputs, outputs=outputs, name=name)
         self.trainable = trainable  # given to Keras's constructor, it would not reach the layers
         self.dtype_policy = dtype
@@ -124,8 +125,8 @@ class Backbone(keras.Model, metaclass=SeededByName):
 
     def compute_output_spec(self, inputs: Any, training: bool | None = None, mask: Tensor = None) -> Any:
         # In a larger functional model: stock Keras reads the shape of absent inputs too.
-        given = inputs[self._required[0]]
-        return super().compute_output_spec({key: given if value is None else value for key, value in inputs.items()})
+        present = inputs[self._required[0]]
+        return super().compute_output_spec({key: present if value is None else value for key, value in inputs.items()})
 
     def export(
         self, filepath: StrPath, format: str = "tf_saved_model", *, input_signature: Any = None, **kwargs: Options

@@ -173,7 +173,7 @@ class ConfigMap:
         for key, (field, _) in self.fields.items():
             value = getattr(config, field)
             if field == "activation":
-                names = [name for name, own in self.activations.items() if own == value]
+                names = [name for name, activation in self.activations.items() if activation == value]
                 if not names:
                     raise ConfigError(f"{self.file} has no name for the activation '{value}'")
                 value = names[0]

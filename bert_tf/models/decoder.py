@@ -125,9 +125,9 @@ class Decoder(TokenOutput, StackModel, Backbone):
             # The tokens of this call; those before them are seen anyway, so that later calls are not changed.
             columns = ops.arange(ops.shape(cache[0][0])[2], dtype="int32")[None] - cache_position
             prefix_mask = ops.logical_and(columns >= 0, columns < ops.shape(token_ids)[1])
-        given = {"padding_mask": padding_mask, "position_ids": position_ids, "prefix_mask": prefix_mask}
-        found = self._stack({"token_ids": token_ids} | given, cache=cache, cache_position=cache_position)
-        return found.last, found.cache
+        places = {"padding_mask": padding_mask, "position_ids": position_ids, "prefix_mask": prefix_mask}
+        outputs = self._stack({"token_ids": token_ids} | places, cache=cache, cache_position=cache_position)
+        return outputs.last, outputs.cache
 
 
 def decoder_stack(

@@ -58,8 +58,8 @@ class Encoder(Backbone):
             [B, H] where the encoder has a pooler.
         """
         outputs = self(inputs, training=training)
-        here = {"sequence_output": gather_positions(outputs["sequence_output"], as_tensor(positions))}
-        return here | {name: outputs[name] for name in ("pooled_output",) if name in outputs}
+        gathered = {"sequence_output": gather_positions(outputs["sequence_output"], as_tensor(positions))}
+        return gathered | {name: outputs[name] for name in ("pooled_output",) if name in outputs}
 
     def blocks(self) -> list[keras.Layer]:
         """The layers between embeddings and output, bottom first: list of Keras layers, of any length.

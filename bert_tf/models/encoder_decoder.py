@@ -99,9 +99,9 @@ class EncoderDecoder(TokenOutput, Backbone):
 
     def standardize_inputs(self, inputs: Any) -> Tensors:
         inputs = super().standardize_inputs(inputs)
-        given = [name for name in ("sequence_ids", "decoder_sequence_ids") if inputs[name] is not None]
-        if len(given) == 1:
-            raise DataError(f"there is '{given[0]}' alone; give 'sequence_ids' and 'decoder_sequence_ids', or neither")
+        packed = [name for name in ("sequence_ids", "decoder_sequence_ids") if inputs[name] is not None]
+        if len(packed) == 1:
+            raise DataError(f"there is '{packed[0]}' alone; give 'sequence_ids' and 'decoder_sequence_ids', or neither")
         return inputs
 
     def blocks(self) -> list[keras.Layer]:
@@ -147,10 +147,10 @@ class EncoderDecoder(TokenOutput, Backbone):
         """
         token_ids, source_mask = as_tensor(token_ids), as_tensor(source_mask)
         position_ids = ops.arange(ops.shape(token_ids)[1], dtype="int32")[None] + cache_position
-        found = self._decoder(
+        outputs = self._decoder(
             {"token_ids": token_ids, "position_ids": position_ids},
             memory=Memory(list(sources), source_mask),
             cache=cache,
             cache_position=cache_position,
         )
-        return found.last, found.cache
+        return outputs.last, outputs.cache

@@ -65,12 +65,17 @@ def family_of(config: Config) -> Family:
     Raises:
         ConfigError: it does not belong to a registered family.
     """
-    for record in FAMILIES.values():
-        if type(config) is record.config:
-            return record
-    raise ConfigError(
-        f"{type(config).__name__} does not belong to a registered family; register one with register_family"
-    )
+    record = find_family(config)
+    if record is None:
+        raise ConfigError(
+            f"{type(config).__name__} does not belong to a registered family; register one with register_family"
+        )
+    return record
+
+
+def find_family(config: Config) -> Family | None:
+    """The `Family` whose configuration this is; None for none of the registered ones."""
+    return next((record for record in FAMILIES.values() if record.config is type(config)), None)
 
 
 def maps_of(format: str) -> dict[str, Maps]:
@@ -119,18 +124,15 @@ def build_config(section: Settings, vocabulary_size: int | None = None, padding_
             f"model.preset is {brief(name)} and model.family is {brief(family_name)}; "
             "keep the preset, which has its family, or the family with all sizes"
         )
-    if name is not None:
-        base = _preset(name, "'model.preset' is").config
-        config_class = type(base)
-    elif family_name is not None:
-        base, config_class = None, FAMILIES[family_name].config
-    else:
+    if name is None and family_name is None:
         raise ConfigError("'model' has neither a preset nor a family; set model.preset, e.g. model.preset=bert_base")
+    base = None if name is None else _preset(name, "'model.preset' is").config
+    cls = FAMILIES[family_name].config if base is None else type(base)
     if vocabulary_size is not None:
         section.setdefault("vocabulary_size", vocabulary_size)
-    if padding_id is not None and "padding_id" in {f.name for f in dataclasses.fields(config_class)}:
+    if padding_id is not None and "padding_id" in {field.name for field in dataclasses.fields(cls)}:
         section.setdefault("padding_id", padding_id)
-    return build(config_class, section, "model", base)
+    return build(cls, section, "model", base)
 
 
 def config_for_token_table(section: Settings, vocabulary_size: int, width: int, padding_id: int | None = None) -> Any:
@@ -150,8 +152,8 @@ def config_for_token_table(section: Settings, vocabulary_size: int, width: int, 
         config_for_token_table({"family": "bilstm", "hidden_size": 256}, vocabulary_size=8000, width=100).embedding_size  # 100
     """
     names = {field.name for field in dataclasses.fields(config_class(section))}
-    own = {"embedding_size": width} if "embedding_size" in names else {}
-    return build_config(own | dict(section), vocabulary_size, padding_id)
+    embedding = {"embedding_size": width} if "embedding_size" in names else {}
+    return build_config(embedding | dict(section), vocabulary_size, padding_id)
 
 
 def config_class(section: Settings) -> Any:
@@ -193,11 +195,11 @@ def arguments_of(config: Config) -> list[str]:
 def arguments_of_class(model_class: type) -> list[str]:
     """The names of what the constructor of a backbone's class takes beside the configuration; sorted."""
     classes = [c for c in model_class.__mro__ if c.__module__.partition(".")[0] != "keras"]
-    taken = {
+    parameters = {
         name for c in classes if "__init__" in vars(c) for name in inspect.signature(vars(c)["__init__"]).parameters
     }
-    own = {"self", "config", "inputs", "outputs", "args", "kwargs", "options", "arguments"}
-    return sorted(taken - own)
+    not_arguments = {"self", "config", "inputs", "outputs", "args", "kwargs", "options", "arguments"}
+    return sorted(parameters - not_arguments)
 
 
 def task_head(config: Config, kind: str, variant: str | None = None) -> TaskHead:
@@ -216,7 +218,7 @@ def task_head(config: Config, kind: str, variant: str | None = None) -> TaskHead
     Example:
         task_head(preset("distilbert_base"), "classification").activation  # 'relu'
     """
-    record = next((record for record in FAMILIES.values() if type(config) is record.config), None)
+    record = find_family(config)
     if variant == "mean":
         if kind == "tagging":
             raise ConfigError(
@@ -232,8 +234,8 @@ def task_head(config: Config, kind: str, variant: str | None = None) -> TaskHead
             )
         if published.head is not None:
             return published.head
-    own = record.heads(config) if record is not None and record.heads and variant != "bert" else {}
-    return own.get("classification" if kind == "choices" else kind, BERT_HEADS[kind])
+    family_heads = record.heads(config) if record is not None and record.heads and variant != "bert" else {}
+    return family_heads.get("classification" if kind == "choices" else kind, BERT_HEADS[kind])
 
 
 def _preset(name, problem):

@@ -34,24 +34,24 @@ def enable_lora(backbone: Model, rank: int, alpha: float | None = None, names: N
         enable_lora(encoder, rank=4)
         len(encoder.trainable_variables)  # 8: two factors, for queries and for values, in each layer
     """
-    found: Settings = {}
+    dense: Settings = {}
     for block in backbone.blocks():
         for layer in block._flatten_layers():
             if isinstance(layer, (keras.layers.Dense, keras.layers.EinsumDense)):
-                found.setdefault(layer.name, {})[id(layer)] = layer
+                dense.setdefault(layer.name, {})[id(layer)] = layer
     if names is None:
-        names = next((default for default in DEFAULTS if all(name in found for name in default)), None)
+        names = next((default for default in DEFAULTS if all(name in dense for name in default)), None)
         if names is None:
             raise ConfigError(
-                f"LoRA adapts dense layers, and the attention of {type(backbone).__name__} has none; {_known(found)}"
+                f"LoRA adapts dense layers, and the attention of {type(backbone).__name__} has none; {_known(dense)}"
             )
     for name in names:
-        if name not in found:
+        if name not in dense:
             raise ConfigError(
-                f"train.trainable.layers names '{name}'{nearest(name, found)}" if found else _known(found)
+                f"train.trainable.layers names '{name}'{nearest(name, dense)}" if dense else _known(dense)
             )
     for name in dict.fromkeys(names):
-        for layer in found[name].values():
+        for layer in dense[name].values():
             layer.enable_lora(rank, lora_alpha=alpha)
     for variable in backbone.weights:
         variable.trainable = is_lora(variable)
@@ -84,9 +84,9 @@ def _with_factors(model):
     return {id(layer): layer for layer in model._flatten_layers() if getattr(layer, "lora_enabled", False)}.values()
 
 
-def _known(found):
-    if found:
-        return f"name others with train.trainable.layers: {', '.join(sorted(found))}"
+def _known(layer_names):
+    if layer_names:
+        return f"name others with train.trainable.layers: {', '.join(sorted(layer_names))}"
     return "the model has no dense layer that it could be added to; remove train.trainable"
 
 

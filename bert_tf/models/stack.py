@@ -57,8 +57,8 @@ class ContextLayers:
             training: whether dropout is active; no layer here has any.
         """
         token_ids = inputs["token_ids"]
-        seen = {name: inputs.get(name) for name in ("padding_mask", "sequence_ids", "prefix_mask")}
-        context = BlockContext(mask=self.mask(token_ids, **seen, **place))
+        masking = {name: inputs.get(name) for name in ("padding_mask", "sequence_ids", "prefix_mask")}
+        context = BlockContext(mask=self.mask(token_ids, **masking, **place))
         if self.rotation is not None:
             context = context._replace(rotation=self.rotation(token_ids, position_ids=inputs.get("position_ids")))
         if self.bias is not None:
@@ -179,11 +179,11 @@ class Stack:
         if cache is not None:
             cache_position = ops.convert_to_tensor(cache_position, dtype="int32")
             place = {"cache_position": cache_position, "cache_length": ops.shape(cache[0][0])[2]}
-        hidden_states, attention_scores, written, made = [x], [], [], {}
+        hidden_states, attention_scores, written, contexts = [x], [], [], {}
         for i, (block, layers) in enumerate(zip(self.blocks, self._contexts(), strict=True)):
-            if id(layers) not in made:
-                made[id(layers)] = layers(inputs, place, memory, training)
-            context = made[id(layers)]
+            if id(layers) not in contexts:
+                contexts[id(layers)] = layers(inputs, place, memory, training)
+            context = contexts[id(layers)]
             if memory is not None:
                 vectors = memory.vectors
                 context = context._replace(memory=vectors[i] if isinstance(vectors, list) else vectors)
@@ -222,10 +222,10 @@ def block_settings(
         cross_attention: whether there is an attention to a second text.
     """
     rates = {"output_dropout": config.dropout, "initializer_range": config.initializer_range}
-    own = {"num_heads": config.num_heads, "dropout": getattr(config, "attention_dropout", config.dropout)}
+    attention_sizes = {"num_heads": config.num_heads, "dropout": getattr(config, "attention_dropout", config.dropout)}
     network = {"size": config.intermediate_size, "activation": config.activation}
     return BlockSettings(
-        AttentionSettings(**rates | own | (attention or {})),
+        AttentionSettings(**rates | attention_sizes | (attention or {})),
         FeedForwardSettings(**rates | network | (feed_forward or {})),
         NormSettings(**{"epsilon": config.layer_norm_epsilon} | (norm or {})),
         cross_attention,
@@ -284,7 +284,7 @@ class StackModel(Mixin):
         raise NotImplementedError("define make_inputs(config, dtype): it returns a dict")
 
     @staticmethod
-    def more_outputs(found: StackOutputs, inputs: Tensors, dtype: Policy, **arguments: Options) -> Tensors:
+    def more_outputs(stack_outputs: StackOutputs, inputs: Tensors, dtype: Policy, **arguments: Options) -> Tensors:
         """Further outputs, a dict, made from `StackOutputs` and the inputs."""
         return {}
 
@@ -309,15 +309,15 @@ class StackModel(Mixin):
 
         # === Functional model ===
         inputs = self.make_inputs(config, dtype, **arguments)
-        found = stack(inputs, return_attention_scores=output_attention_scores)
-        outputs = {"sequence_output": found.last}
+        stack_outputs = stack(inputs, return_attention_scores=output_attention_scores)
+        outputs = {"sequence_output": stack_outputs.last}
         if pooler:
-            outputs["pooled_output"] = pool(found.last, inputs)
+            outputs["pooled_output"] = pool(stack_outputs.last, inputs)
         if output_hidden_states:
-            outputs["hidden_states"] = found.hidden_states
+            outputs["hidden_states"] = stack_outputs.hidden_states
         if output_attention_scores:
-            outputs["attention_scores"] = found.attention_scores
-        outputs |= self.more_outputs(found, inputs, dtype, **arguments)
+            outputs["attention_scores"] = stack_outputs.attention_scores
+        outputs |= self.more_outputs(stack_outputs, inputs, dtype, **arguments)
 
         # === Configuration ===
         arguments |= {"pooler": pooler, "output_hidden_states": output_hidden_states}
@@ -371,9 +371,9 @@ class StackModel(Mixin):
         return self._pool(x, {})
 
 
-def _check_shared(embeddings, own):
+def _check_shared(embeddings, expected):
     for name in ("vocabulary_size", "size", "max_positions", "num_segments"):
-        shared, configured = getattr(embeddings, name, None), getattr(own, name, None)
+        shared, configured = getattr(embeddings, name, None), getattr(expected, name, None)
         if shared != configured:
             name = "embedding_size" if name == "size" else name
             raise ConfigError(f"the shared embeddings have {name}={shared}, the configuration says {configured}")

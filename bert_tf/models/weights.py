@@ -103,7 +103,7 @@ class WeightMap:
 
     def source(self, path: str) -> tuple[str, bool] | None:
         """(source name, whether transposed) of a variable path, or None if the map lacks it."""
-        return _renamed(path, ((own, name, transposed) for name, own, transposed in self.entries()))
+        return _renamed(path, ((pattern, name, transposed) for name, pattern, transposed in self.entries()))
 
     def parts(self, name: str, shape: tuple[int, ...]) -> list[tuple[str, Any, tuple[int, ...]]]:
         """What an array of the source consists of: list of (name, index into the array, shape).
@@ -115,8 +115,8 @@ class WeightMap:
         first = (0,) if shape[:1] == (1,) and self.is_convolution(name) else ()
         shape = shape[len(first) :]
         for pattern, paths in self.joined.items():
-            known = any(_match(pattern, spelled) is not None for spelled in (name, self.prefix + name))
-            if known and shape and shape[-1] % len(paths) == 0:
+            matches = any(_match(pattern, spelled) is not None for spelled in (name, self.prefix + name))
+            if matches and shape and shape[-1] % len(paths) == 0:
                 size = shape[-1] // len(paths)
                 slices = (slice(i * size, (i + 1) * size) for i in range(len(paths)))
                 return [(f"{name}[{i}]", (*first, ..., part), (*shape[:-1], size)) for i, part in enumerate(slices)]
@@ -248,17 +248,17 @@ def load_weights(
         else:
             problems.append(f"'{given_name}' has no place in this model")
     filled_parts = {part_of(path) for path in fillings}
-    left = [path for path in variables if path not in fillings]
-    kept = [path for path in left if part_of(path) in fresh and part_of(path) not in filled_parts]
-    for path in left:
-        if path not in kept:
+    unfilled = [path for path in variables if path not in fillings]
+    fresh_paths = [path for path in unfilled if part_of(path) in fresh and part_of(path) not in filled_parts]
+    for path in unfilled:
+        if path not in fresh_paths:
             name = weight_map.source(path)
             problems.append(f"nothing fills '{path}'" + (f" ('{name[0]}' there)" if name else ""))
     if problems:
         raise DataError("the weights do not fit the model:\n  " + "\n  ".join(sorted(problems)))
     for path, blocks in fillings.items():  # read again, so that never more than one block is held beside the model
         assign(variables[path], blocks())
-    return LoadReport(tuple(sorted(ignored)), tuple(sorted(unused)), tuple(sorted(kept)))
+    return LoadReport(tuple(sorted(ignored)), tuple(sorted(unused)), tuple(sorted(fresh_paths)))
 
 
 def _whole(blocks):
@@ -333,10 +333,10 @@ def with_output(encoder: Model, option: str) -> Model:
         return None
     if settings[option]:
         return encoder
-    whole, known = type(encoder).from_config(settings | {option: True}), by_path(encoder)
-    for path, variable in by_path(whole).items():
-        variable.assign(known[path])
-    return whole
+    extended, variables = type(encoder).from_config(settings | {option: True}), by_path(encoder)
+    for path, variable in by_path(extended).items():
+        variable.assign(variables[path])
+    return extended
 
 
 def part_of(path: str) -> str:
@@ -348,7 +348,7 @@ def _pieces(arrays, weight_map):
     """Name -> function that reads it block by block, each stacked or joined array as several."""
     if not (weight_map.stacked or weight_map.joined or weight_map.convolutions):
         return {name: functools.partial(_blocks, arrays, name) for name in arrays}
-    whole = functools.lru_cache(maxsize=1)(arrays.__getitem__)  # its parts are asked for one after the other
+    whole_array = functools.lru_cache(maxsize=1)(arrays.__getitem__)  # its parts are asked for one after the other
     shapes = arrays.shapes if hasattr(arrays, "shapes") else {name: np.shape(arrays[name]) for name in arrays}
     result: Settings = {}
     for name in arrays:
@@ -357,7 +357,7 @@ def _pieces(arrays, weight_map):
             result[name] = functools.partial(_blocks, arrays, name)
             continue
         for part, index, _ in parts:
-            result[part] = lambda name=name, index=index: [np.asarray(whole(name))[index]]
+            result[part] = lambda name=name, index=index: [np.asarray(whole_array(name))[index]]
     return result
 
 
@@ -374,8 +374,8 @@ def _renamed(name, entries):
 
 def _match(pattern, name):
     """The numbers that stand for the words in braces, a dict, or None if the name does not match."""
-    found = _compiled(pattern).fullmatch(name)
-    return None if found is None else {word: int(digits) for word, digits in found.groupdict().items()}
+    match = _compiled(pattern).fullmatch(name)
+    return None if match is None else {word: int(digits) for word, digits in match.groupdict().items()}
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 from keras import ops
 
 from bert_tf.backend import largest, product_with_transposed
-from bert_tf.objectives.losses import smoothing_entropy
+from bert_tf.objectives.losses import smoothing_terms
 from bert_tf.types import Tensor
 
 
@@ -39,12 +39,8 @@ def block_loss_sums(
     right = ops.sum(scores * weights)
     loss = total - right
     if smoothing:
-        count = table.shape[0]
-        others = ops.cast(ops.matmul(x, ops.mean(table, axis=0)), "float32")
-        if normalization == "tensor2tensor":
-            others = (others * count - scores) / (count - 1)
-        entropy = smoothing_entropy(smoothing, count, normalization)
-        loss = loss + ops.sum((smoothing * (scores - others) - entropy) * weights)
+        mean = ops.cast(ops.matmul(x, ops.mean(table, axis=0)), "float32")
+        loss = loss + ops.sum(smoothing_terms(scores, mean, table.shape[0], smoothing, normalization) * weights)
     return loss, plain - right, correct
 
 
@@ -67,30 +63,30 @@ def _normalizer_sums(x, table, labels, weights, block, z_loss):
 
         def step(i, total, plain, correct, of_rows, of_table):
             first = i * block
-            own = ops.slice(rows, [first, 0], [block, size])
-            own_labels, own_weights = ops.slice(labels, [first], [block]), ops.slice(weights, [first], [block])
-            logits = ops.cast(product_with_transposed(own, table), "float32")
+            block_rows = ops.slice(rows, [first, 0], [block, size])
+            block_labels, block_weights = ops.slice(labels, [first], [block]), ops.slice(weights, [first], [block])
+            logits = ops.cast(product_with_transposed(block_rows, table), "float32")
             guesses, probabilities = largest(logits), ops.softmax(logits)
             # log sum exp(x) = max(x) - log(max softmax(x)).
             top, sure = (ops.take_along_axis(a, guesses[:, None], axis=-1)[:, 0] for a in (logits, probabilities))
             normalizers = top - ops.log(sure)
-            factors = (own_weights * (1 + 2 * z_loss * normalizers))[:, None]
+            factors = (block_weights * (1 + 2 * z_loss * normalizers))[:, None]
             probabilities = ops.cast(probabilities, x.dtype)
-            of_own = ops.cast(ops.matmul(probabilities, table), "float32") * factors
-            products = ops.matmul(ops.transpose(probabilities), own * ops.cast(factors, x.dtype))
+            of_block = ops.cast(ops.matmul(probabilities, table), "float32") * factors
+            products = ops.matmul(ops.transpose(probabilities), block_rows * ops.cast(factors, x.dtype))
             of_table = of_table + ops.cast(products, "float32")
             # Not a slice with an update, which is an operation of XLA in a TensorFlow graph.
             columns = ops.arange(blocks * block, dtype="int32") - first
-            here = ops.logical_and(columns >= 0, columns < block)[:, None]
-            of_own = ops.take(of_own, ops.clip(columns, 0, block - 1), axis=0)
+            in_block = ops.logical_and(columns >= 0, columns < block)[:, None]
+            of_block = ops.take(of_block, ops.clip(columns, 0, block - 1), axis=0)
             # The next block waits for this one: else several would be in memory.
             after = i + 1 + ops.minimum(ops.cast(ops.isnan(of_table[0, 0]), "int32"), 0)
             return (
                 after,
-                total + ops.sum(own_weights * (normalizers + z_loss * ops.square(normalizers))),
-                plain + ops.sum(own_weights * normalizers),
-                correct + ops.sum(own_weights * ops.cast(ops.equal(guesses, own_labels), "float32")),
-                ops.where(here, of_own, of_rows),
+                total + ops.sum(block_weights * (normalizers + z_loss * ops.square(normalizers))),
+                plain + ops.sum(block_weights * normalizers),
+                correct + ops.sum(block_weights * ops.cast(ops.equal(guesses, block_labels), "float32")),
+                ops.where(in_block, of_block, of_rows),
                 of_table,
             )
 

@@ -31,19 +31,18 @@ def smoothing_sum(logits: Tensor, labels: Tensor, weights: Tensor, smoothing: fl
 
     Args: float32 [..., K], int [...], float32 [...]; float; "tensor2tensor" or "uniform".
     """
-    count = logits.shape[-1]
     right = ops.take_along_axis(logits, ops.cast(labels, "int32")[..., None], axis=-1)[..., 0]
-    others = ops.mean(logits, axis=-1)
+    terms = smoothing_terms(right, ops.mean(logits, axis=-1), logits.shape[-1], smoothing, normalization)
+    return ops.sum(terms * weights)
+
+
+def smoothing_terms(right: Tensor, mean: Tensor, count: int, smoothing: float, normalization: str) -> Tensor:
+    """What label smoothing adds to each loss, by the logits of the right labels and the mean of those of all `count`."""
+    entropy = 0.0
     if normalization == "tensor2tensor":
-        others = (others * count - right) / (count - 1)
-    return ops.sum((smoothing * (right - others) - smoothing_entropy(smoothing, count, normalization)) * weights)
-
-
-def smoothing_entropy(smoothing: float, count: int, normalization: str) -> float:
-    """What `smoothing_sum` subtracts for each of `count` labels, a float."""
-    if normalization == "uniform":
-        return 0.0
-    return -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / (count - 1))
+        mean = (mean * count - right) / (count - 1)  # of the wrong ones
+        entropy = -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / (count - 1))
+    return smoothing * (right - mean) - entropy
 
 
 def binary_cross_entropy_sum(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:

@@ -82,12 +82,12 @@ class PermutationLM(PretrainingModel):
         predictions = ops.shape(feature(features, "mask_positions"))[1] // self.segments
         memory, outputs = None, []
         for i in range(self.segments):
-            here = slice(i * length, (i + 1) * length)
+            columns = slice(i * length, (i + 1) * length)
             positions = features["mask_positions"][:, i * predictions : (i + 1) * predictions]
             encoded = self.backbone.encode(
-                {key: value[:, here] for key, value in self.backbone.select(features).items()},
+                {key: value[:, columns] for key, value in self.backbone.select(features).items()},
                 memory=memory,
-                permutation_order=feature(features, "permutation_order")[:, here],
+                permutation_order=feature(features, "permutation_order")[:, columns],
                 # Padded predictions have position 0, which may be before the segment.
                 mask_positions=ops.maximum(positions - i * length, 0),
                 backward=features.get("backward"),

@@ -239,8 +239,8 @@ def check_backbone_structure(name: str, structure: str, given: str) -> None:
     Raises:
         ConfigError: says which objectives train such a backbone.
     """
-    wanted = OBJECTIVES[name].backbones
-    if structure not in wanted:
+    trained = OBJECTIVES[name].backbones
+    if structure not in trained:
         others = [other for other, record in OBJECTIVES.items() if structure in record.backbones]
         what = {
             "encoder": "an encoder: it sees the tokens after each token, too",
@@ -248,6 +248,6 @@ def check_backbone_structure(name: str, structure: str, given: str) -> None:
             "encoder_decoder": "an encoder-decoder: it reads one text and writes another",
         }
         raise ConfigError(
-            f"{name} trains {'s and '.join(wanted)}s, and {given} is {what[structure]}; "
+            f"{name} trains {'s and '.join(trained)}s, and {given} is {what[structure]}; "
             f"set objective.name={' or '.join(others)}, or use another model"
         )

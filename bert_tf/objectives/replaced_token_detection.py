@@ -130,7 +130,7 @@ class ReplacedTokenDetection(PretrainingModel):
         weights = _token_weights(features)
         logits = outputs["replaced_logits"]
         answers = ops.cast(logits > 0, "float32")
-        found = ops.sum(answers * labels * weights)
+        hits = ops.sum(answers * labels * weights)
         losses = {"masked_lm": masked_lm, "discriminator": binary_cross_entropy_sum(logits, labels, weights)}
         num_predictions, num_tokens = ops.sum(mask_weights), ops.sum(weights)
         num_replaced = ops.sum(labels * weights)
@@ -138,8 +138,8 @@ class ReplacedTokenDetection(PretrainingModel):
             "masked_lm_accuracy": (correct, num_predictions),
             "sampled_accuracy": (ops.sum(ops.cast(drawn_right, "float32") * mask_weights), num_predictions),
             "discriminator_accuracy": (ops.sum((1 - ops.abs(answers - labels)) * weights), num_tokens),
-            "discriminator_precision": (found, ops.sum(answers * weights)),
-            "discriminator_recall": (found, num_replaced),
+            "discriminator_precision": (hits, ops.sum(answers * weights)),
+            "discriminator_recall": (hits, num_replaced),
             "replaced_share": (num_replaced, num_tokens),
         }
         if not training:  # [B, S, S] three times: in evaluation alone, as in google-research/electra

@@ -65,8 +65,8 @@ def sampled_softmax_sum(
     candidates = ops.sort(candidates)
     repeated = ops.concatenate([ops.zeros_like(candidates[:1]), ops.cast(candidates[1:] == candidates[:-1], "int32")])
     vectors, offsets = of_tokens(candidates)
-    others = ops.cast(ops.matmul(x, ops.transpose(vectors)), "float32") + offsets
+    drawn = ops.cast(ops.matmul(x, ops.transpose(vectors)), "float32") + offsets
     left_out = ops.logical_or(ops.equal(candidates[None], labels[:, None]), repeated[None] > 0)
-    others = ops.where(left_out, -1e9, others)  # [N, C]
-    every = ops.concatenate([right[:, None], others], axis=-1)
+    drawn = ops.where(left_out, -1e9, drawn)  # [N, C]
+    every = ops.concatenate([right[:, None], drawn], axis=-1)
     return ops.sum((ops.logsumexp(every, axis=-1) - right) * weights)

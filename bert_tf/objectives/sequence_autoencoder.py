@@ -48,30 +48,17 @@ class SequenceAutoencoder(SequenceToSequence):
     def frame(self, tokenizer: Any) -> Any:
         return None
 
-    def call(self, features: Tensors, training: bool = False) -> Tensors:
-        return super().call(with_targets(features), training=training)
-
-    def _vectors(self, features, training):
-        return super()._vectors(with_targets(features), training)
-
-    def loss_weights(self, features: Tensors) -> Tensors:
-        return super().loss_weights(with_targets(features))
-
-    def loss_sums(self, features: Tensors, training: bool) -> tuple[Tensors, Tensors]:
-        return super().loss_sums(with_targets(features), training)
-
-
-def with_targets(features: Tensors) -> Tensors:
-    """Features of a source and a target that are the same text: what `source_then_target` reads."""
-    token_ids = ops.convert_to_tensor(feature(features, "token_ids"))
-    mask = features.get("padding_mask")
-    mask = ops.ones_like(token_ids, dtype="bool") if mask is None else ops.cast(mask, "bool")
-    both = {
-        "token_ids": token_ids,
-        "padding_mask": mask,
-        "target_ids": token_ids,
-        "target_weights": ops.cast(mask, "float32"),
-    }
-    if features.get("sequence_ids") is not None:
-        both |= {"sequence_ids": features["sequence_ids"], "decoder_sequence_ids": features["sequence_ids"]}
-    return both
+    def with_targets(self, features: Tensors) -> Tensors:
+        """The text as source and target: what `source_then_target` reads."""
+        token_ids = ops.convert_to_tensor(feature(features, "token_ids"))
+        mask = features.get("padding_mask")
+        mask = ops.ones_like(token_ids, dtype="bool") if mask is None else ops.cast(mask, "bool")
+        both = {
+            "token_ids": token_ids,
+            "padding_mask": mask,
+            "target_ids": token_ids,
+            "target_weights": ops.cast(mask, "float32"),
+        }
+        if features.get("sequence_ids") is not None:
+            both |= {"sequence_ids": features["sequence_ids"], "decoder_sequence_ids": features["sequence_ids"]}
+        return both

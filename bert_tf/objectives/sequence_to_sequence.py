@@ -50,8 +50,13 @@ class SequenceToSequence(PretrainingModel):
     def call(self, features: Tensors, training: bool = False) -> Tensors:
         return {f"{self.objective}_logits": self.backbone.output_logits(self._vectors(features, training))}
 
+    def with_targets(self, features: Tensors) -> Tensors:
+        """The features with those of the targets; for an objective whose batches have none."""
+        return features
+
     def _vectors(self, features, training):
         """The backbone's vectors that predict the targets: float [B, T, H]."""
+        features = self.with_targets(features)
         if self.backbone.structure == "decoder":
             inputs, positions = source_then_target(features, self.backbone.prefix)
             return self.backbone.outputs_at(inputs, positions, training=training)["sequence_output"]
@@ -60,10 +65,10 @@ class SequenceToSequence(PretrainingModel):
         return self.backbone(inputs, training=training)["sequence_output"]
 
     def loss_weights(self, features: Tensors) -> Tensors:
-        return {self.objective: ops.sum(ops.cast(feature(features, "target_weights"), "float32"))}
+        return {self.objective: ops.sum(_labels_and_weights(self.with_targets(features))[1])}
 
     def loss_sums(self, features: Tensors, training: bool) -> tuple[Tensors, Tensors]:
-        labels, weights = feature(features, "target_ids"), ops.cast(feature(features, "target_weights"), "float32")
+        labels, weights = _labels_and_weights(self.with_targets(features))
         smoothing = self.label_smoothing, self.label_smoothing_normalization
         z_loss = self.z_loss if training else 0.0
         if self.loss_block:
@@ -82,3 +87,7 @@ class SequenceToSequence(PretrainingModel):
         if self.label_smoothing:
             metrics[f"{self.objective}_nll"] = (nll, total)  # without smoothing, to compare with other models
         return {self.objective: loss}, metrics
+
+
+def _labels_and_weights(features):
+    return feature(features, "target_ids"), ops.cast(feature(features, "target_weights"), "float32")

@@ -131,8 +131,8 @@ class MaskedLMConfig(ObjectiveConfig):
     @property
     def head_settings(self) -> Settings:
         """The settings of the masked LM head that are not the model's own, as arguments of `make_masked_lm_head`."""
-        given = {"activation": self.head_activation, "layer_norm_epsilon": self.head_epsilon}
-        return {name: value for name, value in given.items() if value is not None}
+        settings = {"activation": self.head_activation, "layer_norm_epsilon": self.head_epsilon}
+        return {name: value for name, value in settings.items() if value is not None}
 
     @property
     def needs_pooler(self) -> bool:
@@ -152,8 +152,8 @@ class MaskedLMConfig(ObjectiveConfig):
         return dataclasses.replace(self, pair_task=packed if self.pair_task == "auto" else self.pair_task)
 
     def for_parts(self, parts: Names, pair_task: Any = None, generator: Settings | None = None) -> "MaskedLMConfig":
-        known = self.pair_task if self.pair_task in PAIR_TASKS else pair_task
-        settings = dataclasses.replace(self, pair_task=(known or "none") if "pair_head" in parts else "none")
+        task = self.pair_task if self.pair_task in PAIR_TASKS else pair_task
+        settings = dataclasses.replace(self, pair_task=(task or "none") if "pair_head" in parts else "none")
         if "span_boundary_head" not in parts:
             return settings.publishable()
         masking = self.masking if self.masking.strategy == "span" else MaskingConfig(strategy="span")

@@ -117,7 +117,7 @@ def _check_declared(encoder, tolerance):
         signature = {
             name: tf.TensorSpec([batch, length, *value.shape[2:]], value.dtype) for name, value in inputs.items()
         }
-        traced = tf.function(lambda given: encoder(given), input_signature=[signature])
+        traced = tf.function(lambda tensors: encoder(tensors), input_signature=[signature])
         _assert_close(traced(inputs), outputs, tolerance)
 
     ids = inputs["token_ids"]
@@ -165,27 +165,26 @@ def _check_packing(encoder, tolerance):
     }
     packed, start = encoder(_given(encoder, row))["sequence_output"], 0
     for length in lengths:
-        here = slice(start, start + length)
-        text = {name: row[name][:, here] for name in ("token_ids", "segment_ids")}
+        columns = slice(start, start + length)
+        text = {name: row[name][:, columns] for name in ("token_ids", "segment_ids")}
         alone = encoder(_given(encoder, text))["sequence_output"]
-        _assert_close(packed[:, here], alone, tolerance)
+        _assert_close(packed[:, columns], alone, tolerance)
         start += length
 
 
 def _check_outputs_at(encoder, tolerance):
     inputs = _inputs(encoder)
 
-    def here(at):
-        if at:
-            return encoder.outputs_at(inputs, POSITIONS)
+    def gathered():
         outputs = encoder(inputs)
         vectors = tf.gather(outputs["sequence_output"], POSITIONS, batch_dims=1)
         return {"sequence_output": vectors} | {k: outputs[k] for k in ("pooled_output",) if k in outputs}
 
-    (everywhere, gradients), (some, found) = (_gradients(encoder, lambda at=at: here(at)) for at in (False, True))
-    assert everywhere.keys() == some.keys()
-    _assert_close(some, everywhere, tolerance)
-    _assert_equal_gradients(found, gradients, tolerance)
+    expected, expected_gradients = _gradients(encoder, gathered)
+    outputs, gradients = _gradients(encoder, lambda: encoder.outputs_at(inputs, POSITIONS))
+    assert outputs.keys() == expected.keys()
+    _assert_close(outputs, expected, tolerance)
+    _assert_equal_gradients(gradients, expected_gradients, tolerance)
 
 
 def _gradients(encoder, compute):
@@ -197,8 +196,8 @@ def _gradients(encoder, compute):
         loss = tf.add_n([tf.reduce_sum(x * direction) for x, direction in zip(flat, directions)])
     variables = encoder.trainable_variables
     gradients = tape.gradient(loss, [v.value for v in variables])
-    found = {v.path: None if g is None else tf.convert_to_tensor(g).numpy() for v, g in zip(variables, gradients)}
-    return outputs, found
+    arrays = (None if g is None else tf.convert_to_tensor(g).numpy() for g in gradients)
+    return outputs, dict(zip((v.path for v in variables), arrays))
 
 
 def _check_gradients(encoder, unreached):
@@ -228,8 +227,8 @@ def _check_round_trips(encoder, folder):
     encoder.export(folder / "exported", verbose=False)
     exported = tf.saved_model.load(folder / "exported")
     names = exported.signatures["serving_default"].structured_input_signature[1]
-    given = {name: value for name, value in _all_inputs(encoder).items() if name in names}
-    _assert_close(exported.serve(given), encoder(given), 1e-5)
+    inputs = {name: value for name, value in _all_inputs(encoder).items() if name in names}
+    _assert_close(exported.serve(inputs), encoder(inputs), 1e-5)
 
 
 def _check_clone(encoder):
@@ -248,15 +247,15 @@ def _all_inputs(encoder):
     """Values for all inputs that the model declares, those that may be left out, too."""
     ids = _tokens(encoder, 2, LENGTH)
     zeros, mask = np.zeros(ids.shape[:2], "int32"), np.arange(LENGTH) < [[LENGTH], [REAL]]
-    count = np.tile(np.arange(LENGTH, dtype="int32"), (2, 1))
     values = {
         "token_ids": ids,
         "segment_ids": zeros,
         "padding_mask": mask,
         "sequence_ids": 1 * mask,
-        "position_ids": count,
+        "position_ids": np.tile(np.arange(LENGTH, dtype="int32"), (2, 1)),
+        "prefix_mask": zeros > 0,
     }
-    return _given(encoder, values) | ({"prefix_mask": zeros > 0} if "prefix_mask" in encoder.input else {})
+    return _given(encoder, values)
 
 
 def _check_randomness(dropped, plain, tolerance):
@@ -302,14 +301,14 @@ def _check_precision(plain):
             assert error < 0.1, f"{name} in {policy} differs by {error:.3f} of its size"
 
 
-def _assert_close(found, expected, tolerance):
-    tf.nest.map_structure(lambda a, b: np.testing.assert_allclose(a, b, rtol=0, atol=tolerance), found, expected)
+def _assert_close(actual, expected, tolerance):
+    tf.nest.map_structure(lambda a, b: np.testing.assert_allclose(a, b, rtol=0, atol=tolerance), actual, expected)
 
 
-def _assert_equal_gradients(found, expected, tolerance):
+def _assert_equal_gradients(actual, expected, tolerance):
     for path, gradient in expected.items():
-        if gradient is None or found[path] is None:
-            assert not np.any(gradient) and not np.any(found[path]), path
+        if gradient is None or actual[path] is None:
+            assert not np.any(gradient) and not np.any(actual[path]), path
             continue
         scale = max(1.0, np.abs(gradient).max())
-        np.testing.assert_allclose(found[path], gradient, rtol=0, atol=10 * tolerance * scale, err_msg=path)
+        np.testing.assert_allclose(actual[path], gradient, rtol=0, atol=10 * tolerance * scale, err_msg=path)

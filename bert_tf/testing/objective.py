@@ -64,12 +64,12 @@ def _check_sums(model, features, tolerance):
         losses, metrics = model.loss_sums(features, training=False)
         return keras.tree.map_structure(float, [losses, metrics, model.loss_weights(features)])
 
-    losses, _, weights = whole = sums(features)
+    losses, _, weights = all_sums = sums(features)
     assert losses.keys() == weights.keys() and all(weight > 0 for weight in weights.values())
     first, second = map(sums, parts_of(features))
     added = keras.tree.map_structure(lambda a, b: a + b, first, second)
-    for ours, expected in zip(keras.tree.flatten(whole), keras.tree.flatten(added), strict=True):
-        np.testing.assert_allclose(ours, expected, rtol=tolerance, atol=tolerance)
+    for actual, expected in zip(keras.tree.flatten(all_sums), keras.tree.flatten(added), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
     return weights
 
 
@@ -79,9 +79,9 @@ def _check_gradients(model, features):
         total = sum(losses.values())
     variables = model.trainable_variables
     reached = {}
-    own = {variable.path for variable in model.backbone.variables}
+    backbone_paths = {variable.path for variable in model.backbone.variables}
     for variable, gradient in zip(variables, tape.gradient(total, [v.value for v in variables])):
-        part = "backbone" if variable.path in own else variable.path.split("/")[0]
+        part = "backbone" if variable.path in backbone_paths else variable.path.split("/")[0]
         size = 0.0 if gradient is None else float(np.abs(tf.convert_to_tensor(gradient)).max())
         assert np.isfinite(size), f"the gradient of {variable.path} is not finite"
         reached[part] = max(size, reached.get(part, 0.0))
@@ -96,8 +96,8 @@ def _check_step(model, features, weights, xla, tolerance):
     )
     before = [variable.numpy() for variable in model.trainable_variables]
     model.compile(AdamW(1e-3), xla=xla)
-    found = model.fit(tf.data.Dataset.from_tensors(features), verbose=0).history["loss"][0]
-    np.testing.assert_allclose(found, expected, rtol=tolerance)
+    loss = model.fit(tf.data.Dataset.from_tensors(features), verbose=0).history["loss"][0]
+    np.testing.assert_allclose(loss, expected, rtol=tolerance)
     changed = [not np.array_equal(v, value) for v, value in zip(model.trainable_variables, before)]
     assert any(changed), "a step of training changes no weight"
 

@@ -125,10 +125,10 @@ def _check_saved(model, path, batches):
             return super().train_step(features)
 
     with keras.saving.custom_object_scope({keras.saving.get_registered_name(type(model)): Own}):
-        own = keras.saving.load_model(path)
-    for one in (own, model):
+        of_subclass = keras.saving.load_model(path)
+    for one in (of_subclass, model):
         one.fit(batches, verbose=0)
-    check_same_model(own, model, batches)
+    check_same_model(of_subclass, model, batches)
     clone = keras.models.clone_model(model)
     model.save_weights(path.with_suffix(".weights.h5"))
     clone.load_weights(path.with_suffix(".weights.h5"))
@@ -158,8 +158,8 @@ def _check_bfloat16(task, model, encoder, examples):
     clone = keras.models.clone_model(mixed)  # where another policy is the global one
     clone.set_weights(mixed.get_weights())
     check_same_model(clone, mixed, task.dataset(examples, 2))
-    exact, found = (task.evaluate(one, examples)["loss"] for one in (model, mixed))
-    np.testing.assert_allclose(found, exact, rtol=0.1)
+    exact, rounded = (task.evaluate(one, examples)["loss"] for one in (model, mixed))
+    np.testing.assert_allclose(rounded, exact, rtol=0.1)
     mixed.compile(AdamW(1e-3))
     mixed.fit(task.dataset(examples, 2, training=True), verbose=0)
     assert np.isfinite(task.evaluate(mixed, examples)["loss"])

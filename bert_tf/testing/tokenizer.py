@@ -54,8 +54,8 @@ def check_tokenizer(tokenizer, folder, texts=TEXTS, round_trips=()):
         assert starts == sorted(starts) and ends == sorted(ends), f"offsets are not in order: {text!r}"
         assert all(0 <= s <= e <= len(text) for s, e in zip(starts, ends)), f"offsets are outside of {text!r}"
         covered = {position for s, e in zip(starts, ends) for position in range(s, e)}
-        left = [c for position, c in enumerate(text) if position not in covered and not c.isspace()]
-        assert index >= len(texts) or not left, f"no token has the characters {left} of {text!r}"
+        uncovered = [c for position, c in enumerate(text) if position not in covered and not c.isspace()]
+        assert index >= len(texts) or not uncovered, f"no token has the characters {uncovered} of {text!r}"
     replaced = [text.decode("utf-8", "replace").encode("utf-8") for text in _NO_UTF8]
     assert tokenizer.tokenize(list(_NO_UTF8)).to_list() == tokenizer.tokenize(replaced).to_list()
     if tokenizer.finds_special_tokens:
@@ -95,8 +95,8 @@ def _check_special_tokens(tokenizer):
     cleaned = {t.content for t in tokenizer.special_token_details if t.normalized}  # their case may not count
     for text, ids, starts, ends in _with_offsets(tokenizer, [f"a {token} b" for token in tokens]):
         token, token_id = text[2:-2], tokenizer.token_to_id(text[2:-2])
-        found = [text[s:e] for i, s, e in zip(ids, starts, ends) if i == token_id]
-        assert token in found, f"the text {text!r} has no token {token}"
+        spans = [text[s:e] for i, s, e in zip(ids, starts, ends) if i == token_id]
+        assert token in spans, f"the text {text!r} has no token {token}"
         other = token.swapcase()
         if token_id != tokenizer.unk_id and other not in tokenizer.special_tokens and token not in cleaned:
             assert token_id not in tokenizer.encode(other), f"{other!r} is taken for {token!r}"

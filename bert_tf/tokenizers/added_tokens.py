@@ -48,7 +48,7 @@ def add_tokens(tokenizer: Tokenizer, tokens: Iterable[str | SpecialToken], speci
         raise DataError(f"the tokens are one text, {brief(tokens)}; give a list of tokens")
     # These two look for all tokens in the text as it is.
     normalizes = tokenizer.kind not in ("sentencepiece", "byte")
-    found, words = [], []
+    special_tokens, words = [], []
     for token in tokens:
         if not isinstance(token, (str, SpecialToken)) or not str(getattr(token, "content", token)).strip():
             raise DataError(f"a token to add is {brief(token)}; give a text that is not empty")
@@ -58,10 +58,10 @@ def add_tokens(tokenizer: Tokenizer, tokens: Iterable[str | SpecialToken], speci
             if word is not None:
                 continue
             token = SpecialToken(token, normalized=not special, special=special)
-        found.append(token if normalizes else dataclasses.replace(token, normalized=False))
-    known = {token.content for token in tokenizer.special_token_details}
-    found = [token for token in found if token.content not in known]
-    return with_vocabulary(tokenizer, [*words, *(token.content for token in found)], found)
+        special_tokens.append(token if normalizes else dataclasses.replace(token, normalized=False))
+    special_contents = {token.content for token in tokenizer.special_token_details}
+    special_tokens = [token for token in special_tokens if token.content not in special_contents]
+    return with_vocabulary(tokenizer, [*words, *(token.content for token in special_tokens)], special_tokens)
 
 
 #: Arguments that a tokenizer keeps under another name.
@@ -79,10 +79,10 @@ def with_vocabulary(
         special_tokens: those of them that are looked for in texts.
         arguments: of its class, in place of those that it was made with.
     """
-    known = set(tokenizer.vocabulary)
-    made_with = {
+    vocabulary = set(tokenizer.vocabulary)
+    arguments_of_new = {
         name: getattr(tokenizer, _KEPT_AS.get(name, name)) for name in inspect.signature(type(tokenizer)).parameters
     }
-    made_with |= tokenizer.grown([token for token in dict.fromkeys(new) if token not in known])
-    made_with["special_tokens"] = (*made_with["special_tokens"], *special_tokens)
-    return type(tokenizer)(**made_with | arguments)
+    arguments_of_new |= tokenizer.grown([token for token in dict.fromkeys(new) if token not in vocabulary])
+    arguments_of_new["special_tokens"] = (*arguments_of_new["special_tokens"], *special_tokens)
+    return type(tokenizer)(**arguments_of_new | arguments)

@@ -48,11 +48,11 @@ def cleaned_characters(lowercase: bool, strip_accents: bool, tokenize_chinese_ch
     clean = BertNormalizer(
         clean_text=True, handle_chinese_chars=tokenize_chinese_chars, strip_accents=strip_accents, lowercase=lowercase
     ).normalize_str
-    others = [chr(c) for c in _TABLED if c >= 0x80]
-    results = clean(_SEPARATOR.join(others)).split(_SEPARATOR)
-    if len(results) != len(others):
+    not_ascii = [chr(c) for c in _TABLED if c >= 0x80]
+    results = clean(_SEPARATOR.join(not_ascii)).split(_SEPARATOR)
+    if len(results) != len(not_ascii):
         raise AssertionError(f"a character cleans to '{_SEPARATOR}', which must separate them")
-    table = {character: result for character, result in zip(others, results) if result != character}
+    table = {character: result for character, result in zip(not_ascii, results) if result != character}
     for character in map(chr, range(0x80)):
         if clean(character) != character:
             table[character] = clean(character)
@@ -62,11 +62,11 @@ def cleaned_characters(lowercase: bool, strip_accents: bool, tokenize_chinese_ch
 @functools.lru_cache(maxsize=1)
 def punctuation() -> frozenset[str]:
     """The characters that Hugging Face's `BertPreTokenizer` makes words of their own."""
-    others = [chr(c) for c in _TABLED if c >= 0x80]
-    pieces = BertPreTokenizer().pre_tokenize_str(_SEPARATOR.join(others))
+    not_ascii = [chr(c) for c in _TABLED if c >= 0x80]
+    pieces = BertPreTokenizer().pre_tokenize_str(_SEPARATOR.join(not_ascii))
     # q, then whatever joined it, is one piece; a punctuation character is a piece without q.
-    found = {piece for piece, _ in pieces if len(piece) == 1 and piece != _SEPARATOR}
-    return frozenset(found | {chr(c) for c in range(33, 127) if not chr(c).isalnum()})
+    marks = {piece for piece, _ in pieces if len(piece) == 1 and piece != _SEPARATOR}
+    return frozenset(marks | {chr(c) for c in range(33, 127) if not chr(c).isalnum()})
 
 
 @functools.lru_cache(maxsize=8)
@@ -109,8 +109,8 @@ def ranges_of(characters: Any) -> str:
 @functools.lru_cache(maxsize=1)
 def word_characters() -> Any:
     r"""The characters that `\w` of the `tokenizers` package's `Whitespace` means, as a list."""
-    others = [chr(c) for c in _TABLED if not chr(c).isspace()]
-    pieces = Whitespace().pre_tokenize_str(" ".join(f"{_SEPARATOR}{c}" for c in others))
+    not_space = [chr(c) for c in _TABLED if not chr(c).isspace()]
+    pieces = Whitespace().pre_tokenize_str(" ".join(f"{_SEPARATOR}{c}" for c in not_space))
     # Beside a letter such a character is of its word, and another one a word of its own.
     return [piece[1] for piece, _ in pieces if len(piece) == 2 and piece[0] == _SEPARATOR]
 

@@ -82,7 +82,7 @@ class TokenizerKind:
         suffixes: of single files that `load` takes.
         recognize: `recognize(folder)` decides where another kind has the same files.
         json_model: the `model.type` of a tokenizer.json that `load_json` reads, or None.
-        load_json: `load_json(whole)` returns the tokenizer of a `TokenizerJson`.
+        load_json: `load_json(json_file)` returns the tokenizer of a `TokenizerJson`.
         trainers: tuple of `VocabularyTrainer`.
 
     Example:
@@ -193,7 +193,7 @@ _BPE_FILES = (
 )
 _BPE_JSON: dict[str, Any] = {
     "json_model": "BPE",
-    "load_json": lambda whole, **settings: _bpe_files().load_bpe_json(whole, **settings),
+    "load_json": lambda json_file, **settings: _bpe_files().load_bpe_json(json_file, **settings),
 }  # it decides which of the two
 _UNIGRAM: dict[str, Any] = {"function": _train_unigram, "cased": {"lowercase": False, "keep_accents": True}}
 #: A folder is searched for their files in this order.
@@ -208,7 +208,7 @@ KINDS = Registry(
             classes=("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer"),
             has_lowercase=True,
             json_model="WordPiece",
-            load_json=lambda whole, **settings: _wordpiece_files().load_wordpiece_json(whole, **settings),
+            load_json=lambda json_file, **settings: _wordpiece_files().load_wordpiece_json(json_file, **settings),
             trainers=(
                 VocabularyTrainer(
                     "wordpiece",
@@ -235,7 +235,7 @@ KINDS = Registry(
             has_lowercase=True,
             suffixes=(".model", ".spm"),
             json_model="Unigram",
-            load_json=lambda whole, **settings: _sentencepiece_files().load_unigram_json(whole, **settings),
+            load_json=lambda json_file, **settings: _sentencepiece_files().load_unigram_json(json_file, **settings),
             trainers=(
                 VocabularyTrainer("unigram", "SentencePiece for ALBERT", settings={"family": "albert"}, **_UNIGRAM),
                 VocabularyTrainer("unigram_xlnet", "SentencePiece for XLNet", settings={"family": "xlnet"}, **_UNIGRAM),

@@ -20,7 +20,7 @@ from bert_tf.tokenizers.ops.detokenization import join_spellings, spelling_table
 from bert_tf.tokenizers.ops.lazy_graph import LazyGraph
 from bert_tf.tokenizers.ops.model_rows import pack
 from bert_tf.tokenizers.ops.normalization import before_normalization, check_normalization, normalize
-from bert_tf.tokenizers.ops.offsets import to_characters
+from bert_tf.tokenizers.ops.offsets import clean, source_bytes, to_characters
 from bert_tf.tokenizers.ops.special_token_finder import Chunks, SpecialTokenFinder, insert_special, whole_texts
 from bert_tf.tokenizers.ops.strings import row_ids, valid_utf8
 from bert_tf.tokenizers.special_tokens import SPECIAL_ROLES, SpecialToken, as_special_token
@@ -151,43 +151,39 @@ class Tokenizer:
         for normalized in (False, True):
             tokens = {t: self._ids[t.content] for t in self.special_token_details if t.normalized == normalized}
             self._finders.append(SpecialTokenFinder(tokens) if tokens else None)
-        self._cleaned_finder: SpecialTokenFinder | None = (
-            None  # of tokens that are looked for in the text as a kind has cleaned it
-        )
+        # Of tokens that are looked for in the text as a kind has cleaned it.
+        self._cleaned_finder: SpecialTokenFinder | None = None
 
-    def _find_after_cleaning(self, clean):
-        """Looks for tokens with `normalized` in cleaned text: a kind calls it that cleans text in `_encode`.
-
-        Args:
-            clean: function from tf.string [N] to the cleaned texts.
-
-        Returns:
-            The trackables that a finder needs, a tuple.
+    def _find_after_cleaning(self, normalizer):
+        """Looks for tokens with `normalized` in text that a `FastBertNormalizer` has cleaned, for a kind that calls
+        `_encode_after_cleaning`. Returns the trackables that a finder needs, a tuple.
         """
         tokens = [token for token in self.special_token_details if token.normalized]
         self._finders[1] = None
         if not tokens:
             return ()
         with tf.init_scope():
-            contents = [text.decode("utf-8") for text in clean(tf.constant([t.content for t in tokens])).numpy()]
+            contents = normalizer.normalize(tf.constant([t.content for t in tokens])).numpy()
         cleaned: dict[SpecialToken, int] = {}
-        for token, content in zip(tokens, contents):
+        for token, content in zip(tokens, (content.decode("utf-8") for content in contents)):
             if content and content not in [other.content for other in cleaned]:
                 cleaned[dataclasses.replace(token, content=content)] = self._ids[token.content]
         self._cleaned_finder = SpecialTokenFinder(cleaned) if cleaned else None
         return (self._cleaned_finder.table,) if self._cleaned_finder else ()
 
-    def _encode_around_added(self, text, encode):
-        """What `encode` gives for cleaned texts, (ids, splits, starts, ends), cut at the tokens that are in them."""
+    def _encode_after_cleaning(self, normalizer, text, with_offsets, encode):
+        """What `encode` gives for the cleaned texts, cut at the tokens that are in them; with the offsets of the texts."""
+        cleaned, origins = clean(normalizer, text, with_offsets)
         if self._cleaned_finder is None:
-            return encode(text)
-        chunks = self._cut(whole_texts(text), self._cleaned_finder)
-        ids, splits, starts, ends = encode(chunks.text)
-        if starts is not None:
-            begin = tf.gather(chunks.begins, row_ids(splits))
-            starts, ends = starts + begin, ends + begin
-        ids, splits, starts, ends = insert_special(chunks, ids, splits, starts, ends)
-        return ids, tf.gather(splits, chunks.splits), starts, ends
+            ids, splits, starts, ends = encode(cleaned, with_offsets)
+        else:
+            chunks = self._cut(whole_texts(cleaned), self._cleaned_finder)
+            ids, splits, starts, ends = _moved(encode(chunks.text, with_offsets), chunks.begins)
+            ids, splits, starts, ends = insert_special(chunks, ids, splits, starts, ends)
+            splits = tf.gather(splits, chunks.splits)
+        if with_offsets:
+            starts, ends = source_bytes(origins, row_ids(splits), starts, ends)
+        return ids, splits, starts, ends
 
     @property
     def vocabulary_size(self) -> int:
@@ -419,26 +415,20 @@ class Tokenizer:
         outer = self._cut(whole_texts(text), self._finders[0])
         inner, changed = self._normalize(outer)
         inner = self._cut(inner, self._finders[1])
-        ids, splits, starts, ends = self._encode(inner.text, with_offsets)
-        if with_offsets:
-            begin = tf.gather(inner.begins, row_ids(splits))
-            starts, ends = starts + begin, ends + begin
+        ids, splits, starts, ends = _moved(self._encode(inner.text, with_offsets), inner.begins)
         ids, splits, starts, ends = tf.cond(
             tf.reduce_any(inner.special >= 0),
             lambda: insert_special(inner, ids, splits, starts, ends),
             lambda: (ids, splits, starts, ends),
         )
         splits = tf.gather(splits, inner.splits)  # tokens of each outer chunk
-        if with_offsets:
-            chunk = row_ids(splits)
-            if changed is not None:
-                starts, ends = tf.cond(
-                    changed,
-                    lambda: self._before_normalization(outer, splits, chunk, starts, ends),
-                    lambda: (starts, ends),
-                )
-            begin = tf.gather(outer.begins, chunk)
-            starts, ends = starts + begin, ends + begin
+        if with_offsets and changed is not None:
+            starts, ends = tf.cond(
+                changed,
+                lambda: self._before_normalization(outer, splits, row_ids(splits), starts, ends),
+                lambda: (starts, ends),
+            )
+        ids, splits, starts, ends = _moved((ids, splits, starts, ends), outer.begins)
         splits = tf.gather(splits, outer.splits)
         if with_offsets:
             starts, ends = to_characters(text, row_ids(splits), starts, ends)
@@ -468,6 +458,15 @@ class Tokenizer:
             chunks.text, self.normalization, splits, chunk, tf.where(is_text, starts, 0), tf.where(is_text, ends, 0)
         )
         return tf.where(is_text, start, starts), tf.where(is_text, end, ends)
+
+
+def _moved(tokens, begins):
+    """(ids, splits, starts, ends) of chunks with offsets that count from where the texts begin: the chunks at `begins`."""
+    ids, splits, starts, ends = tokens
+    if starts is None:
+        return ids, splits, None, None
+    begin = tf.gather(begins, row_ids(splits))
+    return ids, splits, starts + begin, ends + begin
 
 
 def _ids_of_tokens(vocabulary):

@@ -112,13 +112,13 @@ def count_characters(words: Any) -> Any:
 
 def warn_of_rare_characters(counts: Any, alphabet: Any, consequence: str) -> None:
     """Logs how much of the text has characters that are not in the alphabet, and the consequence, a clause."""
-    known = set(alphabet)
-    rare = {c: n for c, n in counts.items() if c not in known}
+    characters = set(alphabet)
+    rare = {c: n for c, n in counts.items() if c not in characters}
     if rare:
         logging.warning(
             "%d different characters, %.2g %% of the text, are left out of the vocabulary: %s; "
             "a larger alphabet (now %d) keeps more",
-            len(rare), 100 * sum(rare.values()) / counts.total(), consequence, len(known),
+            len(rare), 100 * sum(rare.values()) / counts.total(), consequence, len(characters),
         )  # fmt: skip
 
 

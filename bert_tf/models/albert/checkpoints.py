@@ -12,12 +12,7 @@ from bert_tf.models.weights import TF1_IGNORED, WeightMap, norm_arrays
 _LAYER = "albert.encoder.albert_layer_groups.{group}.albert_layers.{inner}"
 _BLOCK = "transformer_group_{group}_layer_{inner}"
 HF_WEIGHTS = WeightMap(
-    arrays={
-        "albert.embeddings.word_embeddings.weight": "embeddings/token_embeddings",
-        "albert.embeddings.position_embeddings.weight": "embeddings/position_embeddings",
-        "albert.embeddings.token_type_embeddings.weight": "embeddings/segment_embeddings",
-        "predictions.bias": "masked_lm_head/output_bias",
-    },
+    arrays=bert.encoder_names(bert.HF_WEIGHTS.arrays, "albert.") | {"predictions.bias": "masked_lm_head/output_bias"},
     dense={
         "albert.encoder.embedding_hidden_mapping_in": "embedding_projection",
         f"{_LAYER}.attention.query": f"{_BLOCK}/attention/query",

@@ -110,8 +110,8 @@ TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)
 
 def encoder_names(names: dict[str, str], prefix: str, pooler: bool = True) -> dict[str, str]:
     """The names of the encoder in a part of BERT's weight maps, with `prefix` in place of "bert." or "bert/"."""
-    own = {name: path for name, path in names.items() if name.startswith(("bert.", "bert/"))}
-    return {prefix + name[len("bert.") :]: path for name, path in own.items() if pooler or "pooler" not in name}
+    encoder = {name: path for name, path in names.items() if name.startswith(("bert.", "bert/"))}
+    return {prefix + name[len("bert.") :]: path for name, path in encoder.items() if pooler or "pooler" not in name}
 
 
 # The names in a preset of KerasHub (BertBackbone, BertMaskedLM, BertTextClassifier), as `PresetArrays` gives them: Keras
@@ -174,8 +174,9 @@ def hub_config(
         others: `fields` beside or in place of those of all, and other arguments of `ConfigMap`.
     """
     fields = HUB_SIZES | {"dropout": ("dropout", 0.1), "max_sequence_length": ("max_positions", 512)}
-    own = others.pop("fields", {})
-    fields = {key: value for key, value in fields.items() if value[0] not in {field for field, _ in own.values()}} | own
+    family_fields = others.pop("fields", {})
+    replaced = {field for field, _ in family_fields.values()}
+    fields = {key: value for key, value in fields.items() if value[0] not in replaced} | family_fields
     settings: dict[str, Any] = {
         "ignored": ("trainable",),
         "assumed": {"activation": activation, "layer_norm_epsilon": epsilon},

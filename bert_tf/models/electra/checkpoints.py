@@ -1,9 +1,10 @@
 """How the published checkpoints of ELECTRA name settings and weights. No Keras is imported."""
 
+import dataclasses
 from typing import Any
 
 from bert_tf.models.bert import checkpoints as bert
-from bert_tf.models.config_map import REQUIRED, ConfigMap
+from bert_tf.models.config_map import REQUIRED
 from bert_tf.models.electra.config import ElectraConfig
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import TaskHead, classes
@@ -23,10 +24,10 @@ def split_pair(variables: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
         A pair of such dicts; the shared embeddings are in both. The second is empty where there is
         no generator.
     """
-    own = {path.removeprefix(GENERATOR): v for path, v in variables.items() if path.startswith(GENERATOR)}
+    generator = {path.removeprefix(GENERATOR): v for path, v in variables.items() if path.startswith(GENERATOR)}
     discriminator = {path: v for path, v in variables.items() if not path.startswith(GENERATOR)}
     shared = {path: v for path, v in discriminator.items() if path.startswith("embeddings/")}
-    return discriminator, shared | own if own else {}
+    return discriminator, shared | generator if generator else {}
 
 
 # The names in a Hugging Face checkpoint (ElectraModel, ElectraForMaskedLM, ElectraForPreTraining)
@@ -63,12 +64,10 @@ HF_PAIR_WEIGHTS = WeightMap(
     copies={f"generator/{copy}": f"discriminator/{name}" for copy, name in HF_WEIGHTS.copies.items()},
     ignored=tuple(f"*/{name}" for name in HF_WEIGHTS.ignored),
 )
-HF_CONFIG = ConfigMap(
+HF_CONFIG = dataclasses.replace(
+    bert.HF_CONFIG,
     fields=bert.HF_CONFIG.fields | {"embedding_size": ("embedding_size", 128)},
-    fixed=bert.HF_CONFIG.fixed,
-    checked=bert.HF_CONFIG.checked,
     ignored=("summary_activation", "summary_last_dropout", "summary_type", "summary_use_proj"),
-    assumed=bert.HF_CONFIG.assumed,
     model_type="electra",
     architectures={
         ("discriminator_head",): "ElectraForPreTraining",

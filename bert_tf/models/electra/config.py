@@ -68,15 +68,15 @@ def generator_config(config: Config, size: float = 0.25) -> ElectraConfig:
             has no position table.
     """
     check_position_table(config)
-    known = {field.name for field in dataclasses.fields(config)}
+    family_fields = {field.name for field in dataclasses.fields(config)}
     hidden_size = round(config.hidden_size * size)
     if hidden_size < 1:
         raise ConfigError(f"a generator of {size} of the width {config.hidden_size} has no width left")
-    common = {f.name: getattr(config, f.name) for f in dataclasses.fields(ElectraConfig) if f.name in known}
+    common = {f.name: getattr(config, f.name) for f in dataclasses.fields(ElectraConfig) if f.name in family_fields}
     # Where the discriminator's family has no such field (DistilBERT has no segments).
     default = {"embedding_size": config.hidden_size, "num_segments": 0}
-    own = {"hidden_size": hidden_size, "num_heads": max(1, hidden_size // 64), "intermediate_size": 4 * hidden_size}
-    return ElectraConfig(**(default | common | own))
+    smaller = {"hidden_size": hidden_size, "num_heads": max(1, hidden_size // 64), "intermediate_size": 4 * hidden_size}
+    return ElectraConfig(**(default | common | smaller))
 
 
 def _size(num_layers, embedding_size, hidden_size):

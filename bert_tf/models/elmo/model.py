@@ -230,9 +230,9 @@ class BidirectionalLayer(Layer):
         training: bool | None = None,
     ) -> tuple[Tensor, tuple[Any, ...]]:
         halves, outputs, after = ops.split(x, 2, axis=-1), [], []
-        for lstm, (before, behind), half, own in zip(self.lstms, self.dropouts, halves, state or (None, None)):
+        for lstm, (before, behind), half, half_state in zip(self.lstms, self.dropouts, halves, state or (None, None)):
             half = before(half, training=training)
-            y, last = lstm(half, padding_mask=padding_mask, sequence_ids=sequence_ids, state=own)
+            y, last = lstm(half, padding_mask=padding_mask, sequence_ids=sequence_ids, state=half_state)
             outputs.append(behind(y + half if self.skips else y, training=training))
             after.append(last)
         return ops.concatenate(outputs, axis=-1), tuple(after)

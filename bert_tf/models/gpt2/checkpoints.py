@@ -24,9 +24,9 @@ def weights(layer: str, separator: str, kernel: str, bias: str, arrays: dict[str
     """
     names = {("attn", "c_proj"): "attention/output", ("mlp", "c_fc"): "intermediate", ("mlp", "c_proj"): "output"}
     joined = {}
-    for last, own in ((kernel, "kernel"), (bias, "bias")):
-        arrays = arrays | {separator.join([layer, *n, last]): f"{_BLOCK}/{path}/{own}" for n, path in names.items()}
-        joined[separator.join([layer, "attn", "c_attn", last])] = [f"{path}/{own}" for path in QUERY_KEY_VALUE]
+    for last, part in ((kernel, "kernel"), (bias, "bias")):
+        arrays = arrays | {separator.join([layer, *n, last]): f"{_BLOCK}/{path}/{part}" for n, path in names.items()}
+        joined[separator.join([layer, "attn", "c_attn", last])] = [f"{path}/{part}" for path in QUERY_KEY_VALUE]
     return WeightMap(arrays, joined=joined, **others)
 
 
@@ -59,8 +59,8 @@ def read_dropout(keys: Settings) -> Settings:
     """
     rates = {key: number(keys, key, 0.1, (int, float)) for key in ("embd_pdrop", "resid_pdrop")}
     if len(set(rates.values())) > 1:
-        given = " and ".join(f"{key} is {rate}" for key, rate in rates.items())
-        raise ConfigError(f"{given}; they must be equal")
+        unequal = " and ".join(f"{key} is {rate}" for key, rate in rates.items())
+        raise ConfigError(f"{unequal}; they must be equal")
     return {"dropout": float(rates["resid_pdrop"])}
 
 

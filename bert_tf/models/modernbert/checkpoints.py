@@ -61,8 +61,8 @@ def _read_layers(keys):
     if not isinstance(ropes, dict):
         raise ConfigError(f"rope_parameters must be an object, but is {brief(ropes)}")
     for kind, parameters in ropes.items():
-        known = isinstance(parameters, dict) and parameters.keys() <= {"rope_type", "rope_theta"}
-        if kind not in thetas or not known or parameters.get("rope_type") != "default":
+        readable = isinstance(parameters, dict) and parameters.keys() <= {"rope_type", "rope_theta"}
+        if kind not in thetas or not readable or parameters.get("rope_type") != "default":
             raise ConfigError(f"rope_parameters has {kind}: {brief(parameters)}; only rope_type 'default' is supported")
         thetas[kind] = number(parameters, "rope_theta", thetas[kind], (int, float))
     for same, other in (("mlp_dropout", "embedding_dropout"), ("classifier_activation", "hidden_activation")):
@@ -77,7 +77,7 @@ def _read_layers(keys):
 
 
 def _write_layers(config):
-    activation_name = next(name for name, own in HF_CONFIG.activations.items() if own == config.activation)
+    activation_name = next(name for name, value in HF_CONFIG.activations.items() if value == config.activation)
     return {
         "classifier_activation": activation_name,
         "mlp_dropout": config.dropout,

@@ -1,8 +1,10 @@
 """How the published checkpoints of RoBERTa name settings and weights. No Keras is imported."""
 
+import dataclasses
+
 from bert_tf.errors import ConfigError
 from bert_tf.models.bert import checkpoints as bert
-from bert_tf.models.config_map import ConfigMap, number
+from bert_tf.models.config_map import number
 from bert_tf.models.family import Maps
 from bert_tf.models.task_heads import TaskHead, classes
 from bert_tf.models.weights import WeightMap
@@ -34,13 +36,11 @@ def _write_positions(config):
     return {"max_position_embeddings": config.max_positions + config.padding_id + 1}
 
 
-HF_CONFIG = ConfigMap(
+HF_CONFIG = dataclasses.replace(
+    bert.HF_CONFIG,
     fields={key: value for key, value in bert.HF_CONFIG.fields.items() if key != "max_position_embeddings"}
     | {"pad_token_id": ("padding_id", 1)},
-    fixed=bert.HF_CONFIG.fixed,
-    checked=bert.HF_CONFIG.checked,
     ignored=("max_position_embeddings",),
-    assumed=bert.HF_CONFIG.assumed,
     derived=(_read_positions, _write_positions),
     model_type="roberta",
     token_ids={"pad_token_id": "pad_id", "bos_token_id": "cls_id", "eos_token_id": "sep_id"},

@@ -40,11 +40,11 @@ def _names(kernel, norm):
     """
     kernels, norms = {}, {}
     for stack, sublayers in _SUBLAYERS.items():
-        for place, module, own, layers, norm_name in sublayers:
+        for place, module, path, layers, norm_name in sublayers:
             block = f"{stack}_layer_{{layer}}"
             norms[norm(stack, place)] = f"{block}/{norm_name}/scale"
             for name, layer in layers.items():
-                kernels[kernel(stack, place, module, name)] = "/".join(filter(None, (block, own, layer, "kernel")))
+                kernels[kernel(stack, place, module, name)] = "/".join(filter(None, (block, path, layer, "kernel")))
     return kernels, norms
 
 
@@ -132,8 +132,8 @@ def _read_form_and_output(keys):
 def _tied_in_arrays(arrays):
     """The setting that only the arrays tell: transformers 5 ties the tables unless the file has two that differ."""
     tables = [name for name in ("shared.weight", *HF_WEIGHTS.copies) if name in arrays]
-    own = "lm_head.weight" in tables and len(tables) > 1
-    return {"tied": not own or np.array_equal(arrays["lm_head.weight"], arrays[tables[0]])}
+    has_head = "lm_head.weight" in tables and len(tables) > 1
+    return {"tied": not has_head or np.array_equal(arrays["lm_head.weight"], arrays[tables[0]])}
 
 
 def _write_form_and_output(config):

@@ -146,9 +146,9 @@ class T5Config(T5StackConfig):
 
 
 def _size(vocabulary_size, hidden, inner, heads, head_size, layers, parameters, newer=True, decoder_layers=None):
-    others: Settings = {"activation": "gelu_tanh", "gated": True, "tied": False} if newer else {}
-    others["num_decoder_layers"] = decoder_layers
-    config = T5Config(vocabulary_size, hidden, layers, heads, head_size, inner, **others)
+    version: Settings = {"activation": "gelu_tanh", "gated": True, "tied": False} if newer else {}
+    version["num_decoder_layers"] = decoder_layers
+    config = T5Config(vocabulary_size, hidden, layers, heads, head_size, inner, **version)
     return Preset(config, parameters, parameters)
 
 

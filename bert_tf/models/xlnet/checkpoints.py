@@ -73,13 +73,16 @@ def _write_rest(config):
     return _write_head_size(config) | {"clamp_len": -1 if config.clamp_length is None else config.clamp_length}
 
 
+_SIZES = {
+    "d_model": ("hidden_size", REQUIRED),
+    "n_layer": ("num_layers", REQUIRED),
+    "n_head": ("num_heads", REQUIRED),
+    "d_inner": ("intermediate_size", REQUIRED),
+}
 HF_CONFIG = ConfigMap(
     fields={
         "vocab_size": ("vocabulary_size", REQUIRED),
-        "d_model": ("hidden_size", REQUIRED),
-        "n_layer": ("num_layers", REQUIRED),
-        "n_head": ("num_heads", REQUIRED),
-        "d_inner": ("intermediate_size", REQUIRED),
+        **_SIZES,
         "ff_activation": ("activation", "gelu"),
         "dropout": ("dropout", 0.1),
         "layer_norm_eps": ("layer_norm_epsilon", 1e-12),
@@ -142,14 +145,7 @@ TF1_WEIGHTS = WeightMap(
     ignored=TF1_IGNORED,
 )
 TF1_CONFIG = ConfigMap(
-    fields={
-        "n_token": ("vocabulary_size", REQUIRED),
-        "d_model": ("hidden_size", REQUIRED),
-        "n_layer": ("num_layers", REQUIRED),
-        "n_head": ("num_heads", REQUIRED),
-        "d_inner": ("intermediate_size", REQUIRED),
-        "ff_activation": ("activation", "relu"),
-    },
+    fields={"n_token": ("vocabulary_size", REQUIRED), **_SIZES, "ff_activation": ("activation", "relu")},
     activations=TF1_ACTIVATIONS,
     fixed={"untie_r": (True,)},
     ignored=("d_head",),

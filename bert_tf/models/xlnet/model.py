@@ -76,12 +76,12 @@ class XLNetEncoder(StackModel, Encoder):
         return inputs
 
     @staticmethod
-    def more_outputs(found: StackOutputs, inputs: Tensors, dtype: Policy, **arguments: Options) -> Tensors:
+    def more_outputs(stack_outputs: StackOutputs, inputs: Tensors, dtype: Policy, **arguments: Options) -> Tensors:
         if "memory" not in inputs:
             return {}
         length, reuse_length = arguments["memory_length"], arguments["reuse_length"]
         update = SegmentMemory(length, reuse_length, dtype=dtype, name="memory_update")
-        return {"memory": update(found.hidden_states[:-1], memory=inputs["memory"])}
+        return {"memory": update(stack_outputs.hidden_states[:-1], memory=inputs["memory"])}
 
     outputs_at = Encoder.outputs_at  # the last block computes all positions
 
@@ -162,14 +162,14 @@ class XLNetEncoder(StackModel, Encoder):
         """
         _check_memory(inputs, memory)
         streams = {"permutation_order": permutation_order, "mask_positions": mask_positions, "backward": backward}
-        found = self._stack(inputs | {"memory": memory} | streams, training=training)
+        outputs = self._stack(inputs | {"memory": memory} | streams, training=training)
         if mask_positions is None:
-            return {"sequence_output": found.last, "hidden_states": found.hidden_states}
+            return {"sequence_output": outputs.last, "hidden_states": outputs.hidden_states}
         return {
-            "sequence_output": found.last["content"],
-            "hidden_states": [states["content"] for states in found.hidden_states],
-            "query_output": found.last["query"],
-            "query_hidden_states": [states["query"] for states in found.hidden_states],
+            "sequence_output": outputs.last["content"],
+            "hidden_states": [states["content"] for states in outputs.hidden_states],
+            "query_output": outputs.last["query"],
+            "query_hidden_states": [states["query"] for states in outputs.hidden_states],
         }
 
 

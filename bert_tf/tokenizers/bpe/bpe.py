@@ -12,22 +12,18 @@ from bert_tf.config import nearest
 from bert_tf.encodings import is_unicode
 from bert_tf.errors import ConfigError
 from bert_tf.parsing import brief
-from bert_tf.tokenizers.bpe.merging import MergeTable, WordEncoder, check_merges
+from bert_tf.tokenizers.bpe.merging import MergingTokenizer
 from bert_tf.tokenizers.character_tables import plain_characters, ranges_of, spaced_words, word_characters
 from bert_tf.tokenizers.files import converting
-from bert_tf.tokenizers.files.writing import write_bpe, write_config
 from bert_tf.tokenizers.ops.character_map import build_character_map
-from bert_tf.tokenizers.ops.offsets import clean, source_bytes
 from bert_tf.tokenizers.ops.strings import join_bytes, row_ids, segment_begins, string_table
 from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS, SpecialToken
-from bert_tf.tokenizers.tokenizer import Tokenizer
-from bert_tf.types import StrPath
 
 GPT1_ROLES = {"pad": "<unk>", "unk": "<unk>"}
 CLEANINGS = {"gpt1": spaced_words, "plain": plain_characters, "words": plain_characters}
 
 
-class BPETokenizer(Tokenizer):
+class BPETokenizer(MergingTokenizer):
     """Text to byte pairs, with the ids of Hugging Face's `tokenizers` and `OpenAIGPTTokenizer`.
 
     Each word begins as its characters, the last with the marker, and is joined by the merges, the first of the list
@@ -62,6 +58,7 @@ class BPETokenizer(Tokenizer):
     """
 
     kind = "bpe"
+    _convert = converting.bpe
     marks_words = False
 
     def __init__(
@@ -81,16 +78,15 @@ class BPETokenizer(Tokenizer):
         if not is_unicode(end_of_word):
             raise ConfigError(f"end_of_word is {brief(end_of_word)}, which holds half of a surrogate pair")
         self.cleaning, self.end_of_word = cleaning, end_of_word
+        self._own_settings = {"cleaning": cleaning, "end_of_word": end_of_word}
         self.before_continuation = " " if end_of_word else ""
-        self.merges = check_merges(merges, self._ids)
-        ids = self._ids
-        table = MergeTable([(ids[a], ids[b], ids[a + b]) for a, b in self.merges], self.vocabulary_size)
+        self._encoder = self._make_encoder(merges)
         with tf.init_scope():
             self._normalizer = tf_text.FastBertNormalizer(model_buffer=tf.constant(cleaning_model(cleaning)))
             # Cleaning made all white space U+0020.
             self._split = _split_words if cleaning == "words" else tf_text.WhitespaceTokenizer().tokenize_with_offsets
             # What a word can begin as.
-            single = {t: i for t, i in ids.items() if len(t) == 1 or t[1:] == end_of_word}
+            single = {t: i for t, i in self._ids.items() if len(t) == 1 or t[1:] == end_of_word}
             self._characters = string_table(single, self.unk_id)
             lengths = [max(len(t), 1) for t in self.vocabulary]
             # The end of a token is the marker only at the end of a word; within one, it is spelled in the text.
@@ -100,9 +96,8 @@ class BPETokenizer(Tokenizer):
             ]
             lengths[self.unk_id], marks[self.unk_id] = 1, 0
             self._lengths, self._marks = tf.constant(lengths, tf.int32), tf.constant(marks, tf.int32)  # characters
-        self._encoder = WordEncoder(self._whole_words(), table, self._symbols)
-        found = self._find_after_cleaning(self._normalizer.normalize)
-        self._encoder_resources = (self._normalizer, self._characters, *self._encoder.resources, *found)
+        finder_tables = self._find_after_cleaning(self._normalizer)
+        self._encoder_resources = (self._normalizer, self._characters, *self._encoder.resources, *finder_tables)
 
     def _whole_words(self):
         """Words that are one token: bytes -> id."""
@@ -124,13 +119,7 @@ class BPETokenizer(Tokenizer):
         return self._characters.lookup(values), tf.cumsum(tf.cast(begins, tf.int32)) - 1, begins
 
     def _encode(self, text, with_offsets):
-        cleaned, origins = clean(self._normalizer, text, with_offsets)
-        ids, splits, starts, ends = self._encode_around_added(
-            cleaned, lambda text: self._encode_cleaned(text, with_offsets)
-        )
-        if with_offsets:
-            starts, ends = source_bytes(origins, row_ids(splits), starts, ends)
-        return ids, splits, starts, ends
+        return self._encode_after_cleaning(self._normalizer, text, with_offsets, self._encode_cleaned)
 
     def _encode_cleaned(self, text, with_offsets):
         words, word_starts, _ = self._split(text)
@@ -149,38 +138,18 @@ class BPETokenizer(Tokenizer):
         starts, ends = tf.gather(lead_bytes, last + 1 - lengths) + shift, tf.gather(lead_bytes, last) + shift + 1
         return ids, row_splits, starts, ends
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {
-            "type": self.kind,
-            "merges": [" ".join(pair) for pair in self.merges],
-            "cleaning": self.cleaning,
-            "end_of_word": self.end_of_word,
-            "role_tokens": self.role_tokens,
-            "special_tokens": self._special_settings(),
-            "layout": self.layout_name,
-        }
-
     def _spell(self, token, first, last):
         # As Hugging Face's BPEDecoder.
         spelled = token.replace(self.end_of_word, "" if last else " ") if self.end_of_word else token
         return spelled.encode("utf-8")
 
-    def save(self, folder: StrPath) -> None:
-        """Writes tokenizer.json, which Hugging Face's classes run, vocab.json, merges.txt and tokenizer_config.json;
-        RunDirectoryError if it cannot.
-        """
-        write_bpe(self, folder)
-        settings = {"cleaning": self.cleaning, "end_of_word": self.end_of_word}
-        write_config(self, folder, settings, converting.bpe(self))
-
 
 def _split_words(text):
     """(words, starts, ends), ragged [N, None], of cleaned texts with the cleaning "words"."""
-    others = f"[^ {ranges_of(word_characters())}]+"
+    other_characters = f"[^ {ranges_of(word_characters())}]+"
     # The operator takes a NUL for the end of the text: it is shown another character.
     shown = tf.strings.regex_replace(text, r"\x00", "\x01")
-    _, starts, ends = tf_text.regex_split_with_offsets(shown, f" |{others}", others)
+    _, starts, ends = tf_text.regex_split_with_offsets(shown, f" |{other_characters}", other_characters)
     real = starts < ends
     starts, ends = (tf.cast(tf.ragged.boolean_mask(part, real), tf.int32) for part in (starts, ends))
     return tf_text.ByteSplitter().split_by_offsets(text, starts, ends), starts, ends

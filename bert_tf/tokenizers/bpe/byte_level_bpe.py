@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -10,14 +9,11 @@ from tokenizers import models
 
 from bert_tf.errors import DataError
 from bert_tf.tokenizers.bpe.gpt2_words import ByteWordSplitter, byte_alphabet
-from bert_tf.tokenizers.bpe.merging import MergeTable, WordEncoder, check_merges
+from bert_tf.tokenizers.bpe.merging import MergingTokenizer
 from bert_tf.tokenizers.files import converting
-from bert_tf.tokenizers.files.writing import write_bpe, write_config
 from bert_tf.tokenizers.ops.strings import join_bytes, row_ids, segment_begins
 from bert_tf.tokenizers.special_tokens import GPT2_ROLES, SpecialToken  # noqa: F401
-from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.tokenizers.word_starts import holds_unspaced_bytes
-from bert_tf.types import StrPath
 
 ROBERTA_ROLES = {"pad": "<pad>", "unk": "<unk>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"}
 _ALPHABET = byte_alphabet()
@@ -25,7 +21,7 @@ _BYTES = {character: byte for byte, character in enumerate(_ALPHABET)}
 _SPACE = _ALPHABET[ord(" ")]  # Ġ
 
 
-class ByteLevelBPETokenizer(Tokenizer):
+class ByteLevelBPETokenizer(MergingTokenizer):
     """Text to byte pairs, with the ids of Hugging Face's `tokenizers`; no text is unknown.
 
     The text is split into words by GPT-2's pattern, a space belonging to the word after it, and the bytes of each word
@@ -58,6 +54,7 @@ class ByteLevelBPETokenizer(Tokenizer):
     """
 
     kind = "byte_level_bpe"
+    _convert = converting.byte_level_bpe
 
     def __init__(
         self,
@@ -77,21 +74,19 @@ class ByteLevelBPETokenizer(Tokenizer):
         super().__init__(vocabulary, roles, special_tokens, layout, normalization)
         self.add_prefix_space = bool(add_prefix_space)
         self.between_sentences = "" if self.add_prefix_space else " "
-        self.merges = check_merges(merges, self._ids)
+        self._own_settings = {"add_prefix_space": self.add_prefix_space, "normalization": self.normalization}
         for byte, character in enumerate(byte_alphabet()):
             if character not in self._ids:
                 raise DataError(f"the vocabulary lacks the byte {byte}, spelled '{character}'")
 
-        ids = self._ids
-        table = MergeTable([(ids[a], ids[b], ids[a + b]) for a, b in self.merges], self.vocabulary_size)
+        self._encoder = self._make_encoder(merges)
         with tf.init_scope():
-            self._byte_ids = tf.constant([ids[c] for c in byte_alphabet()], tf.int32)
+            self._byte_ids = tf.constant([self._ids[c] for c in byte_alphabet()], tf.int32)
             self._joinable = tf.constant(self._joinable_bytes())
             self._lengths = tf.constant([len(t) for t in self.vocabulary], tf.int32)  # bytes
             spaces = [(len(t) - len(t.lstrip(_SPACE)), len(t) - len(t.rstrip(_SPACE))) for t in self.vocabulary]
             self._leading, self._trailing = tf.unstack(tf.constant(spaces, tf.int32), axis=1)
         self._words = ByteWordSplitter()
-        self._encoder = WordEncoder(self._whole_words(), table, self._symbols)
         self._encoder_resources = self._encoder.resources
 
     def _whole_words(self):
@@ -164,28 +159,8 @@ class ByteLevelBPETokenizer(Tokenizer):
         unspaced = [holds_unspaced_bytes(self._spelling_of.get(token, b"")) for token in self.vocabulary]
         return ~self.is_continuation | np.array(unspaced)
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {
-            "type": self.kind,
-            "merges": [" ".join(pair) for pair in self.merges],
-            "add_prefix_space": self.add_prefix_space,
-            "normalization": self.normalization,
-            "role_tokens": self.role_tokens,
-            "special_tokens": self._special_settings(),
-            "layout": self.layout_name,
-        }
-
     def _spell(self, token, first, last):
         return self._spelling_of.get(token) or token.encode("utf-8")
-
-    def save(self, folder: StrPath) -> None:
-        """Writes tokenizer.json, which Hugging Face's classes run, vocab.json, merges.txt and tokenizer_config.json;
-        RunDirectoryError if it cannot.
-        """
-        write_bpe(self, folder)
-        settings = {"add_prefix_space": self.add_prefix_space, "normalization": self.normalization}
-        write_config(self, folder, settings, converting.byte_level_bpe(self))
 
 
 def _bytes_of(token):

@@ -30,8 +30,8 @@ _LONG = ("re", "ve", "ll")
 def byte_alphabet() -> str:
     """256 characters, one for each byte: how vocabularies spell bytes (bytes_to_unicode of GPT-2)."""
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    others = [b for b in range(256) if b not in printable]
-    spelled = dict(zip(printable, map(chr, printable))) | {b: chr(256 + k) for k, b in enumerate(others)}
+    unprintable = [b for b in range(256) if b not in printable]
+    spelled = dict(zip(printable, map(chr, printable))) | {b: chr(256 + k) for k, b in enumerate(unprintable)}
     return "".join(spelled[b] for b in range(256))
 
 
@@ -83,18 +83,18 @@ class ByteWordSplitter:
         texts."""
         lengths = tf.strings.length(texts)
         byte_splits = tf.concat([[0], tf.cumsum(lengths)], 0)
-        whole = tf.strings.reduce_join(texts)
+        joined_texts = tf.strings.reduce_join(texts)
         data = join_bytes(texts)
         codes, offsets, classes = tf.cond(
             tf.reduce_all(data < 128),
             lambda: (tf.cast(data, tf.int32), tf.range(tf.size(data)), tf.gather(self._ascii, tf.cast(data, tf.int32))),
-            lambda: self._decode(whole),
+            lambda: self._decode(joined_texts),
         )
         splits = tf.searchsorted(offsets, byte_splits)  # characters of each text
         begins = self._begins(codes, classes, splits)
         byte_begins = tf.boolean_mask(offsets, begins)
         byte_ends = tf.concat([byte_begins[1:], byte_splits[-1:]], 0)[: tf.size(byte_begins)]
-        words = self._split_bytes(whole[None], byte_begins[None], byte_ends[None])
+        words = self._split_bytes(joined_texts[None], byte_begins[None], byte_ends[None])
         return words.values, tf.gather(tf.concat([[0], tf.cumsum(tf.cast(begins, tf.int32))], 0), splits)
 
     def _decode(self, text):

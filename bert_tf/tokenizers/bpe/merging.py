@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import DataError
+from bert_tf.tokenizers.files.writing import write_bpe, write_config
 from bert_tf.tokenizers.ops.strings import string_table
-from bert_tf.types import Tensor
+from bert_tf.tokenizers.tokenizer import Tokenizer
+from bert_tf.types import StrPath, Tensor
 
 _NEVER = np.iinfo(np.int32).max
 
@@ -35,8 +37,8 @@ class MergeTable:
         keys = merges[:, 0] * vocabulary_size + merges[:, 1]
         _, first = np.unique(keys, return_index=True)
         if len(first) < len(keys):
-            twice = int(np.setdiff1d(np.arange(len(keys)), first)[0])
-            raise DataError(f"merge {twice + 1} joins the same pair as an earlier one; remove it")
+            repeated = int(np.setdiff1d(np.arange(len(keys)), first)[0])
+            raise DataError(f"merge {repeated + 1} joins the same pair as an earlier one; remove it")
         # A table without keys cannot be built; no pair has the key -1.
         keys, results = np.append(keys, -1), np.append(merges[:, 2], 0)
         with tf.init_scope():
@@ -46,10 +48,10 @@ class MergeTable:
             self._results = tf.constant(results, tf.int32)
         # Joining all occurrences of a pair at once is joining them one by one, where what
         # a merge makes is only merged further by later ones. True of every trained table.
-        made = np.full(vocabulary_size, -1)
-        np.maximum.at(made, merges[:, 2], np.arange(len(merges)))
+        last_rank = np.full(vocabulary_size, -1)
+        np.maximum.at(last_rank, merges[:, 2], np.arange(len(merges)))
         rank = np.arange(len(merges))
-        self._all_at_once = bool(np.all((made[merges[:, 0]] < rank) & (made[merges[:, 1]] < rank)))
+        self._all_at_once = bool(np.all((last_rank[merges[:, 0]] < rank) & (last_rank[merges[:, 1]] < rank)))
 
     def merge(self, symbols: Tensor, segments: Tensor, num_segments: Tensor) -> tuple[Tensor, Tensor]:
         """Applies merges until none is left.
@@ -71,10 +73,12 @@ class MergeTable:
             return tf.where(segments[:-1] == segments[1:], self.table.lookup(keys), _NEVER)
 
         def join(symbols, segments, rank):
-            left = segments[:-1]
-            best = tf.gather(tf.math.unsorted_segment_min(rank, left, num_segments), left)
+            pair_segments = segments[:-1]
+            best = tf.gather(tf.math.unsorted_segment_min(rank, pair_segments, num_segments), pair_segments)
             chosen = (rank == best) & (rank < _NEVER)
-            chosen = self._without_overlaps(chosen) if self._all_at_once else _first_of(chosen, left, num_segments)
+            chosen = (
+                self._without_overlaps(chosen) if self._all_at_once else _first_of(chosen, pair_segments, num_segments)
+            )
             joined = tf.gather(self._results, tf.where(chosen, rank, 0))
             symbols = tf.concat([tf.where(chosen, joined, symbols[:-1]), symbols[-1:]], 0)
             keep = tf.where(tf.concat([[True], ~chosen], 0))[:, 0]
@@ -121,43 +125,43 @@ class WordEncoder:
     memory does not grow.
 
     Args:
-        whole: dict of bytes -> id, words that merge into one token.
+        whole_words: dict of bytes -> id, words that merge into one token.
         merges: a MergeTable.
         symbols: function from words tf.string [R] to (symbols int32 [n], word int32 [n], begins bool [n]): the ids to
             start from, the index of the word of each, and True where no merge can join a symbol to the one before.
     """
 
-    def __init__(self, whole: Any, merges: MergeTable, symbols: Any) -> None:
+    def __init__(self, whole_words: Any, merges: MergeTable, symbols: Any) -> None:
         self._merges, self._symbols = merges, symbols
         with tf.init_scope():
-            self.table = string_table(whole, -1)
+            self.table = string_table(whole_words, -1)
         self.resources = (self.table, merges.table)
 
     def encode(self, words: Tensor) -> Any:
         """(ids int32 [T], splits int32 [W + 1]): the ids of each word, tf.string [W]."""
         distinct, index = tf.unique(words)
-        whole = self.table.lookup(distinct)
-        rest = tf.where(whole < 0)[:, 0]
+        word_ids = self.table.lookup(distinct)
+        without_id = tf.where(word_ids < 0)[:, 0]
         count = tf.size(distinct)
         # `pool` holds the one id of each distinct word, then the ids of those that have several.
         pool, begins, ends = tf.cond(
-            tf.size(rest) > 0,
-            lambda: self._merge_rest(distinct, whole, rest),
-            lambda: (whole, tf.range(count), tf.range(count) + 1),
+            tf.size(without_id) > 0,
+            lambda: self._merge_rest(distinct, word_ids, without_id),
+            lambda: (word_ids, tf.range(count), tf.range(count) + 1),
         )
-        found = tf.ragged.range(tf.gather(begins, index), tf.gather(ends, index), row_splits_dtype=tf.int32)
-        return tf.gather(pool, found.values), found.row_splits
+        pool_indices = tf.ragged.range(tf.gather(begins, index), tf.gather(ends, index), row_splits_dtype=tf.int32)
+        return tf.gather(pool, pool_indices.values), pool_indices.row_splits
 
-    def _merge_rest(self, distinct, whole, rest):
-        count, number = tf.size(distinct), tf.size(rest)
-        symbols, word, begins = self._symbols(tf.gather(distinct, rest))
+    def _merge_rest(self, distinct, word_ids, without_id):
+        count, number = tf.size(distinct), tf.size(without_id)
+        symbols, word, begins = self._symbols(tf.gather(distinct, without_id))
         segments = tf.cumsum(tf.cast(begins, tf.int32)) - 1
         word_of_segment = tf.boolean_mask(word, begins)
         symbols, segments = self._merges.merge(symbols, segments, tf.size(word_of_segment))
         word = tf.gather(word_of_segment, segments)
         splits = count + tf.searchsorted(word, tf.range(number + 1))
-        pool = tf.concat([whole, symbols], 0)
-        first, where = tf.range(count), rest[:, None]
+        pool = tf.concat([word_ids, symbols], 0)
+        first, where = tf.range(count), without_id[:, None]
         return (
             pool,
             tf.tensor_scatter_nd_update(first, where, splits[:-1]),
@@ -165,11 +169,42 @@ class WordEncoder:
         )
 
 
-def check_merges(merges: Sequence[tuple[str, str]], ids: Mapping[str, int]) -> Any:
-    """`merges` as a tuple of pairs of str; DataError for a merge of, or into, what the vocabulary `ids` lacks."""
-    merges = tuple((str(a), str(b)) for a, b in merges)
-    for number, (a, b) in enumerate(merges, 1):
-        for token in (a, b, a + b):
-            if token not in ids:
-                raise DataError(f"merge {number}, '{a}' and '{b}': the vocabulary lacks '{token}'")
-    return merges
+class MergingTokenizer(Tokenizer):
+    """What the two kinds of byte-pair encodings have in common: merges, settings and files.
+
+    A subclass provides `_own_settings` (a dict: what it has beside vocabulary, merges, special tokens and layout),
+    `_whole_words()` and `_symbols(words)` (both for a `WordEncoder`), and `_convert(tokenizer)` of `files.converting`.
+    """
+
+    merges: tuple[tuple[str, str], ...]
+    _own_settings: dict[str, Any]
+    _whole_words: Callable[..., Any]
+    _symbols: Callable[..., Any]
+    _convert: Callable[..., Any]
+
+    def _make_encoder(self, merges):
+        """Sets `merges`; the `WordEncoder` that applies them. DataError for one of, or into, what is no token."""
+        ids, self.merges = self._ids, tuple((str(a), str(b)) for a, b in merges)
+        for number, (a, b) in enumerate(self.merges, 1):
+            for token in (a, b, a + b):
+                if token not in ids:
+                    raise DataError(f"merge {number}, '{a}' and '{b}': the vocabulary lacks '{token}'")
+        table = MergeTable([(ids[a], ids[b], ids[a + b]) for a, b in self.merges], self.vocabulary_size)
+        return WordEncoder(self._whole_words(), table, self._symbols)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {
+            "type": self.kind,
+            "merges": [" ".join(pair) for pair in self.merges],
+            "role_tokens": self.role_tokens,
+            "special_tokens": self._special_settings(),
+            "layout": self.layout_name,
+        } | self._own_settings
+
+    def save(self, folder: StrPath) -> None:
+        """Writes tokenizer.json, which Hugging Face's classes run, vocab.json, merges.txt and tokenizer_config.json;
+        RunDirectoryError if it cannot.
+        """
+        write_bpe(self, folder)
+        write_config(self, folder, self._own_settings, self._convert())

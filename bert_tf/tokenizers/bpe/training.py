@@ -112,13 +112,13 @@ def train_bpe(
     special = _special(roles, special_tokens, SPECIAL_ROLES)
     words = count_words(texts, cleaning_model(cleaning), show_progress=show_progress)
     counts = count_characters(words)
-    kept = choose_alphabet(counts, limit_alphabet, vocabulary_size)
-    warn_of_rare_characters(counts, kept, f"each becomes {roles['unk']}")
+    characters = choose_alphabet(counts, limit_alphabet, vocabulary_size)
+    warn_of_rare_characters(counts, characters, f"each becomes {roles['unk']}")
     last = {word[-1] for word in words} if end_of_word else ()
     # The trainer is shown one character for the last of a word and its marker. It would put the
     # marker after the parts of a word, too, that are left where rare characters cut it.
-    marked = dict(zip((c for c in kept if c in last), _unused_characters([*words, *special])))
-    alphabet = kept + list(marked.values())
+    marked = dict(zip((c for c in characters if c in last), _unused_characters([*words, *special])))
+    alphabet = characters + list(marked.values())
     check_size(vocabulary_size, special, alphabet, "pieces of one character")
     trained = Trained(models.BPE())
     trained.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -126,7 +126,7 @@ def train_bpe(
     # and would otherwise follow a hash map's order.
     vocabulary, merges = _train(
         trained,
-        repeat_words(_without_rare(words, kept, marked)),
+        repeat_words(_without_rare(words, characters, marked)),
         [*special, *alphabet],
         [],
         vocabulary_size,
@@ -146,15 +146,15 @@ def _unused_characters(texts):
     return (c for c in map(chr, (*range(0xF0000, 0xFFFFE), *range(0x100000, 0x10FFFE))) if c not in used)
 
 
-def _without_rare(words, kept, marked):
+def _without_rare(words, characters, marked):
     """The parts of the words between rare characters, and how often each is there.
 
     Args:
         words: dict of str -> count.
-        kept: the characters that are not rare.
+        characters: those that are not rare.
         marked: dict of character -> what replaces it at the end of a word.
     """
-    rare = str.maketrans(dict.fromkeys(set().union(*words).difference(kept), " "))
+    rare = str.maketrans(dict.fromkeys(set().union(*words).difference(characters), " "))
     parts: collections.Counter[str] = collections.Counter()
     for word, count in words.items():
         word = word[:-1] + marked.get(word[-1], word[-1])

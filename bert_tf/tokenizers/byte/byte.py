@@ -83,12 +83,12 @@ class ByteTokenizer(Tokenizer):
         self.extra_ids, self.sentinels = extra_ids, sentinels
         vocabulary = byte_vocabulary(extra_ids)
         self._bytes = {token: bytes([byte]) for byte, token in enumerate(vocabulary[_FIRST : _FIRST + 256])}
-        own = [SpecialToken(token, lstrip=True, rstrip=True) for token in BYTE_ROLES.values()]
-        given = [as_special_token(token) for token in special_tokens]
-        known = set(vocabulary)
-        added = [token.content for token in given if token.content not in known]
+        role_details = [SpecialToken(token, lstrip=True, rstrip=True) for token in BYTE_ROLES.values()]
+        details = [as_special_token(token) for token in special_tokens]
+        byte_tokens = set(vocabulary)
+        added = [token.content for token in details if token.content not in byte_tokens]
         extra = vocabulary[_FIRST + 256 :]
-        super().__init__([*vocabulary, *added], BYTE_ROLES, (*own, *extra, *given), layout="t5")
+        super().__init__([*vocabulary, *added], BYTE_ROLES, (*role_details, *extra, *details), layout="t5")
         self._encoder_resources = ()
 
     def grown(self, new: Sequence[str]) -> dict[str, Any]:

@@ -96,9 +96,11 @@ class CharacterTokenizer(Tokenizer):
         return [self.pad_id] * self.max_characters
 
     def _run(self, text, with_offsets):
-        between, kept = (f"[{_SPACE}{_PUNCTUATION}]", f"[{_PUNCTUATION}]") if self.punctuation else (f"[{_SPACE}]", "")
+        between, kept_separators = (
+            (f"[{_SPACE}{_PUNCTUATION}]", f"[{_PUNCTUATION}]") if self.punctuation else (f"[{_SPACE}]", "")
+        )
         cleaned, origins = (text, None) if self._normalizer is None else clean(self._normalizer, text, with_offsets)
-        words, starts, ends = tf_text.regex_split_with_offsets(cleaned, between, kept)
+        words, starts, ends = tf_text.regex_split_with_offsets(cleaned, between, kept_separators)
         real = starts < ends
         words, starts, ends = (tf.ragged.boolean_mask(part, real) for part in (words, starts, ends))
         splits = tf.cast(words.row_splits, tf.int32)

@@ -79,67 +79,67 @@ def _build(tokenizer, config, vocabulary, merges, roles, settings):
         return tokenizer(vocabulary, merges, special_tokens=special, role_tokens=roles, **settings)
 
 
-def load_bpe_json(whole: TokenizerJson) -> BPETokenizer | ByteLevelBPETokenizer:
+def load_bpe_json(json_file: TokenizerJson) -> BPETokenizer | ByteLevelBPETokenizer:
     """A ByteLevelBPETokenizer or BPETokenizer of a `TokenizerJson`; see `load_tokenizer`.
 
     Raises:
         ConfigError: a component or a setting that is not supported, with its name and value.
         DataError: ids with a gap, or a vocabulary without a special token.
     """
-    model, config = whole.model, whole.config
-    whole.expect("model.dropout", model.get("dropout"), None, 0.0)
-    whole.expect("model.continuing_subword_prefix", model.get("continuing_subword_prefix"), None, "")
-    whole.expect("model.byte_fallback", model.get("byte_fallback", False), False)
-    whole.expect("model.ignore_merges", model.get("ignore_merges", False), False)
+    model, config = json_file.model, json_file.config
+    json_file.expect("model.dropout", model.get("dropout"), None, 0.0)
+    json_file.expect("model.continuing_subword_prefix", model.get("continuing_subword_prefix"), None, "")
+    json_file.expect("model.byte_fallback", model.get("byte_fallback", False), False)
+    json_file.expect("model.ignore_merges", model.get("ignore_merges", False), False)
     suffix = model.get("end_of_word_suffix") or ""
-    vocabulary = whole.add_tokens(tokens_by_id(model["vocab"], f"{whole.file}: model.vocab"))
+    vocabulary = json_file.add_tokens(tokens_by_id(model["vocab"], f"{json_file.file}: model.vocab"))
     roles = _roles(vocabulary, model, config)
-    splitter = only_member(whole["pre_tokenizer"], "pretokenizers")
+    splitter = only_member(json_file["pre_tokenizer"], "pretokenizers")
     if splitter.get("type") == "ByteLevel":
-        whole.expect("pre_tokenizer.use_regex", splitter.get("use_regex", True), True)
-        whole.expect("model.end_of_word_suffix", suffix, "")
-        normalization = only_member(whole["normalizer"], "normalizers").get("type")
-        whole.expect("normalizer.type", normalization, None, "NFC")
+        json_file.expect("pre_tokenizer.use_regex", splitter.get("use_regex", True), True)
+        json_file.expect("model.end_of_word_suffix", suffix, "")
+        normalization = only_member(json_file["normalizer"], "normalizers").get("type")
+        json_file.expect("normalizer.type", normalization, None, "NFC")
         tokenizer: Any = ByteLevelBPETokenizer
         settings = {"normalization": normalization}
-        own = {"add_prefix_space": config.take("add_prefix_space", splitter.get("add_prefix_space", True), bool)}
     else:
-        known = ("ByteLevel", "BertPreTokenizer", "WhitespaceSplit", "Whitespace")
-        whole.expect("pre_tokenizer.type", splitter.get("type"), *known)
-        whole.expect("model.fuse_unk", model.get("fuse_unk", False), False)
-        tokenizer, settings, own = BPETokenizer, {"end_of_word": suffix, "cleaning": _cleaning(whole, splitter)}, {}
-    settings["layout"] = whole.layout(roles)
-    if tokenizer is BPETokenizer:
+        splitters = ("ByteLevel", "BertPreTokenizer", "WhitespaceSplit", "Whitespace")
+        json_file.expect("pre_tokenizer.type", splitter.get("type"), *splitters)
+        json_file.expect("model.fuse_unk", model.get("fuse_unk", False), False)
         config.take("do_lower_case", None, (bool, type(None)))  # GPT-1's classes lowercase whatever it says
+        tokenizer, settings = BPETokenizer, {"end_of_word": suffix, "cleaning": _cleaning(json_file, splitter)}
+    settings["layout"] = json_file.layout(roles)
     config.check_fixed(**settings)
+    if tokenizer is ByteLevelBPETokenizer:
+        settings["add_prefix_space"] = config.take("add_prefix_space", splitter.get("add_prefix_space", True), bool)
     config.finish()
-    config.check_ids(vocabulary, whole.file)
+    config.check_ids(vocabulary, json_file.file)
     merges = [tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge) for merge in model["merges"]]
-    special = [token for token, _ in whole.added]
-    with add_path_to_errors(whole.file):
-        return tokenizer(vocabulary, merges, special_tokens=special, role_tokens=roles, **settings, **own)
+    special = [token for token, _ in json_file.added]
+    with add_path_to_errors(json_file.file):
+        return tokenizer(vocabulary, merges, special_tokens=special, role_tokens=roles, **settings)
 
 
-def _cleaning(whole, splitter):
+def _cleaning(json_file, splitter):
     """The name in `bpe.CLEANINGS` of the normalizer and a pre-tokenizer."""
-    normalizer = whole["normalizer"]
+    normalizer = json_file["normalizer"]
     if splitter["type"] in ("WhitespaceSplit", "Whitespace"):
-        whole.expect("normalizer", normalizer, {})
+        json_file.expect("normalizer", normalizer, {})
         return "plain" if splitter["type"] == "WhitespaceSplit" else "words"
-    whole.expect("normalizer.type", normalizer.get("type"), "BertNormalizer")
+    json_file.expect("normalizer.type", normalizer.get("type"), "BertNormalizer")
     for key in ("clean_text", "handle_chinese_chars", "lowercase"):
-        whole.expect(f"normalizer.{key}", normalizer[key], True)
-    whole.expect("normalizer.strip_accents", normalizer.get("strip_accents"), None, True)
+        json_file.expect(f"normalizer.{key}", normalizer[key], True)
+    json_file.expect("normalizer.strip_accents", normalizer.get("strip_accents"), None, True)
     return "gpt1"
 
 
 def _roles(vocabulary, model, config):
     if config.names_all_roles:
         return dict(config.role_tokens)
-    known, roles = set(vocabulary), {}
+    tokens, roles = set(vocabulary), {}
     for role in SPECIAL_ROLES:
         named = config.role_tokens.get(role)
-        found = [named] if named else [name for name in _NAMES[role] if name in known]
-        if found:
-            roles[role] = found[0]
+        names = [named] if named else [name for name in _NAMES[role] if name in tokens]
+        if names:
+            roles[role] = names[0]
     return roles | ({"unk": model["unk_token"]} if model.get("unk_token") else {})

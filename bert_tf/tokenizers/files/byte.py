@@ -20,12 +20,14 @@ def load_byte(folder: StrPath) -> ByteTokenizer:
     config.finish()
     described = config.special_tokens(BYTE_ROLES.values())
     # transformers 5 writes `extra_ids: 0` beside the names of 125.
-    numbers = [int(found[1]) for token in described if (found := re.fullmatch(r"<extra_id_(\d{1,5})>", token.content))]
+    numbers = [
+        int(sentinel[1]) for token in described if (sentinel := re.fullmatch(r"<extra_id_(\d{1,5})>", token.content))
+    ]
     extra_ids = max(numbers) + 1 if numbers else extra_ids
     vocabulary = byte_vocabulary(extra_ids)
     added = extend_vocabulary(vocabulary, config.ids, config.path.parent)[len(vocabulary) :]
-    known = {token.content for token in described}
-    unknown = known - {*vocabulary, *added}
+    contents = {token.content for token in described}
+    unknown = contents - {*vocabulary, *added}
     if unknown:
         raise ConfigError(
             f"{config.path} names the special token '{min(unknown)}', which is not one of ByT5's and has no id; "

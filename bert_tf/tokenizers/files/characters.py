@@ -43,5 +43,5 @@ def is_characters(folder: StrPath) -> bool:
 
 
 def _options(folder):
-    found = sorted(Path(folder).glob("*options.json"))
-    return found[0] if len(found) == 1 else None
+    files = sorted(Path(folder).glob("*options.json"))
+    return files[0] if len(files) == 1 else None

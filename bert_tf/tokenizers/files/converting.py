@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 
 def byte_level_bpe(tokenizer: ByteLevelBPETokenizer) -> Any:
     """The `tokenizers.Tokenizer` of a `ByteLevelBPETokenizer`; see above."""
-    whole = Tokenizer(models.BPE(ids_of(tokenizer), list(tokenizer.merges)))
+    converted = Tokenizer(models.BPE(ids_of(tokenizer.vocabulary), list(tokenizer.merges)))
     if tokenizer.normalization is not None:
-        whole.normalizer = getattr(normalizers, tokenizer.normalization)()
-    return _of_bytes(whole, tokenizer.add_prefix_space)
+        converted.normalizer = getattr(normalizers, tokenizer.normalization)()
+    return _of_bytes(converted, tokenizer.add_prefix_space)
 
 
 def bytes_alone(tokenizer: ByteTokenizer) -> Any:
@@ -37,11 +38,11 @@ def bytes_alone(tokenizer: ByteTokenizer) -> Any:
     return _of_bytes(Tokenizer(models.BPE(vocabulary, [])), add_prefix_space=False)
 
 
-def _of_bytes(whole, add_prefix_space):
-    whole.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
-    whole.post_processor = processors.ByteLevel(add_prefix_space=add_prefix_space, trim_offsets=True)
-    whole.decoder = decoders.ByteLevel()
-    return whole
+def _of_bytes(converted, add_prefix_space):
+    converted.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
+    converted.post_processor = processors.ByteLevel(add_prefix_space=add_prefix_space, trim_offsets=True)
+    converted.decoder = decoders.ByteLevel()
+    return converted
 
 
 def bpe(tokenizer: BPETokenizer) -> Any:
@@ -49,34 +50,38 @@ def bpe(tokenizer: BPETokenizer) -> Any:
     suffix = tokenizer.end_of_word
     settings = {"end_of_word_suffix": suffix} if suffix else {}
     unknown = tokenizer.role_tokens["unk"]
-    whole = Tokenizer(models.BPE(ids_of(tokenizer), list(tokenizer.merges), unk_token=unknown, **settings))
+    converted = Tokenizer(
+        models.BPE(ids_of(tokenizer.vocabulary), list(tokenizer.merges), unk_token=unknown, **settings)
+    )
     if tokenizer.cleaning == "gpt1":
-        whole.normalizer = normalizers.BertNormalizer(lowercase=True)
-        whole.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        converted.normalizer = normalizers.BertNormalizer(lowercase=True)
+        converted.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     else:
         split = {"plain": pre_tokenizers.WhitespaceSplit, "words": pre_tokenizers.Whitespace}[tokenizer.cleaning]
-        whole.pre_tokenizer = split()
+        converted.pre_tokenizer = split()
     if suffix:
-        whole.decoder = decoders.BPEDecoder(suffix=suffix)
-    return whole
+        converted.decoder = decoders.BPEDecoder(suffix=suffix)
+    return converted
 
 
 def wordpiece(tokenizer: WordPieceTokenizer) -> Any:
     """The `tokenizers.Tokenizer` of a `WordPieceTokenizer`; see above."""
     settings = {"continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
-    whole = Tokenizer(models.WordPiece(ids_of(tokenizer), unk_token=tokenizer.role_tokens["unk"], **settings))
+    converted = Tokenizer(
+        models.WordPiece(ids_of(tokenizer.vocabulary), unk_token=tokenizer.role_tokens["unk"], **settings)
+    )
     cleaning = normalizers.BertNormalizer(
         handle_chinese_chars=tokenizer.tokenize_chinese_chars,
         strip_accents=tokenizer.strip_accents,
         lowercase=tokenizer.lowercase,
     )
     if tokenizer.normalization is None:
-        whole.normalizer = cleaning
+        converted.normalizer = cleaning
     else:
-        whole.normalizer = normalizers.Sequence([getattr(normalizers, tokenizer.normalization)(), cleaning])
-    whole.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    whole.decoder = decoders.WordPiece(prefix="##")
-    return whole
+        converted.normalizer = normalizers.Sequence([getattr(normalizers, tokenizer.normalization)(), cleaning])
+    converted.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    converted.decoder = decoders.WordPiece(prefix="##")
+    return converted
 
 
 def unigram(tokenizer: SentencePieceTokenizer) -> Any:
@@ -91,17 +96,17 @@ def unigram(tokenizer: SentencePieceTokenizer) -> Any:
         return None
     scores = {piece.piece: piece.score for piece in proto.pieces}
     pieces = [(token, scores.get(token, 0.0)) for token in tokenizer.vocabulary]
-    whole = Tokenizer(models.Unigram(pieces, unk_id=tokenizer.unk_id, byte_fallback=bool(byte_pieces(proto))))
+    converted = Tokenizer(models.Unigram(pieces, unk_id=tokenizer.unk_id, byte_fallback=bool(byte_pieces(proto))))
     charsmap = proto.normalizer_spec.precompiled_charsmap
-    whole.normalizer = normalizers.Sequence(
+    converted.normalizer = normalizers.Sequence(
         [*_cleaning(tokenizer), *([normalizers.Precompiled(charsmap)] if charsmap else []), *_white_space(tokenizer)]
     )
     metaspace = pre_tokenizers.Metaspace(SPACE, prepend_scheme="always")
     first = {"authors": pre_tokenizers.Split(" ", "removed"), "words": pre_tokenizers.WhitespaceSplit()}
     splitters = [first[tokenizer.pre_tokenization]] if tokenizer.pre_tokenization in first else []
-    whole.pre_tokenizer = pre_tokenizers.Sequence([*splitters, metaspace]) if splitters else metaspace
-    whole.decoder = decoders.Metaspace(SPACE, prepend_scheme="always")
-    return whole
+    converted.pre_tokenizer = pre_tokenizers.Sequence([*splitters, metaspace]) if splitters else metaspace
+    converted.decoder = decoders.Metaspace(SPACE, prepend_scheme="always")
+    return converted
 
 
 def _cleaning(tokenizer):
@@ -127,9 +132,9 @@ def _white_space(tokenizer):
     return [] if steps is None else [*steps, normalizers.Replace(Regex(" {2,}"), " ")]
 
 
-def ids_of(tokenizer: BPETokenizer | ByteLevelBPETokenizer | WordPieceTokenizer) -> dict[str, int]:
+def ids_of(vocabulary: Sequence[str]) -> dict[str, int]:
     """Token -> id of a whole vocabulary."""
-    return {token: i for i, token in enumerate(tokenizer.vocabulary)}
+    return {token: i for i, token in enumerate(vocabulary)}
 
 
 #: What is a space to ALBERT's and XLNet's authors, and what they drop: see `sentencepiece_characters`.

@@ -53,8 +53,8 @@ def load_tokenizer(path: StrPath, lowercase: bool | None = None) -> Tokenizer:
     with explain_reading(path):
         if not path.exists():
             raise DataError(f"no tokenizer at {path}: there is no such file or folder")
-    has_own = (path / WHOLE).exists() or any(kind.is_in(path) for kind in KINDS.values())
-    if (path / _WITHIN).is_dir() and not has_own:
+    has_tokenizer = (path / WHOLE).exists() or any(kind.is_in(path) for kind in KINDS.values())
+    if (path / _WITHIN).is_dir() and not has_tokenizer:
         path /= _WITHIN
     kind = _kind_of_folder(path) if path.is_dir() else _kind_of_file(path)
     settings = {} if lowercase is None else {"lowercase": lowercase}
@@ -105,32 +105,32 @@ def _kind_of_folder(path):
     in its other files (SentencePiece's model), and these are read as long as its tokenizer.json is the one it wrote.
     """
     config = read_json_object(path / CONFIG) if (path / CONFIG).exists() else {}
-    own, name = (
+    kind_name, class_name = (
         check_type(config.get(key), (str, type(None)), f"{path / CONFIG}: {key}") for key in ("kind", "tokenizer_class")
     )
     has_json = (path / WHOLE).exists()
-    if own is not None and KINDS[own].has_files(path) and (not has_json or _is_as_saved(path, config)):
-        return KINDS[own]
-    if name not in _ANY:
-        kind = next((kind for kind in KINDS.values() if name.removesuffix("Fast") in kind.classes), None)
+    if kind_name is not None and KINDS[kind_name].has_files(path) and (not has_json or _is_as_saved(path, config)):
+        return KINDS[kind_name]
+    if class_name not in _ANY:
+        kind = next((kind for kind in KINDS.values() if class_name.removesuffix("Fast") in kind.classes), None)
         if kind is None:
-            known = sorted(name for kind in KINDS.values() for name in kind.classes)
+            class_names = sorted(class_name for kind in KINDS.values() for class_name in kind.classes)
             raise ConfigError(
-                f"{path / CONFIG}: tokenizer_class is '{name}', which is not supported; supported: {', '.join(known)}"
+                f"{path / CONFIG}: tokenizer_class is '{class_name}', which is not supported; supported: {', '.join(class_names)}"
             )
         if has_json and kind.json_model:
             return None
         if not kind.has_files(path):
             needed = " and ".join(kind.files[0])
-            raise DataError(f"{path} is said to be a {name}, but has neither {needed} nor {WHOLE}")
+            raise DataError(f"{path} is said to be a {class_name}, but has neither {needed} nor {WHOLE}")
         return kind
     if has_json:
         return None
-    found = [kind for kind in KINDS.values() if kind.is_in(path)]
-    if not found:
+    kinds = [kind for kind in KINDS.values() if kind.is_in(path)]
+    if not kinds:
         files = dict.fromkeys(" and ".join(kind.files[0]) for kind in KINDS.values() if kind.files[0] != (CONFIG,))
         raise DataError(f"no tokenizer in {path}: it has neither {', nor '.join(files)}, nor {WHOLE}")
-    return found[0]
+    return kinds[0]
 
 
 def _is_as_saved(path, config):

@@ -54,10 +54,10 @@ def _model_file(folder):
     """The path of a folder's SentencePiece model; DataError if there are several, none of them spiece.model."""
     if (folder / "spiece.model").exists():
         return folder / "spiece.model"
-    found = sorted([*folder.glob("*.model"), *folder.glob("*.spm")])
-    if len(found) > 1:
-        raise DataError(f"{folder} has several SentencePiece models: {', '.join(p.name for p in found)}; name one")
-    return found[0]
+    files = sorted([*folder.glob("*.model"), *folder.glob("*.spm")])
+    if len(files) > 1:
+        raise DataError(f"{folder} has several SentencePiece models: {', '.join(p.name for p in files)}; name one")
+    return files[0]
 
 
 def _family(config, pieces, file):
@@ -71,7 +71,7 @@ def _family(config, pieces, file):
     return family
 
 
-def load_unigram_json(whole: TokenizerJson, lowercase: bool | None = None) -> SentencePieceTokenizer:
+def load_unigram_json(json_file: TokenizerJson, lowercase: bool | None = None) -> SentencePieceTokenizer:
     """A SentencePieceTokenizer of a `TokenizerJson`, with the ids of the `tokenizers` package.
 
     Two things differ from it. Special tokens that only normalization makes so, as full-width <s>, stay text here. And
@@ -82,17 +82,17 @@ def load_unigram_json(whole: TokenizerJson, lowercase: bool | None = None) -> Se
         ConfigError: a component or a setting that is not supported, with its name and value.
         DataError: a piece that stands twice, or a broken table of characters.
     """
-    file, model, config = whole.file, whole.model, whole.config
+    file, model, config = json_file.file, json_file.model, json_file.config
     if lowercase is not None:
         raise ConfigError(f"lowercase={lowercase}: {file} says itself whether text is lowercased")
-    whole.expect("model.byte_fallback", model.get("byte_fallback", False), False)
+    json_file.expect("model.byte_fallback", model.get("byte_fallback", False), False)
     pieces = [piece for piece, _ in model["vocab"]]
     if len(set(pieces)) < len(pieces):
         twice = next(piece for number, piece in enumerate(pieces) if piece in pieces[:number])
         raise DataError(f"{file}: model.vocab has '{twice}' twice; remove one")
     scores = [(piece, float(score)) for piece, score in model["vocab"]]
-    pieces = whole.add_tokens(pieces)
-    for token, _ in whole.added:
+    pieces = json_file.add_tokens(pieces)
+    for token, _ in json_file.added:
         if token.normalized:
             raise ConfigError(
                 f"{file}: added_tokens has '{token.content}' with normalized = true, which is not supported for "
@@ -105,18 +105,20 @@ def load_unigram_json(whole: TokenizerJson, lowercase: bool | None = None) -> Se
         raise ConfigError(
             f"{file}: model.unk_id is {brief(unknown)}, which is not '{default['roles']['unk']}', {family}'s"
         )
-    layout = whole.layout(dict(default["roles"]))
+    layout = json_file.layout(dict(default["roles"]))
     if layout != default["layout"]:
         raise ConfigError(
             f"{file}: post_processor is '{layout}'; only '{default['layout']}' is supported, {family}'s: set the "
             "post_processor to its TemplateProcessing, and save the file again"
         )
-    whole.expect("decoder.type", whole["decoder"].get("type"), None, "Metaspace")
+    json_file.expect("decoder.type", json_file["decoder"].get("type"), None, "Metaspace")
 
-    splitters = members(whole["pre_tokenizer"], "pretokenizers")
-    is_own = splitters[:1] == [_SPLIT]  # as `save` writes SentencePiece's own way
-    settings, charsmap, strips, joins = _read_normalizer(whole["normalizer"], default["cleaned"], is_own, file)
-    settings["pre_tokenization"] = _pre_tokenization(whole, splitters, strips, joins)
+    splitters = members(json_file["pre_tokenizer"], "pretokenizers")
+    by_this_library = splitters[:1] == [_SPLIT]  # as `save` writes SentencePiece's own way
+    settings, charsmap, strips, joins = _read_normalizer(
+        json_file["normalizer"], default["cleaned"], by_this_library, file
+    )
+    settings["pre_tokenization"] = _pre_tokenization(json_file, splitters, strips, joins)
     if not default["cleaned"]:
         settings["extra_ids"] = _count_sentinels(pieces)
     names = {"pre_tokenization": "conventions", "lowercase": "do_lower_case"}
@@ -125,10 +127,12 @@ def load_unigram_json(whole: TokenizerJson, lowercase: bool | None = None) -> Se
     config.finish()
     config.check_ids(pieces, file)
     scores += [(piece, 0.0) for piece in pieces[len(scores) :]]
-    control = {token.content for token, _ in whole.added if token.special}
+    control = {token.content for token, _ in json_file.added if token.special}
     content = unigram_model(scores[: len(scores) - settings.get("extra_ids", 0)], unknown, control, charsmap)
     with add_path_to_errors(file):
-        return SentencePieceTokenizer(content, family, special_tokens=[token for token, _ in whole.added], **settings)
+        return SentencePieceTokenizer(
+            content, family, special_tokens=[token for token, _ in json_file.added], **settings
+        )
 
 
 def _count_sentinels(pieces):
@@ -139,9 +143,9 @@ def _count_sentinels(pieces):
     return count
 
 
-def _read_normalizer(normalizer, cleaned, is_own, file):
-    """What the steps of a normalizer do, which must come in the order of Hugging Face's converters, or with `is_own` in
-    that of `converting.unigram`.
+def _read_normalizer(normalizer, cleaned, by_this_library, file):
+    """What the steps of a normalizer do, which must come in the order of Hugging Face's converters, or with
+    `by_this_library` in that of `converting.unigram`.
 
     Returns:
         (settings, charsmap, strips, joins): keyword arguments of SentencePieceTokenizer; bytes, the table of
@@ -159,7 +163,7 @@ def _read_normalizer(normalizer, cleaned, is_own, file):
             step = take("Replace")
             if step is None or (step["pattern"], step["content"]) != ({"String": quote}, '"'):
                 raise ConfigError(f'{file}: normalizer has {brief(step or steps[:1])} where {quote} must become "')
-        if is_own:
+        if by_this_library:
             take("Replace", lambda step: (step["pattern"], step["content"]) == ({"Regex": WHITE_SPACE}, " "))
         decomposed = take("NFKD")
         stripped = take("Replace", lambda step: step["pattern"] == {"Regex": COMBINING}) or take("StripAccents")
@@ -170,7 +174,7 @@ def _read_normalizer(normalizer, cleaned, is_own, file):
             "keep_accents": not stripped,
             "split_digit_commas": False,
         }
-    if is_own:
+    if by_this_library:
         take("NFC")
     charsmap = charsmap_of(take("Precompiled") or {}, f"{file}: normalizer")
     strip = take("Strip", lambda step: not step["strip_left"]) or {}
@@ -180,22 +184,22 @@ def _read_normalizer(normalizer, cleaned, is_own, file):
     return settings, charsmap, strip.get("strip_right", False), joins is not None
 
 
-def _pre_tokenization(whole, splitters, strips, joins):
+def _pre_tokenization(json_file, splitters, strips, joins):
     """The name in `pre_tokenization.PRE_TOKENIZATIONS` of how words are cut."""
     types = tuple(splitter["type"] for splitter in splitters)
-    known = [("Metaspace",), ("WhitespaceSplit", "Metaspace")]
-    whole.expect(
-        "the types in pre_tokenizer", types, *known, *([("Split", "Metaspace")] if splitters[0] == _SPLIT else [])
+    supported = [("Metaspace",), ("WhitespaceSplit", "Metaspace")]
+    json_file.expect(
+        "the types in pre_tokenizer", types, *supported, *([("Split", "Metaspace")] if splitters[0] == _SPLIT else [])
     )
     metaspace = splitters[-1]
-    whole.expect("pre_tokenizer.replacement", metaspace["replacement"], SPACE)
+    json_file.expect("pre_tokenizer.replacement", metaspace["replacement"], SPACE)
     before_2024 = "always" if metaspace.get("add_prefix_space", True) else "never"
-    whole.expect("pre_tokenizer.prepend_scheme", metaspace.get("prepend_scheme", before_2024), "always")
-    whole.expect("pre_tokenizer.split", metaspace.get("split", True), True)
+    json_file.expect("pre_tokenizer.prepend_scheme", metaspace.get("prepend_scheme", before_2024), "always")
+    json_file.expect("pre_tokenizer.split", metaspace.get("split", True), True)
     if len(types) == 2:
         return "authors" if splitters[0] == _SPLIT else "words"
     if not joins:
         raise ConfigError(
-            f"{whole.file}: neither normalizer nor pre_tokenizer joins several spaces into one; this is not supported"
+            f"{json_file.file}: neither normalizer nor pre_tokenizer joins several spaces into one; this is not supported"
         )
     return "stripped" if strips else "last_blank"

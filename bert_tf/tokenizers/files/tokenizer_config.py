@@ -102,13 +102,14 @@ class TokenizerConfig:
         """Whether Hugging Face's class that it names is one of this kind."""
         return (self.tokenizer_class or "").removesuffix("Fast") in KINDS[kind].classes
 
-    def special_tokens(self, own: Iterable[Any] = ()) -> Any:
+    def special_tokens(self, without_details: Iterable[Any] = ()) -> Any:
         """Every `SpecialToken` of the folder.
 
         Args:
-            own: tokens that are special anyway; of one that only added_tokens.json names, the flags are not known.
+            without_details: tokens that are special anyway; the flags of one that only added_tokens.json names are not
+                known.
         """
-        only_added = [token for token in self.ids if token not in self._described and token not in own]
+        only_added = [token for token in self.ids if token not in self._described and token not in without_details]
         return [*self._described.values(), *(SpecialToken(t, normalized=True, special=False) for t in only_added)]
 
     def take(self, key: str, default: Any, types: Any) -> Any:
@@ -118,10 +119,10 @@ class TokenizerConfig:
 
     def check_fixed(self, **values: Any) -> None:
         """Takes keys that must have the given value where they have one, since another changes ids."""
-        for key, value in values.items():
-            found = self.take(key, value, object)
-            if found is not None and found != value:
-                raise ConfigError(f"{self.path}: {key} is {brief(found)}; only {value!r} is supported")
+        for key, required in values.items():
+            value = self.take(key, required, object)
+            if value is not None and value != required:
+                raise ConfigError(f"{self.path}: {key} is {brief(value)}; only {required!r} is supported")
 
     def check_roles(self, roles: Mapping[str, str], owner: str) -> None:
         """Refuses another token than that of `roles` for a role, of a tokenizer whose tokens are fixed."""
@@ -138,9 +139,9 @@ class TokenizerConfig:
                     "%s: %s is %s, which no tokenizer of this kind reads: ignored", self.path, key, brief(value)
                 )
             if key not in _WITHOUT_EFFECT | _OF_SOME_KINDS and value is not None:
-                known = self._known | _WITHOUT_EFFECT | _OF_SOME_KINDS
+                known_keys = self._known | _WITHOUT_EFFECT | _OF_SOME_KINDS
                 raise ConfigError(
-                    f"{self.path}: unknown key '{key}'{nearest(key, known)}; if it changes no ids, remove it"
+                    f"{self.path}: unknown key '{key}'{nearest(key, known_keys)}; if it changes no ids, remove it"
                 )
 
     def check_ids(self, vocabulary: Sequence[str], file: Path) -> None:
@@ -162,15 +163,15 @@ def _read_config(folder):
     """tokenizer_config.json of a folder, {} without one, and what special_tokens_map.json names."""
     path, file = Path(folder) / CONFIG, Path(folder) / "special_tokens_map.json"
     config = read_json_object(path) if path.exists() else {}
-    known = {"additional_special_tokens", *(f"{role}_token" for role in _TOKENS)}
+    known_keys = {"additional_special_tokens", *(f"{role}_token" for role in _TOKENS)}
     for key, value in read_json_object(file).items() if file.exists() else ():
-        if key not in known:
-            raise ConfigError(f"{file}: unknown key '{key}'{nearest(key, known)}")
+        if key not in known_keys:
+            raise ConfigError(f"{file}: unknown key '{key}'{nearest(key, known_keys)}")
         if key == "additional_special_tokens":
             named = check_type(config.get(key) or [], list, f"{path}: {key}")
-            there = [_content(token) for token in named]
+            named_contents = [_content(token) for token in named]
             value = check_type(value, list, f"{file}: {key}")
-            config[key] = [*named, *(token for token in value if _content(token) not in there)]
+            config[key] = [*named, *(token for token in value if _content(token) not in named_contents)]
         elif config.get(key) is None:
             config[key] = value
         elif _content(config[key]) != _content(value):
@@ -219,9 +220,9 @@ def extend_vocabulary(vocabulary: Sequence[str], ids: Mapping[str, int], where: 
     Raises:
         ConfigError: an id that is another token's, or that leaves a gap.
     """
-    vocabulary, known = list(vocabulary), set(vocabulary)
+    vocabulary, tokens = list(vocabulary), set(vocabulary)
     for token, token_id in sorted(ids.items(), key=lambda item: item[1]):
-        if token_id == len(vocabulary) and token not in known:
+        if token_id == len(vocabulary) and token not in tokens:
             vocabulary.append(token)
         if not (0 <= token_id < len(vocabulary) and vocabulary[token_id] == token):
             raise ConfigError(f"{where} gives '{token}' the id {token_id}, which the vocabulary does not")

@@ -22,7 +22,7 @@ from bert_tf.types import StrPath
 class TokenizerJson:
     """The content of a tokenizer.json, which the `tokenizers` package has read: its values have the right types.
 
-    `whole["normalizer"]` is that component, {} where there is none; the same for "pre_tokenizer",
+    `json_file["normalizer"]` is that component, {} where there is none; the same for "pre_tokenizer",
     "post_processor" and "decoder".
 
     Args:
@@ -60,9 +60,9 @@ class TokenizerJson:
         ]
         guess = "BPE" if "merges" in self.model else "Unigram" if isinstance(self.model["vocab"], list) else "WordPiece"
         name = self.model.get("type") or guess
-        known = {kind.json_model: kind for kind in KINDS.values() if kind.json_model}
-        self.expect("model.type", name, *known)
-        self.kind = known[name]
+        kind_of_model = {kind.json_model: kind for kind in KINDS.values() if kind.json_model}
+        self.expect("model.type", name, *kind_of_model)
+        self.kind = kind_of_model[name]
 
     def __getitem__(self, component: str) -> dict[str, Any]:
         return self._content.get(component) or {}
@@ -116,8 +116,8 @@ def members(component: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 def only_member(component: dict[str, Any], name: str) -> dict[str, Any]:
     """The one component that a Sequence holds; another component itself."""
-    found = members(component, name)
-    return found[0] if len(found) == 1 else component
+    components = members(component, name)
+    return components[0] if len(components) == 1 else component
 
 
 def charsmap_of(normalizer: dict[str, Any], where: StrPath) -> bytes:

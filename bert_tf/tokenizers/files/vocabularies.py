@@ -74,11 +74,11 @@ def tokens_by_id(ids: Mapping[str, int], where: StrPath) -> list[str]:
     """
     if not isinstance(ids, dict) or not ids or not all(type(i) is int for i in ids.values()):
         raise DataError(f"{where} must map tokens to ids, which are integers")
-    found: dict[int, str] = {}
+    token_of_id: dict[int, str] = {}
     for token, token_id in ids.items():
-        if found.setdefault(token_id, token) != token:
-            raise DataError(f"{where}: '{found[token_id]}' and '{token}' both have the id {token_id}")
-    for token_id in range(len(found)):
-        if token_id not in found:
-            raise DataError(f"{where} has {len(found)} tokens, but none with the id {token_id}")
-    return [found[i] for i in range(len(found))]
+        if token_of_id.setdefault(token_id, token) != token:
+            raise DataError(f"{where}: '{token_of_id[token_id]}' and '{token}' both have the id {token_id}")
+    for token_id in range(len(token_of_id)):
+        if token_id not in token_of_id:
+            raise DataError(f"{where} has {len(token_of_id)} tokens, but none with the id {token_id}")
+    return [token_of_id[i] for i in range(len(token_of_id))]

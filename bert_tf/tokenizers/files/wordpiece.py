@@ -25,34 +25,36 @@ def load_wordpiece(path: StrPath, lowercase: bool | None = None) -> WordPieceTok
     return _build(read_vocabulary(file), settings, {}, [], file, config, lowercase)
 
 
-def load_wordpiece_json(whole: TokenizerJson, lowercase: bool | None = None) -> WordPieceTokenizer:
+def load_wordpiece_json(json_file: TokenizerJson, lowercase: bool | None = None) -> WordPieceTokenizer:
     """A WordPieceTokenizer of a `TokenizerJson`; see `load_tokenizer`."""
-    model, splitter = whole.model, whole["pre_tokenizer"]
-    whole.expect("model.continuing_subword_prefix", model.get("continuing_subword_prefix"), "##")
-    whole.expect("model.max_input_chars_per_word", model.get("max_input_chars_per_word"), 100)
-    *first, normalizer = members(whole["normalizer"], "normalizers") or [{}]
-    whole.expect("normalizers", [step["type"] for step in first], [], ["NFC"])  # as `WordPieceTokenizer.save` writes it
-    whole.expect("normalizer.type", normalizer.get("type"), "BertNormalizer")
-    whole.expect("normalizer.clean_text", normalizer["clean_text"], True)
-    whole.expect("pre_tokenizer.type", splitter.get("type"), "BertPreTokenizer")
+    model, splitter = json_file.model, json_file["pre_tokenizer"]
+    json_file.expect("model.continuing_subword_prefix", model.get("continuing_subword_prefix"), "##")
+    json_file.expect("model.max_input_chars_per_word", model.get("max_input_chars_per_word"), 100)
+    *first, normalizer = members(json_file["normalizer"], "normalizers") or [{}]
+    json_file.expect(
+        "normalizers", [step["type"] for step in first], [], ["NFC"]
+    )  # as `WordPieceTokenizer.save` writes it
+    json_file.expect("normalizer.type", normalizer.get("type"), "BertNormalizer")
+    json_file.expect("normalizer.clean_text", normalizer["clean_text"], True)
+    json_file.expect("pre_tokenizer.type", splitter.get("type"), "BertPreTokenizer")
     settings = {
         "lowercase": normalizer["lowercase"],
         "strip_accents": normalizer.get("strip_accents"),
         "tokenize_chinese_chars": normalizer["handle_chinese_chars"],
         "normalization": "NFC" if first else None,
     }
-    config, names = whole.config, {"lowercase": "do_lower_case"}
+    config, names = json_file.config, {"lowercase": "do_lower_case"}
     for key, value in settings.items():
         name = names.get(key, key)
         if config.names_class_of("wordpiece") and key != "normalization":
-            found = config.take(name, None, (bool, type(None)))  # which these classes prefer to tokenizer.json
-            settings[key] = value if found is None else found
+            configured = config.take(name, None, (bool, type(None)))  # which these classes prefer to tokenizer.json
+            settings[key] = value if configured is None else configured
         else:
             config.check_fixed(**{name: value})
-    vocabulary = whole.add_tokens(tokens_by_id(model["vocab"], f"{whole.file}: model.vocab"))
-    added = [token for token, _ in whole.added]
+    vocabulary = json_file.add_tokens(tokens_by_id(model["vocab"], f"{json_file.file}: model.vocab"))
+    added = [token for token, _ in json_file.added]
     roles = {"unk": model.get("unk_token", "[UNK]")}
-    return _build(vocabulary, settings, roles, added, whole.file, whole.config, lowercase)
+    return _build(vocabulary, settings, roles, added, json_file.file, json_file.config, lowercase)
 
 
 def _build(vocabulary, settings, roles, added, file, config, lowercase):

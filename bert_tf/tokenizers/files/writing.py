@@ -21,8 +21,7 @@ from bert_tf.tokenizers.layout import START_TOKEN, WITH_SEGMENTS, build_layout
 from bert_tf.types import StrPath
 
 if TYPE_CHECKING:
-    from bert_tf.tokenizers.bpe.bpe import BPETokenizer
-    from bert_tf.tokenizers.bpe.byte_level_bpe import ByteLevelBPETokenizer
+    from bert_tf.tokenizers.bpe.merging import MergingTokenizer
     from bert_tf.tokenizers.tokenizer import Tokenizer
 
 INPUTS = ("input_ids", "token_type_ids", "attention_mask")
@@ -37,20 +36,20 @@ def write_vocabulary(tokenizer: Tokenizer, folder: StrPath) -> None:
         file.write("".join(f"{token}\n" for token in tokenizer.vocabulary))
 
 
-def write_bpe(tokenizer: BPETokenizer | ByteLevelBPETokenizer, folder: StrPath) -> None:
+def write_bpe(tokenizer: MergingTokenizer, folder: StrPath) -> None:
     """Writes vocab.json and merges.txt."""
     with atomic_write(Path(folder) / "vocab.json") as file:
-        json.dump(ids_of(tokenizer), file, ensure_ascii=False)
+        json.dump(ids_of(tokenizer.vocabulary), file, ensure_ascii=False)
     with atomic_write(Path(folder) / "merges.txt") as file:
         file.write("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in tokenizer.merges))
 
 
-def write_config(tokenizer: Tokenizer, folder: StrPath, settings: dict[str, Any], whole: Any = None) -> None:
+def write_config(tokenizer: Tokenizer, folder: StrPath, settings: dict[str, Any], converted: Any = None) -> None:
     """Writes tokenizer_config.json: `settings`, the special tokens, the layout and what the model is given.
 
     Args:
         settings: dict of the kind's own keys.
-        whole: a `tokenizers.Tokenizer` without special tokens and layout, which become part of it: tokenizer.json. None
+        converted: a `tokenizers.Tokenizer` without special tokens and layout, which become part of it: tokenizer.json. None
             for a kind that the package does not have.
     """
     folder, roles = Path(folder), tokenizer.role_tokens
@@ -72,9 +71,9 @@ def write_config(tokenizer: Tokenizer, folder: StrPath, settings: dict[str, Any]
         }
         for t in sorted(tokenizer.special_token_details, key=lambda t: tokenizer.token_to_id(t.content) or 0)
     }  # fmt: skip
-    if whole is not None:
-        _complete(whole, tokenizer)
-        content = whole.to_str(pretty=True)
+    if converted is not None:
+        _complete(converted, tokenizer)
+        content = converted.to_str(pretty=True)
         with atomic_write(folder / WHOLE) as file:
             file.write(content)
         config["tokenizer_class"] = "PreTrainedTokenizerFast"
@@ -89,9 +88,9 @@ def model_inputs(segments: bool) -> list[str]:
     return [name for name in INPUTS if segments or name != "token_type_ids"]
 
 
-def _complete(whole, tokenizer):
+def _complete(converted, tokenizer):
     """Adds the special tokens, and the layout as a template."""
-    for special, add in ((True, whole.add_special_tokens), (False, whole.add_tokens)):
+    for special, add in ((True, converted.add_special_tokens), (False, converted.add_tokens)):
         tokens = [t for t in tokenizer.special_token_details if t.special == special]
         add(
             [
@@ -108,5 +107,5 @@ def _complete(whole, tokenizer):
     used = (*layout.before_first, *layout.after_first, *layout.before_second, *layout.after_second, *layout.at_end)
     named = [(token, tokenizer.token_to_id(token)) for token in dict.fromkeys(used)]
     template = processors.TemplateProcessing(single=[*first, *end], pair=[*first, *second, *end], special_tokens=named)
-    own = whole.post_processor  # of bytes: it leaves white space out of the offsets
-    whole.post_processor = template if own is None else processors.Sequence([own, template])
+    byte_processor = converted.post_processor  # of bytes: it leaves white space out of the offsets
+    converted.post_processor = template if byte_processor is None else processors.Sequence([byte_processor, template])

@@ -58,12 +58,13 @@ def pack(
     if second is None:
         texts = [(first, tf.minimum(lengths, room), 0), *_special(layout.after_first, 0)]
     else:
-        (kept, others), of_second = kept_of_pair(lengths, second.row_lengths(), room, layout), layout.second_segment
+        kept_of_first, kept_of_second = kept_of_pair(lengths, second.row_lengths(), room, layout)
+        of_second = layout.second_segment
         texts = [
-            (first, kept, 0),
+            (first, kept_of_first, 0),
             *_special(layout.after_first, 0),
             *_special(layout.before_second, of_second),
-            (second, others, of_second),
+            (second, kept_of_second, of_second),
             *_special(layout.after_second, of_second),
         ]
     pieces = [*_special(layout.before_first, 0), *texts, *_special(layout.at_end, layout.end_segment)]
@@ -75,8 +76,8 @@ def kept_of_pair(first: Tensor, second: Tensor, room: int, layout: Layout) -> tu
     half, odd = room // 2, room % 2
     if layout.odd_to_longer:  # `LongestFirst` of tokenizers/src/utils/truncation.rs
         odd *= tf.cast(first > second, first.dtype)
-    kept = tf.minimum(first, tf.maximum(room - second, half + odd))
-    return kept, tf.minimum(second, tf.maximum(room - first, room - half - odd))
+    kept_of_first = tf.minimum(first, tf.maximum(room - second, half + odd))
+    return kept_of_first, tf.minimum(second, tf.maximum(room - first, room - half - odd))
 
 
 def pad_rows(ids: Tensor, pad_id: int, width: int | Tensor | None, on_the_left: bool = False) -> tuple[Tensor, Tensor]:

@@ -57,10 +57,10 @@ def before_normalization(
         ragged = tf.RaggedTensor.from_row_splits(tf.cast(values, tf.int64), tf.cast(splits, tf.int64))
         # The operation refuses a text without offsets, and crashes without texts: one more of each.
         one_more = tf.concat([ragged, tf.zeros([ragged.nrows(), 1], tf.int64)], axis=1)
-        found = tf_text.find_source_offsets(
+        source_offsets = tf_text.find_source_offsets(
             offsets_map, tf.concat([one_more, tf.ragged.constant([[0]], tf.int64)], axis=0)
         )
-        return tf.cast(found[:-1, :-1].values, tf.int32)
+        return tf.cast(source_offsets[:-1, :-1].values, tf.int32)
 
     start = source(begin)
     return start, tf.maximum(start, source(ends))

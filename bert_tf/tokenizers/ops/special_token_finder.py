@@ -53,10 +53,10 @@ class SpecialTokenFinder:
         ]
         self._delimiter = "|".join(patterns)
         self._present = rf"(?s)\C*(?:{_any_of(by_length)})\C*"  # \C is any byte
-        left = [item for item in by_length if item[0].lstrip]
-        right = [item for item in by_length if item[0].rstrip]
-        self._strip_left = f"^{WHITE_SPACE}*((?:{_any_of(left)}){WHITE_SPACE}*)$" if left else None
-        self._strip_right = f"^({_any_of(right)}){WHITE_SPACE}*$" if right else None
+        stripping_left = [item for item in by_length if item[0].lstrip]
+        stripping_right = [item for item in by_length if item[0].rstrip]
+        self._strip_left = f"^{WHITE_SPACE}*((?:{_any_of(stripping_left)}){WHITE_SPACE}*)$" if stripping_left else None
+        self._strip_right = f"^({_any_of(stripping_right)}){WHITE_SPACE}*$" if stripping_right else None
         with tf.init_scope():
             self.table = string_table({token.content: token_id for token, token_id in by_length}, -1)
 
@@ -71,9 +71,9 @@ class SpecialTokenFinder:
         # The operator takes a NUL for the end of the text: it is shown another character.
         shown = tf.strings.regex_replace(text, r"\x00", _PLACEHOLDER)
         _, begins, ends = tf_text.regex_split_with_offsets(shown, self._delimiter, self._delimiter)
-        found = tf_text.ByteSplitter().split_by_offsets(text, tf.cast(begins, tf.int32), tf.cast(ends, tf.int32))
-        parent = tf.cast(found.value_rowids(), tf.int32)
-        token, begins, ends = found.values, tf.cast(begins.values, tf.int32), tf.cast(ends.values, tf.int32)
+        parts = tf_text.ByteSplitter().split_by_offsets(text, tf.cast(begins, tf.int32), tf.cast(ends, tf.int32))
+        parent = tf.cast(parts.value_rowids(), tf.int32)
+        token, begins, ends = parts.values, tf.cast(begins.values, tf.int32), tf.cast(ends.values, tf.int32)
         content = token
         if self._strip_left:
             content = tf.strings.regex_replace(content, self._strip_left, r"\1")
@@ -81,15 +81,15 @@ class SpecialTokenFinder:
         if self._strip_right:
             content = tf.strings.regex_replace(content, self._strip_right, r"\1")
         special = self.table.lookup(content)
-        old = tf.gather(chunks.special, parent)
+        parent_special = tf.gather(chunks.special, parent)
         base = tf.gather(chunks.begins, parent)
         begins, ends = base + begins, tf.where(special < 0, base + ends, base + begins + tf.strings.length(content))
         return Chunks(
-            tf.where((special >= 0) | (old >= 0), "", token),
-            tf.where(old >= 0, old, special),
-            tf.gather(tf.cast(found.row_splits, tf.int32), chunks.splits),
-            tf.where(old >= 0, base, begins),
-            tf.where(old >= 0, tf.gather(chunks.ends, parent), ends),
+            tf.where((special >= 0) | (parent_special >= 0), "", token),
+            tf.where(parent_special >= 0, parent_special, special),
+            tf.gather(tf.cast(parts.row_splits, tf.int32), chunks.splits),
+            tf.where(parent_special >= 0, base, begins),
+            tf.where(parent_special >= 0, tf.gather(chunks.ends, parent), ends),
         )
 
 
@@ -98,15 +98,15 @@ def insert_special(chunks: Chunks, ids: Tensor, splits: Tensor, starts: Any, end
     is_special = tf.cast(chunks.special >= 0, tf.int32)
     before = tf.concat([[0], tf.cumsum(is_special)], 0)  # special tokens before each chunk
     total = splits[-1] + before[-1]
-    own = (tf.range(splits[-1]) + tf.gather(before, row_ids(splits)))[:, None]
-    which = tf.where(chunks.special >= 0)[:, 0]
-    new = tf.gather(splits[:-1] + before[:-1], which)[:, None]
+    text_places = (tf.range(splits[-1]) + tf.gather(before, row_ids(splits)))[:, None]
+    special_chunks = tf.where(chunks.special >= 0)[:, 0]
+    special_places = tf.gather(splits[:-1] + before[:-1], special_chunks)[:, None]
 
     def mix(values, special):
         if values is None:
             return None
-        mixed = tf.scatter_nd(own, values, [total])
-        return tf.tensor_scatter_nd_update(mixed, new, tf.gather(special, which))
+        mixed = tf.scatter_nd(text_places, values, [total])
+        return tf.tensor_scatter_nd_update(mixed, special_places, tf.gather(special, special_chunks))
 
     return (mix(ids, chunks.special), splits + before, mix(starts, chunks.begins), mix(ends, chunks.ends))
 

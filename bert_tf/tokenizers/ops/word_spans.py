@@ -35,11 +35,13 @@ def tokenize_words(tokenizer: Tokenizer, text: Tensor, punctuation: bool = True)
     rows, size = characters.value_rowids(), tf.size(characters.values)
     space = _classes_of(characters.values) == _SPACE
     after = tf.concat([[True], space[:-1] | (rows[1:] != rows[:-1])], 0)[:size]  # a space, or at the begin of a text
-    others = tf.concat([[0], tf.cumsum(tf.cast(~space, tf.int32))], 0)  # before each character, and after the last
-    followed = others[:-1] < tf.gather(others, tf.gather(characters.row_limits(), rows))
-    kept = ~space | (~after & followed)
+    characters_before = tf.concat(
+        [[0], tf.cumsum(tf.cast(~space, tf.int32))], 0
+    )  # before each character, and after the last
+    followed = characters_before[:-1] < tf.gather(characters_before, tf.gather(characters.row_limits(), rows))
+    is_kept = ~space | (~after & followed)
     plain = characters.with_values(tf.where(space, ord(" "), characters.values))
-    plain = tf.ragged.boolean_mask(plain, characters.with_values(kept))
+    plain = tf.ragged.boolean_mask(plain, characters.with_values(is_kept))
     text = tf.strings.unicode_encode(plain, "UTF-8")
 
     ids, starts, ends = tokenizer.tokenize_with_offsets(text)
@@ -47,7 +49,7 @@ def tokenize_words(tokenizer: Tokenizer, text: Tensor, punctuation: bool = True)
     begins = ids.with_values(begins)
     counts = tf.reduce_sum(tf.cast(begins, tf.int64), axis=1)
     rows = tf.repeat(tf.range(tf.size(counts)), tf.cast(counts, tf.int32))
-    origins = tf.where(kept)[:, 0]  # of the characters of all texts
+    origins = tf.where(is_kept)[:, 0]  # of the characters of all texts
     base = tf.gather(plain.row_starts(), rows)
     start, last = (tf.gather(origins, base + tf.cast(x, tf.int64)) for x in (spans[:, 0], spans[:, 1] - 1))
     spans = tf.stack([start, last + 1], axis=1) - tf.gather(characters.row_starts(), rows)[:, None]
@@ -85,16 +87,16 @@ def find_word_spans(
     starts = starts.with_values(tf.minimum(starts.values, length))
     ends = ends.with_values(tf.minimum(ends.values, length))
     white = tf.gather(space, row + ends.values) - tf.gather(space, row + starts.values)
-    seen = ends.values - starts.values > white
+    is_visible = ends.values - starts.values > white
     rows, row, ids, starts, ends = (
-        tf.boolean_mask(v, seen) for v in (rows, row, ids.values, starts.values, ends.values)
+        tf.boolean_mask(v, is_visible) for v in (rows, row, ids.values, starts.values, ends.values)
     )
     first = tf.concat([[True], rows[1:] != rows[:-1]], 0)[: tf.size(rows)]
     previous = tf.where(first, 0, tf.concat([[0], ends[:-1]], 0)[: tf.size(rows)])
     apart = first | (tf.gather(space, row + starts) > tf.gather(space, row + previous))
     if tokenizer.splits_punctuation:
-        own = first | ~tf.gather(tf.constant(np.asarray(tokenizer.is_continuation)), ids)
-        begins = own if punctuation else own & apart
+        is_word_start = first | ~tf.gather(tf.constant(np.asarray(tokenizer.is_continuation)), ids)
+        begins = is_word_start if punctuation else is_word_start & apart
     elif punctuation:
         is_mark = tf.concat([classes == _PUNCTUATION, [False]], 0)
         mark = tf.gather(is_mark, row + starts) | (tf.gather(is_mark, row + tf.maximum(starts - 1, 0)) & (starts > 0))
@@ -115,10 +117,12 @@ def find_word_spans(
     word_ends = tf.maximum(token_ends, tf.minimum(following, next_space))
     origin = tf.gather(row_starts, word_rows)
     # A word begins with the tokens of white space before it.
-    seen_at = tf.cast(tf.where(seen)[:, 0], tf.int32)
-    begins_at = tf.concat([[0], seen_at[:-1] + 1], 0)[: tf.size(rows)]
+    visible_at = tf.cast(tf.where(is_visible)[:, 0], tf.int32)
+    begins_at = tf.concat([[0], visible_at[:-1] + 1], 0)[: tf.size(rows)]
     begins_at = tf.where(first, tf.gather(tf.cast(token_starts, tf.int32), rows), begins_at)
-    begins = tf.scatter_nd(tf.boolean_mask(begins_at, begins)[:, None], tf.ones_like(word_starts), tf.shape(seen)) > 0
+    begins = (
+        tf.scatter_nd(tf.boolean_mask(begins_at, begins)[:, None], tf.ones_like(word_starts), tf.shape(is_visible)) > 0
+    )
     return begins, tf.stack([word_starts - origin, word_ends - origin], axis=1)
 
 

@@ -27,13 +27,13 @@ class PreTokenization:
         self._replacements, self._last_space = [], None
         if name == "authors":
             return
-        spaces, dropped, kept = _classes(charsmap)
+        spaces, dropped, unchanged = _classes(charsmap)
         if name == "words":
             for length in (1, 2, 3):  # as many spaces as the character has bytes, so that offsets stay
-                some = "".join(c for c in kept if len(c.encode()) == length)
+                some = "".join(c for c in unchanged if len(c.encode()) == length)
                 self._replacements += [(_any_of(some), " " * length)] * bool(some)
-        elif name == "stripped" and kept:
-            self._replacements = [(f"{_any_of(spaces + dropped + kept)}+$", "")]
+        elif name == "stripped" and unchanged:
+            self._replacements = [(f"{_any_of(spaces + dropped + unchanged)}+$", "")]
         elif name == "last_blank":
             self._last_space = rf"(?s)\C*{_any_of(spaces)}" + f"{_any_of(dropped)}*" * bool(dropped)
 

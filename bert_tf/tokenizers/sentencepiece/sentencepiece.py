@@ -101,8 +101,8 @@ class SentencePieceTokenizer(Tokenizer):
                 f"unknown pre_tokenization '{pre_tokenization}'{nearest(pre_tokenization, PRE_TOKENIZATIONS)}"
             )
         self.pre_tokenization = pre_tokenization
-        own = default["cleaned"] and pre_tokenization == "authors"
-        self.split_digit_commas = own if split_digit_commas is None else bool(split_digit_commas)
+        as_authors = default["cleaned"] and pre_tokenization == "authors"
+        self.split_digit_commas = as_authors if split_digit_commas is None else bool(split_digit_commas)
         self.extra_ids = default["extra_ids"] if extra_ids is None else extra_ids
         if not default["cleaned"] and (self.lowercase or self.keep_accents or self.split_digit_commas):
             raise ConfigError(f"family '{family}' does not clean: no lowercase, keep_accents or split_digit_commas")
@@ -281,5 +281,5 @@ def _skip_white_space(text, rows, starts, ends, white_space):
     # Nothing follows the last one: a piece of white space alone is empty, at its end.
     solid = tf.concat([solid, [tf.size(data)]], 0)
     # A continuation byte is not in `solid`; pieces begin with whole characters.
-    found = tf.gather(solid, tf.searchsorted(solid, base + starts))
-    return tf.minimum(found - base, ends)
+    first_solid = tf.gather(solid, tf.searchsorted(solid, base + starts))
+    return tf.minimum(first_solid - base, ends)

@@ -60,9 +60,9 @@ def train_unigram(
         "t5": dict(pad_id=0, eos_id=1, unk_id=2, bos_id=-1, control_symbols=[]),
     }[family]  # fmt: skip
     symbols = _SYMBOLS if cleaned else ()
-    known = {*family_tokens(family), *ids["control_symbols"], *symbols}
+    family_pieces = {*family_tokens(family), *ids["control_symbols"], *symbols}
     further = dict.fromkeys(as_special_token(token).content for token in special_tokens)
-    ids["control_symbols"] += [token for token in further if token not in known]
+    ids["control_symbols"] += [token for token in further if token not in family_pieces]
     sentences = _Sentences(texts, table, cleaned)
     content = io.BytesIO()
     try:
@@ -92,10 +92,10 @@ def train_unigram(
 def _without_digit_commas(model):
     """The model without the pieces that the family's authors cut again, so that there is nothing to cut."""
     proto = parse_model(model)
-    kept = [piece for piece in proto.pieces if not is_cut(piece.piece)]
+    uncut_pieces = [piece for piece in proto.pieces if not is_cut(piece.piece)]
     del proto.pieces[:]
-    proto.pieces.extend(kept)
-    proto.trainer_spec.vocab_size = len(kept)
+    proto.pieces.extend(uncut_pieces)
+    proto.trainer_spec.vocab_size = len(uncut_pieces)
     return proto.SerializeToString(deterministic=True)
 
 

@@ -70,29 +70,29 @@ def train_wordpiece(
     normalization = "NFC" if (not strip_accents if compose is None else compose) else None
     words = count_words(texts, model, MAX_WORD_CHARACTERS, show_progress, normalization)
     counts = count_characters(words)
-    kept = choose_alphabet(counts, limit_alphabet, vocabulary_size)
+    characters = choose_alphabet(counts, limit_alphabet, vocabulary_size)
     inner = {c for word in words for c in word[1:]}
-    alphabet = kept + [PREFIX + c for c in kept if c in inner]
+    alphabet = characters + [PREFIX + c for c in characters if c in inner]
     check_size(vocabulary_size, special, alphabet, "pieces of one character")
     # The tokenizer cuts no word that holds an unknown character, so none is trained on.
-    total, known = sum(words.values()), set(kept)
-    whole = {word: count for word, count in words.items() if known.issuperset(word)}
-    lost = 100 * (1 - sum(whole.values()) / total)
-    warn_of_rare_characters(counts, kept, f"the words with them, {lost:.2g} % of all, become {special[1]}")
+    total, known_characters = sum(words.values()), set(characters)
+    whole_words = {word: count for word, count in words.items() if known_characters.issuperset(word)}
+    lost = 100 * (1 - sum(whole_words.values()) / total)
+    warn_of_rare_characters(counts, characters, f"the words with them, {lost:.2g} % of all, become {special[1]}")
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocabulary_size,
         min_frequency=min_frequency,
         # Special tokens get the first ids, in this order. The alphabet is named among them because its ids break ties,
         # and would otherwise follow a hash map's order.
         special_tokens=[*special, *alphabet],
-        limit_alphabet=len(kept),
+        limit_alphabet=len(characters),
         initial_alphabet=[],
         continuing_subword_prefix=PREFIX,
         show_progress=show_progress,
     )
     trained = Trained(models.WordPiece(unk_token=special[1]))
     trained.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    trained.train_from_iterator(repeat_words(whole), trainer)
+    trained.train_from_iterator(repeat_words(whole_words), trainer)
     return WordPieceTokenizer(
         [token for token in learned_tokens(trained) if len(token.encode("utf-8")) <= MAX_TOKEN_BYTES],
         lowercase=lowercase,

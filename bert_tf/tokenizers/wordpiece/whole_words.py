@@ -85,5 +85,5 @@ def train_words(
             f"no word is {min_frequency} times in the corpus, which has {len(counts):,} different words; ask for less "
             "frequent ones, or give more text"
         )
-    kept = words if vocabulary_size is None else words[: vocabulary_size - special]
-    return whole_word_tokenizer(kept, lowercase, special_tokens=special_tokens)
+    kept_words = words if vocabulary_size is None else words[: vocabulary_size - special]
+    return whole_word_tokenizer(kept_words, lowercase, special_tokens=special_tokens)

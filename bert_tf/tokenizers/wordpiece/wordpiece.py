@@ -15,8 +15,7 @@ from bert_tf.tokenizers.files import converting
 from bert_tf.tokenizers.files.writing import write_config, write_vocabulary
 from bert_tf.tokenizers.ops.character_map import build_character_map
 from bert_tf.tokenizers.ops.normalization import normalize
-from bert_tf.tokenizers.ops.offsets import clean, cut, source_bytes
-from bert_tf.tokenizers.ops.strings import row_ids
+from bert_tf.tokenizers.ops.offsets import cut
 from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS, SpecialToken
 from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.types import StrPath
@@ -102,8 +101,8 @@ class WordPieceTokenizer(Tokenizer):
             self._pieces = tf_text.FastWordpieceTokenizer(
                 token_out_type=tf.int32, model_buffer=tf.constant(_trie(tuple(pieces), pieces[self.unk_id]))
             )
-        found = self._find_after_cleaning(self._normalizer.normalize)
-        self._encoder_resources = (self._normalizer, self._pieces, *found)
+        finder_tables = self._find_after_cleaning(self._normalizer)
+        self._encoder_resources = (self._normalizer, self._pieces, *finder_tables)
         # A word of over 100 characters has at least so many continuations in a row.
         longest = self._piece_lengths[~self.is_continuation].max()
         longest_inner = self._piece_lengths.max(where=self.is_continuation, initial=1)
@@ -157,27 +156,22 @@ class WordPieceTokenizer(Tokenizer):
         return sorted(self.special_tokens) if plain else super()._special_settings()
 
     def _encode(self, text, with_offsets):
-        normalized, origins = clean(self._normalizer, text, with_offsets)
+        return self._encode_after_cleaning(self._normalizer, text, with_offsets, self._encode_cleaned)
 
-        def encode(text):
-            ids, splits, starts, ends = cut(self._pieces, text, with_offsets)
-            return tf.cond(
-                self._has_long_runs(ids),
-                lambda: self._join_long_words(ids, splits, starts, ends),
-                lambda: (ids, splits, starts, ends),
-            )
-
-        ids, splits, starts, ends = self._encode_around_added(normalized, encode)
-        if with_offsets:
-            starts, ends = source_bytes(origins, row_ids(splits), starts, ends)
-        return ids, splits, starts, ends
+    def _encode_cleaned(self, text, with_offsets):
+        ids, splits, starts, ends = cut(self._pieces, text, with_offsets)
+        return tf.cond(
+            self._has_long_runs(ids),
+            lambda: self._join_long_words(ids, splits, starts, ends),
+            lambda: (ids, splits, starts, ends),
+        )
 
     def _has_long_runs(self, ids):
         """Whether some word may have over 100 characters: cheap, and always true where one has."""
         run = tf.gather(tf.constant(self.is_continuation), ids)
-        length, wanted = 1, self._suspicious_run
-        while length < wanted:
-            shift = min(length, wanted - length)
+        length = 1
+        while length < self._suspicious_run:
+            shift = min(length, self._suspicious_run - length)
             run = run[:-shift] & run[shift:]
             length += shift
         return tf.reduce_any(run)
