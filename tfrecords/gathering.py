@@ -21,11 +21,6 @@ def look_up(table, indices):
     return tf.gather_nd(table, indices[:, :, None])
 
 
-def add_at(values, positions, change):
-    """`values` (int32 [B, S]) with `change` (int32 [B, K]) added at `positions` (int32 [B, K]); filler adds 0."""
-    return values + sum_at(positions, change, values.shape[1])
-
-
 def sum_at(positions, weights, size):
     """The sums of `weights` [B, K] at each of `positions` (int32 [B, K], in [0, size)): [B, size]."""
     return tf.raw_ops.DenseBincount(input=positions, size=size, weights=weights)
@@ -43,6 +38,16 @@ def running_sum(values):
     within = tf.reshape(within, [-1, blocks, _BLOCK])
     before = tf.matmul(within[:, :, -1], _triangle(blocks) - np.eye(blocks, dtype=np.float32))
     return tf.reshape(within + before[:, :, None], [-1, blocks * _BLOCK])[:, :width]
+
+
+def running_total(values):
+    """The sums of `values` (bool, int32 or whole float32 [B, K]) up to and including each: int32 [B, K]."""
+    return tf.cast(running_sum(tf.cast(values, tf.float32)), tf.int32)
+
+
+def moved_right(values, first=0):
+    """The rows of `values` [B, K] one position to the right, with `first` (False for bool) in front: [B, K]."""
+    return tf.pad(values, [[0, 0], [1, 0]], constant_values=first)[:, :-1]
 
 
 def _triangle(width):

@@ -74,6 +74,16 @@ def as_tensors(batch):
     return {name: tf.constant(value) for name, value in batch.items()}
 
 
+def as_arrays(batch):
+    return {name: value.numpy() for name, value in batch.items()}
+
+
+def corrupted(corruption, batch, seed, **graph):
+    """Features of a batch in NumPy, operation by operation, or with arguments of tf.function in a graph."""
+    function = tf.function(corruption, **graph) if graph else corruption
+    return as_arrays(function(as_tensors(batch), seed))
+
+
 def serialize(ids, first, second, label, vocabulary_size=VOCABULARY_SIZE):
     def feature(value):
         return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))

@@ -26,6 +26,7 @@ needs_beam = pytest.mark.skipif(IS_MISSING, reason="needs the extra: pip install
 # Left alone, it first tries to fetch Prism, a runner in Go, from the network.
 RUNNER = ["--runner=DirectRunner", "--prism_location=none"]
 SMALL = ShardsConfig(sequence_length=32, shard_bytes=1 << 12)
+WRITE_ONE = ShardJob.write
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,18 @@ def local(tmp_path_factory):
 
 def by_beam(inputs, output, tokenizer=None, **options):
     return write_shards(inputs, output, tokenizer, SMALL, progress=False, beam=RUNNER, **options)
+
+
+def write_up_to(limit, made, monkeypatch):
+    """Lists the places of the chunks that are written in `made`; once it has `limit`, the disk is full."""
+
+    def write_one(self, chunk):
+        if len(made) == limit:
+            raise RunDirectoryError("the disk is full")
+        made.append(chunk.place)
+        return WRITE_ONE(self, chunk)
+
+    monkeypatch.setattr(ShardJob, "write", write_one)
 
 
 @needs_beam
@@ -61,27 +74,14 @@ def test_the_command_writes_the_same_bytes(local, tmp_path, monkeypatch, capsys)
 
 @needs_beam
 def test_goes_on_with_what_was_written_without_it(local, tmp_path, monkeypatch):
-    tokenizer, write_one = WordPieceTokenizer(VOCABULARY), ShardJob.write
-    made = []
-
-    def half(self, chunk):
-        if len(made) == 4:
-            raise RunDirectoryError("the disk is full")
-        made.append(chunk.place)
-        return write_one(self, chunk)
-
-    monkeypatch.setattr(ShardJob, "write", half)
+    tokenizer, made = WordPieceTokenizer(VOCABULARY), []
+    write_up_to(4, made, monkeypatch)
     with pytest.raises(RunDirectoryError, match="^the disk is full$"):
         write(local / "corpus.txt", tmp_path, tokenizer, SMALL)
     with pytest.raises(RunDirectoryError, match="^the disk is full$"):
         by_beam(local / "corpus.txt", tmp_path, tokenizer)
     assert len(made) == 4
-
-    def rest(self, chunk):
-        made.append(chunk.place)
-        return write_one(self, chunk)
-
-    monkeypatch.setattr(ShardJob, "write", rest)
+    write_up_to(None, made, monkeypatch)
     manifest = by_beam(local / "corpus.txt", tmp_path, tokenizer)
     assert len(set(made)) == len(made) == len(manifest.shards)  # each once
     assert contents(tmp_path) == contents(local / "shards")
@@ -122,18 +122,11 @@ def test_workers_read_and_write_addresses_themselves(scheme, store, local, monke
     beam = f"{store(scheme)}/{uuid.uuid4().hex}"
     system, inside = open_file_system(beam)
     system.pipe_file(f"{inside}/corpus.txt", (local / "corpus.txt").read_bytes())
-    tokenizer, made, write_one = WordPieceTokenizer(VOCABULARY), [], ShardJob.write
-
-    def some(self, chunk):
-        if len(made) == 4:
-            raise RunDirectoryError("the disk is full")
-        made.append(chunk.place)
-        return write_one(self, chunk)
-
-    monkeypatch.setattr(ShardJob, "write", some)
+    tokenizer, made = WordPieceTokenizer(VOCABULARY), []
+    write_up_to(4, made, monkeypatch)
     with pytest.raises(RunDirectoryError, match="^the disk is full$"):
         by_beam(f"{beam}/corpus.txt", f"{beam}/shards", tokenizer)
-    monkeypatch.setattr(ShardJob, "write", lambda self, chunk: made.append(chunk.place) or write_one(self, chunk))
+    write_up_to(None, made, monkeypatch)
     manifest = by_beam(f"{beam}/corpus.txt", f"{beam}/shards", tokenizer)
     assert len(set(made)) == len(made) == len(manifest.shards) > 4  # each once
     system.invalidate_cache()

@@ -27,23 +27,23 @@ def test_folders_and_globs_are_sorted_and_read_once(tmp_path):
 
 
 def test_missing_and_unsuitable_inputs(tmp_path):
-    with pytest.raises(DataError, match="nowhere.txt: no such file or folder"):
-        find_files(tmp_path / "nowhere.txt")
-    with pytest.raises(DataError, match=r"the pattern matches no file"):
-        find_files(f"{tmp_path}/*.txt")
-    with pytest.raises(DataError, match=r"the folder holds no \.txt, \.jsonl"):
-        find_files(tmp_path)
-    with pytest.raises(DataError, match="no corpus given"):
-        find_files([])
-    with pytest.raises(DataError, match=r"the folder holds no .*what it holds is left out: vocab\.txt \(a voc"):
-        find_files(write(tmp_path / "own" / "vocab.txt", "x").parent)
-    with pytest.raises(DataError, match=r"the pattern matches no file but .*vocab\.txt \(a vocabulary\)"):
-        find_files(f"{tmp_path}/own/*.txt")
-    with pytest.raises(DataError, match=r"a\.json: \.json is not a format.*\.jsonl"):
-        find_files(write(tmp_path / "a.json", "[]"))
-    for name in ("a.tar.gz", "a.JSON.gz", "a.ZIP"):
-        with pytest.raises(DataError, match="is not a format that is read here"):
-            find_files(write(tmp_path / name, gzip.compress(b"x")))
+    empty, vocabulary = tmp_path / "empty", write(tmp_path / "own" / "vocab.txt", "x").parent
+    empty.mkdir()
+    for inputs, message in (
+        (tmp_path / "nowhere.txt", "nowhere.txt: no such file or folder"),
+        (f"{tmp_path}/*.txt", "the pattern matches no file"),
+        (empty, r"the folder holds no \.txt, \.jsonl"),
+        ([], "no corpus given"),
+        (vocabulary, r"the folder holds no .*what it holds is left out: vocab\.txt \(a voc"),
+        (f"{vocabulary}/*.txt", r"the pattern matches no file but .*vocab\.txt \(a vocabulary\)"),
+        (write(tmp_path / "a.json", "[]"), r"a\.json: \.json is not a format.*\.jsonl"),
+        *(
+            (write(tmp_path / name, gzip.compress(b"x")), "is not a format that is read here")
+            for name in ("a.tar.gz", "a.JSON.gz", "a.ZIP")
+        ),
+    ):
+        with pytest.raises(DataError, match=message):
+            find_files(inputs)
 
 
 def names(inputs):

@@ -5,8 +5,8 @@ import types
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from scipy import stats
+from shard_fixtures import as_arrays, as_tensors, batch_of
 
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import Layout
@@ -30,17 +30,11 @@ def batch(lengths, width, epoch=0, first=0):
         rows[row, :length] = 3 + np.random.default_rng(row).permutation(len(TEXT))[:length]
         if length < width:
             rows[row, length] = END
-    numbers = np.arange(first, first + len(lengths))
-    return {
-        "token_ids": tf.constant(rows),
-        "padding_mask": tf.constant(rows != PAD),
-        "example_index": tf.constant(numbers, tf.int64),
-        "epoch": tf.fill([len(lengths)], tf.constant(epoch, tf.int64)),
-    }
+    return as_tensors(batch_of(rows, rows != PAD, epoch, first))
 
 
 def corrupted(config, data, seed=0):
-    return {k: v.numpy() for k, v in DenoisingCorruption(TOKENIZER, config)(data, seed).items()}
+    return as_arrays(DenoisingCorruption(TOKENIZER, config)(data, seed))
 
 
 def rows_of(result):
@@ -173,7 +167,7 @@ def test_a_text_that_draws_more_spans_than_sentinels_keeps_the_rest():
     few = types.SimpleNamespace(**vars(TOKENIZER) | {"sentinel_ids": TOKENIZER.sentinel_ids[:5]})
     data = batch([32] * 200, 33)
     corrupt = DenoisingCorruption(few, DenoisingConfig(method="replace_spans"))
-    result = {k: v.numpy() for k, v in corrupt(data, 0).items()}
+    result = as_arrays(corrupt(data, 0))
     for inputs, targets in rows_of(result):
         for ids in (inputs, targets):
             sentinels = [t for t in ids if t > FIRST_SENTINEL - SENTINELS]

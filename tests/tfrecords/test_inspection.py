@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from shard_fixtures import as_tensors, batch_of, write_shards
+from shard_fixtures import as_arrays, as_tensors, batch_of, write_shards
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import WordPieceTokenizer, train_byte_level_bpe
@@ -58,7 +58,7 @@ def test_actions_and_words_are_those_of_the_features(folder, tokenizer):
     seen = set()
     for epoch in range(14):
         batch = reader.examples(range(3), epoch)
-        features = {name: value.numpy() for name, value in corrupt(batch, 0).items()}
+        features = as_arrays(corrupt(batch, 0))
         for row, explanation in enumerate(explain(batch, tokenizer, corrupt, 0)):
             assert explanation.epoch == epoch
             real = features["mask_weights"][row] > 0
@@ -173,7 +173,7 @@ def test_permutations(folder, tokenizer):
     reader, corrupt = ShardReader(folder, tokenizer), PermutationCorruption(tokenizer, config)
     for epoch in range(4):
         batch = reader.examples(range(3), epoch)
-        features = {name: value.numpy() for name, value in corrupt(batch, 0).items()}
+        features = as_arrays(corrupt(batch, 0))
         for row, explanation in enumerate(explain(batch, tokenizer, corrupt, 0)):
             backward = (epoch + row) % 2 == 1
             forward = (PAIR, SINGLE, PAIR)[row]

@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
-from shard_fixtures import CLS, MASK, PAD, SEP, UNK, StandInTokenizer, as_tensors, batch_of
+from shard_fixtures import CLS, MASK, PAD, SEP, UNK, StandInTokenizer, as_tensors, batch_of, corrupted
 from test_packing import within
 
 from bert_tf.errors import ConfigError
 from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
-from tfrecords.corruption.replaced_tokens import PUBLISHED_REPLACEMENT, ReplacedTokenCorruption
+from tfrecords.corruption.replaced_tokens import ReplacedTokenCorruption
 
 TOKENIZER = StandInTokenizer()
 SPECIAL = np.array(TOKENIZER.special_ids)
@@ -33,10 +33,7 @@ def make_batch(size, length, full=False, continuations=0.25):
 
 
 def corrupt(batch, seed=3, config=MaskingConfig(), tokens=None, corruption=MaskedLMCorruption, **graph):
-    """Operation by operation, or with arguments of tf.function in a graph."""
-    function = corruption(TOKENIZER, config, *([] if tokens is None else [tokens]))
-    function = tf.function(function, **graph) if graph else function
-    return {name: value.numpy() for name, value in function(as_tensors(batch), seed).items()}
+    return corrupted(corruption(TOKENIZER, config, *([] if tokens is None else [tokens])), batch, seed, **graph)
 
 
 @pytest.mark.parametrize("config, checksum", [
@@ -332,7 +329,8 @@ def test_impossible_settings_are_refused(values):
         MaskingConfig(**values)
 
 
-REPLACEMENT = MaskingConfig(**PUBLISHED_REPLACEMENT)
+# As google-research/electra: of the predicted tokens 85 % become [MASK], the rest stay.
+REPLACEMENT = MaskingConfig(mask_token_rate=0.85, random_token_rate=0.0)
 
 
 def full_batch(size, epoch=0, first=0):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from shard_fixtures import CLS, MASK, SEP, UNK, StandInTokenizer, as_tensors, batch_of
+from shard_fixtures import CLS, MASK, SEP, UNK, StandInTokenizer, as_arrays, as_tensors, batch_of
 from test_packing import within
 
 from bert_tf.errors import ConfigError
@@ -28,7 +28,7 @@ def rows(size, length, epoch=0):
 def masked(config, batch, seed=5):
     """Features, and for each row which tokens are predicted and which begin a unit: bool [B, S]."""
     corrupt = MaskedLMCorruption(TOKENIZER, config)
-    features = {name: value.numpy() for name, value in corrupt(batch, seed).items()}
+    features = as_arrays(corrupt(batch, seed))
     _, starts = corrupt.units(batch["token_ids"], batch["padding_mask"], corrupt.keys(batch, seed))
     selected = np.zeros(batch["token_ids"].shape, bool)
     row, rank = np.nonzero(features["mask_weights"])

@@ -4,7 +4,7 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
-from shard_fixtures import CLS, MASK, PAD, SEP, UNK, as_tensors, batch_of
+from shard_fixtures import CLS, MASK, PAD, SEP, UNK, batch_of, corrupted
 from test_packing import within
 
 from bert_tf.errors import ConfigError, DataError
@@ -42,10 +42,7 @@ def make_batch(size, length, full=True):
 
 
 def corrupt(batch, config=SIMPLE, seed=5, tokenizer=Tokenizer(), **graph):
-    """Operation by operation, or with arguments of tf.function in a graph."""
-    function = PermutationCorruption(tokenizer, config)
-    function = tf.function(function, **graph) if graph else function
-    return {name: value.numpy() for name, value in function(as_tensors(batch), seed).items()}
+    return corrupted(PermutationCorruption(tokenizer, config), batch, seed, **graph)
 
 
 def keys_of(batch, seed=5):

@@ -1,5 +1,6 @@
 """From text to shards: what is in them, and that nothing but corpus, tokenizer and config decides it."""
 
+import contextlib
 import dataclasses
 import gzip
 import hashlib
@@ -225,25 +226,26 @@ def test_a_killed_run_goes_on_to_the_same_bytes(tmp_path, tokenizer, monkeypatch
     assert contents(tmp_path / "out") == contents(tmp_path / "expected")
 
 
-def stop_after(monkeypatch, shards):
-    """Makes the run fail at the chunk of that number."""
+@contextlib.contextmanager
+def stopped_at(number, monkeypatch):
+    """Within it, a run fails at the chunk of that number."""
     call = ShardJob.write
 
     def stopping(self, chunk):
-        if chunk.place[0] == shards:
+        if chunk.place[0] == number:
             raise KeyboardInterrupt
         return call(self, chunk)
 
-    monkeypatch.setattr(ShardJob, "write", stopping)
+    with monkeypatch.context() as patch:
+        patch.setattr(ShardJob, "write", stopping)
+        yield
 
 
 def test_an_interrupted_run_refuses_other_settings_and_redoes_changed_text(tmp_path, tokenizer, monkeypatch):
     texts = documents(COUNT)
     path = write_text(tmp_path / "a.txt", texts)
-    with monkeypatch.context() as patch:
-        stop_after(patch, 4)
-        with pytest.raises(KeyboardInterrupt):
-            write(path, tmp_path / "out", tokenizer)
+    with stopped_at(4, monkeypatch), pytest.raises(KeyboardInterrupt):
+        write(path, tmp_path / "out", tokenizer)
     message = r"the beginning of a run with other settings \(seed: 0 there, 3 here\)"
     with pytest.raises(RunDirectoryError, match=message):
         write(path, tmp_path / "out", tokenizer, dataclasses.replace(SMALL, seed=3))
@@ -255,10 +257,8 @@ def test_an_interrupted_run_refuses_other_settings_and_redoes_changed_text(tmp_p
 
 
 def test_damaged_or_missing_pieces_of_an_interrupted_run_are_redone(tmp_path, corpus, written, tokenizer, monkeypatch):
-    with monkeypatch.context() as patch:
-        stop_after(patch, 4)
-        with pytest.raises(KeyboardInterrupt):
-            write(corpus, tmp_path / "out", tokenizer)
+    with stopped_at(4, monkeypatch), pytest.raises(KeyboardInterrupt):
+        write(corpus, tmp_path / "out", tokenizer)
     (tmp_path / "out" / "shard-00000-000.tfrecord").unlink()
     (tmp_path / "out" / "shard-00001-000.tfrecord").write_bytes(b"half")
     (tmp_path / "out" / ".unfinished" / "shard-00002-000.json").write_text('{"half": ')
@@ -270,8 +270,7 @@ def test_damaged_or_missing_pieces_of_an_interrupted_run_are_redone(tmp_path, co
 def test_a_finished_folder_is_returned_or_refused(tmp_path, corpus, written, tokenizer, monkeypatch):
     out = shutil.copytree(written, tmp_path / "out")
     manifest = Manifest.load(out)
-    with monkeypatch.context() as patch:
-        stop_after(patch, 0)
+    with stopped_at(0, monkeypatch):
         assert write(corpus, out, tokenizer) == manifest
     other = dataclasses.replace(SMALL, sequence_length=64, format="full_sentences", pair_task="none")
     message = r"finished shards with other settings \(format: segment_pair there, full_sentences here, pair: next_"

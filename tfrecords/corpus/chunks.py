@@ -75,8 +75,8 @@ def cut(files, config):
     units, waiting, waiting_bytes = [], [], 0
     for file in files:
         kind, is_gzip = kind_of(file.path)
-        whole = is_gzip or kind in (_TABLES if not config.text_pairs else _TABLES[1:])
-        count = 1 if whole else max(1, round(file.bytes / size))
+        is_one_chunk = is_gzip or kind in (_TABLES if not config.text_pairs else _TABLES[1:])
+        count = 1 if is_one_chunk else max(1, round(file.bytes / size))
         ends = [file.bytes * number // count for number in range(count + 1)]
         for start, end in itertools.pairwise(ends):
             waiting.append(Part(file) if count == 1 else Part(file, start, end))
@@ -103,12 +103,12 @@ def read_chunks(unit, config):
         waiting.append(document)
         size += len(document.text)
         if 2 * size >= 3 * config.shard_bytes:
-            taken, taken_size = [], 0
-            while taken_size < config.shard_bytes:
-                taken.append(waiting.popleft())
-                taken_size += len(taken[-1].text)
-            yield _chunk((unit.number, number), taken, reader, before)
-            size, number, before = size - taken_size, number + 1, (reader.replaced, reader.position)
+            texts, texts_size = [], 0
+            while texts_size < config.shard_bytes:
+                texts.append(waiting.popleft())
+                texts_size += len(texts[-1].text)
+            yield _chunk((unit.number, number), texts, reader, before)
+            size, number, before = size - texts_size, number + 1, (reader.replaced, reader.position)
     if waiting:
         yield _chunk((unit.number, number), waiting, reader, before)
 

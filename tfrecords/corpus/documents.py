@@ -158,9 +158,9 @@ class CorpusReader:
             data = stream.read(size)
             if patterns[0].search(data):
                 break
-        found = next(filter(None, (pattern.search(data) for pattern in patterns)), None)
-        begins = len(patterns) == 1 or (found is not None and found.re is _BLANK_LINE)
-        return at - 1 + (found.end() if found else len(data)), begins
+        border = next(filter(None, (pattern.search(data) for pattern in patterns)), None)
+        begins = len(patterns) == 1 or (border is not None and border.re is _BLANK_LINE)
+        return at - 1 + (border.end() if border else len(data)), begins
 
     def _documents(self, stream, path, kind):
         """The documents of an open file; `kind` is its suffix, such as ".tsv"."""
@@ -191,13 +191,13 @@ class CorpusReader:
     def _text(self, stream, path):
         parts, size, begins = [], 0, self._begins  # the document so far, and whether it begins with `parts`
         number = first = 1  # of the line being read, and of the first line of `parts`
-        whole = True  # whether the line before was read to its end
+        ended = True  # whether the line before was read to its end
         for line in iter(functools.partial(stream.readline, _READ_LIMIT), b""):
-            blank = whole and (not line or line.isspace())
+            blank = ended and (not line or line.isspace())
             if line.endswith(b"\r"):
                 line += stream.readline(1)  # the limit may be between "\r" and "\n"
-            whole = line.endswith(b"\n")
-            if blank and whole:
+            ended = line.endswith(b"\n")
+            if blank and ended:
                 if parts:
                     yield from self._finish(parts, begins, path, first)
                 parts, size, begins = [], 0, True
@@ -216,7 +216,7 @@ class CorpusReader:
                         first += text.count(b"\n", 0, len(text) - len(tail))
                         text, begins = tail, False
                     parts, size = [text], len(text)
-            number += whole
+            number += ended
         if parts:
             yield from self._finish(parts, begins, path, first)
 

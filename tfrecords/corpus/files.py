@@ -90,20 +90,20 @@ def _at_address(address, left_out):
     for name in names:
         for folder in PurePosixPath(name).parents:
             holds.setdefault(folder, set()).add(PurePosixPath(name).relative_to(folder).parts[0])
-    found = {True: [], False: []}  # whether it is a table
+    names_by_kind = {True: [], False: []}  # whether it is a table
     for name in map(PurePosixPath, names):
         what = next(filter(None, (_what_we_wrote(holds[f]) for f in name.parents if is_glob or f.parts)), None)
         what = "a vocabulary" if name.name in _VOCABULARIES else what
         if what:
             left_out.append((f"{root}/{name}", what))
         elif is_glob or (_is_read(name.name) and not any(part.startswith(".") for part in name.parts)):
-            found[not is_glob and name.name.lower().endswith(TABLE_SUFFIXES)].append(str(name))
-    if not any(found.values()):
+            names_by_kind[not is_glob and name.name.lower().endswith(TABLE_SUFFIXES)].append(str(name))
+    if not any(names_by_kind.values()):
         raise DataError(f"corpus {address}: it holds no {', '.join(TEXT_SUFFIXES + TABLE_SUFFIXES)} file")
     begin = "" if is_glob else f"{root.rpartition('/')[2]}/"
-    for name in found[False] or found[True]:
+    for name in names_by_kind[False] or names_by_kind[True]:
         _check_kind(name)
-    files = [(f"{root}/{name}", name) for name in found[False] or found[True]]
+    files = [(f"{root}/{name}", name) for name in names_by_kind[False] or names_by_kind[True]]
     return [(file, PurePosixPath(name).name if is_glob else begin + name, sizes[file]) for file, name in files]
 
 
@@ -120,21 +120,21 @@ def _of_glob(item, path, left_out):
     for _ in os.walk(root, onerror=_raise) if root.is_dir() else ():
         if "**" not in path.parts:
             break
-    found, wrote = [], functools.cache(lambda folder: _what_we_wrote(os.listdir(folder)))
+    files, wrote = [], functools.cache(lambda folder: _what_we_wrote(os.listdir(folder)))
     for match in map(Path, sorted(glob.glob(str(path), recursive=True))):
         if match.is_dir():
-            found += _of_folder(match, left_out) if "**" not in str(path) else []
+            files += _of_folder(match, left_out) if "**" not in str(path) else []
             continue
         folders = [folder for folder in match.parents if root in folder.parents]
         what = "a vocabulary" if match.name in _VOCABULARIES else next(filter(None, map(wrote, folders)), None)
         if what:
             left_out.append((match, what))
         else:
-            found.append((match, match.name))
-    if not found:
+            files.append((match, match.name))
+    if not files:
         why = "" if not left_out else f" but {left_out[0][0]} ({left_out[0][1]})"
         raise DataError(f"corpus {item}: the pattern matches no file{why}")
-    return found
+    return files
 
 
 def _raise(error):
@@ -142,22 +142,22 @@ def _raise(error):
 
 
 def _of_folder(folder, left_out):
-    texts, tables, ours = [], [], []
-    for path in _walk(folder, {folder.resolve()}, ours):
+    texts, tables, ignored = [], [], []
+    for path in _walk(folder, {folder.resolve()}, ignored):
         (tables if path.name.endswith(TABLE_SUFFIXES) else texts).append(path)
     if texts and tables:
-        ours += [(path, "a table beside text; name it to read it") for path in sorted(tables)]
-    left_out += ours
-    found = sorted((path.relative_to(folder).as_posix(), path) for path in texts or tables)
-    if not found:
-        why = f"; what it holds is left out: {ours[0][0].name} ({ours[0][1]})" if ours else ""
+        ignored += [(path, "a table beside text; name it to read it") for path in sorted(tables)]
+    left_out += ignored
+    files = sorted((path.relative_to(folder).as_posix(), path) for path in texts or tables)
+    if not files:
+        why = f"; what it holds is left out: {ignored[0][0].name} ({ignored[0][1]})" if ignored else ""
         raise DataError(f"corpus {folder}: the folder holds no {', '.join(TEXT_SUFFIXES + TABLE_SUFFIXES)} file{why}")
     root = folder.resolve().name
-    return [(path, f"{root}/{name}") for name, path in found]
+    return [(path, f"{root}/{name}") for name, path in files]
 
 
-def _walk(folder, seen, ours):
-    """Yields the texts and tables in a folder and its subfolders; adds what this library wrote to `ours`."""
+def _walk(folder, visited, ignored):
+    """Yields the texts and tables in a folder and its subfolders; adds what this library wrote to `ignored`."""
     for name in sorted(os.listdir(folder)):
         path = folder / name
         if name.startswith("."):
@@ -165,12 +165,12 @@ def _walk(folder, seen, ours):
         if path.is_dir():
             what = _what_we_wrote(os.listdir(path))
             if what:
-                ours.append((path, what))
-            elif path.resolve() not in seen:  # links may lead in circles
-                seen.add(path.resolve())
-                yield from _walk(path, seen, ours)
+                ignored.append((path, what))
+            elif path.resolve() not in visited:  # links may lead in circles
+                visited.add(path.resolve())
+                yield from _walk(path, visited, ignored)
         elif name in _VOCABULARIES:
-            ours.append((path, "a vocabulary"))
+            ignored.append((path, "a vocabulary"))
         elif _is_read(name):
             yield path
 

@@ -75,9 +75,9 @@ def _find(names, column, path):
 
 def _choose_column(names, column, path):
     """The one of `names` (list of str) that holds the text; `column` "text", the default, may be any of `TEXT_NAMES`."""
-    found = find_name(column, names)
-    if found is not None:
-        return found
+    match = find_name(column, names)
+    if match is not None:
+        return match
     usual = [name for name in names if name.strip().lower() in TEXT_NAMES] if column == "text" else []
     if len(usual) == 1:
         return usual[0]

@@ -77,8 +77,8 @@ class DocumentTokenizer:
             return [text]
         if self._pieces == "pairs":
             return text.split(BETWEEN)
-        found = document_sentences(text, self._pieces)
-        return found[:1] + [self._between + sentence for sentence in found[1:]]
+        sentences = document_sentences(text, self._pieces)
+        return sentences[:1] + [self._between + sentence for sentence in sentences[1:]]
 
 
 def drop_empty(sentence_splits, document_splits):

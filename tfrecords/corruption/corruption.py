@@ -76,11 +76,11 @@ class Corruption:
     instead = "the objective causal_lm"
 
     def __init__(self, tokenizer, config):
-        lacking = [role for role in self.roles if getattr(tokenizer, f"{role}_id") is None]
-        if lacking:
+        missing_roles = [role for role in self.roles if getattr(tokenizer, f"{role}_id") is None]
+        if missing_roles:
             raise ConfigError(
                 f"{type(self).__name__} needs tokens of the roles {join_names(self.roles)}, and the tokenizer has no "
-                f"{join_names(lacking)} token; use {self.instead}, or a vocabulary of another kind"
+                f"{join_names(missing_roles)} token; use {self.instead}, or a vocabulary of another kind"
             )
         self.tokenizer, self.config = tokenizer, config
 

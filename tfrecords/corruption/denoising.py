@@ -10,7 +10,7 @@ from tfrecords.corruption.corruption import Corruption, RowExplanation
 from tfrecords.corruption.denoising_config import NOISY, DenoisingConfig
 from tfrecords.corruption.drawing import select_tokens
 from tfrecords.corruption.random_numbers import Stream, random_below, random_bits
-from tfrecords.gathering import gather_at, look_up, running_sum, sum_at
+from tfrecords.gathering import gather_at, look_up, moved_right, running_sum, running_total, sum_at
 
 
 class DenoisingCorruption(Corruption):
@@ -75,17 +75,17 @@ class DenoisingCorruption(Corruption):
         Raises:
             ConfigError: also where its texts need more sentinels than there are.
         """
-        made = cls(tokenizer, config)
-        made.check_sentinels(reader.manifest.sequence_length - made._added)
-        return made
+        corruption = cls(tokenizer, config)
+        corruption.check_sentinels(reader.manifest.sequence_length - corruption._added)
+        return corruption
 
     def check_sentinels(self, tokens):
         """Raises ConfigError where texts of so many tokens need more sentinels than there are."""
-        needed, there = self.config.sentinels(tokens), len(self.sentinels)
-        if needed > there:
+        needed, available = self.config.sentinels(tokens), len(self.sentinels)
+        if needed > available:
             raise ConfigError(
                 f"denoising.method={self.config.method} with rate={self.config.rate} needs {needed} sentinels for texts "
-                f"of {tokens} tokens, and the vocabulary has {there}; lower the rate, raise mean_span, or use "
+                f"of {tokens} tokens, and the vocabulary has {available}; lower the rate, raise mean_span, or use "
                 "a vocabulary with sentinels <extra_id_0>, <extra_id_1>, ... (one of the kind unigram_t5 has 100, of "
                 "byte_extra_ids 125, and most other kinds can be trained with N of them)"
             )
@@ -96,14 +96,14 @@ class DenoisingCorruption(Corruption):
         keys = self.keys(batch, seed)
         token_ids, text = self._text(token_ids, batch["padding_mask"])
         input_length, target_length = self.config.lengths(tokens)
-        inputs, kept, targets, wanted = self._pair(token_ids, text, keys)
-        input_ids, input_mask = self._compact(inputs, kept, input_length)
-        target_ids, target_mask = self._compact(targets, wanted, target_length)
+        inputs, is_input, targets, is_target = self._pair(token_ids, text, keys)
+        input_ids, input_mask = self._compact(inputs, is_input, input_length)
+        target_ids, target_mask = self._compact(targets, is_target, target_length)
         return {
             "token_ids": input_ids,
             "padding_mask": input_mask,
             "target_ids": target_ids,
-            "decoder_token_ids": tf.pad(target_ids, [[0, 0], [1, 0]], constant_values=self.pad_id)[:, :-1],
+            "decoder_token_ids": moved_right(target_ids, self.pad_id),
             "target_weights": tf.cast(target_mask, tf.float32),
         }
 
@@ -126,9 +126,9 @@ class DenoisingCorruption(Corruption):
         for special in self._never:
             text &= token_ids != special
         length = token_ids.shape[1]
-        numbers = tf.cast(running_sum(tf.cast(text, tf.float32)), tf.int32)
-        kept = tf.cast(text, tf.int32)
-        moved = sum_at((numbers - 1) * kept, token_ids * kept, length)
+        numbers = running_total(text)
+        is_text = tf.cast(text, tf.int32)
+        moved = sum_at((numbers - 1) * is_text, token_ids * is_text, length)
         return moved, tf.range(length)[None] < numbers[:, -1:]
 
     def _pair(self, token_ids, text, keys):
@@ -137,9 +137,9 @@ class DenoisingCorruption(Corruption):
         if method in NOISY:
             noise = self._spans(text, keys) if method == "span" else self._tokens(text, keys)
             if method in ("span", "replace_spans"):
-                inputs, kept = self._with_sentinels(token_ids, text, noise)
-                targets, wanted = self._with_sentinels(token_ids, text, text & ~noise)
-                return inputs, kept, targets, wanted
+                inputs, is_input = self._with_sentinels(token_ids, text, noise)
+                targets, is_target = self._with_sentinels(token_ids, text, text & ~noise)
+                return inputs, is_input, targets, is_target
             if method == "drop":
                 return token_ids, text & ~noise, token_ids, noise
             return tf.where(noise, self._single(token_ids, keys), token_ids), text, token_ids, text
@@ -171,7 +171,7 @@ class DenoisingCorruption(Corruption):
 
         text_ends, noise_ends = ends(count - noise, Stream.TEXT_PARTS), ends(noise, Stream.NOISE_PARTS)
         real = tf.cast(tf.range(width)[None] < spans[:, None], tf.float32)
-        before = tf.pad(noise_ends, [[0, 0], [1, 0]])[:, :-1]
+        before = moved_right(noise_ends)
         change = sum_at((text_ends + before) * tf.cast(real, tf.int32), real, length + 1)
         change -= sum_at((text_ends + noise_ends) * tf.cast(real, tf.int32), real, length + 1)
         return running_sum(change)[:, :length] > 0.5
@@ -182,18 +182,15 @@ class DenoisingCorruption(Corruption):
         noise = text & (tf.cast(bits, tf.int64) < round(self.config.rate * 2**32))
         if self.config.method == "replace_spans":
             # No more spans than sentinels, in inputs and in targets.
-            noise &= self._number(_begins(noise)) <= len(self.sentinels)
-            noise &= self._number(_begins(text & ~noise)) < len(self.sentinels)
+            noise &= running_total(_begins(noise)) <= len(self.sentinels)
+            noise &= running_total(_begins(text & ~noise)) < len(self.sentinels)
         return noise
 
     def _with_sentinels(self, token_ids, text, replaced):
         """Each run of `replaced` as one sentinel: tokens, and which stay. `noise_span_to_unique_sentinel`."""
         begins = _begins(replaced)
-        number = tf.clip_by_value(self._number(begins) - 1, 0, len(self.sentinels) - 1)
+        number = tf.clip_by_value(running_total(begins) - 1, 0, len(self.sentinels) - 1)
         return tf.where(begins, look_up(tf.constant(self.sentinels), number), token_ids), text & (~replaced | begins)
-
-    def _number(self, begins):
-        return tf.cast(running_sum(tf.cast(begins, tf.float32)), tf.int32)
 
     def _single(self, token_ids, keys):
         """<extra_id_0> in place of every token; with "bert" one of ten is a random token."""
@@ -211,12 +208,12 @@ class DenoisingCorruption(Corruption):
         order = tf.argsort(tf.where(text, tf.cast(bits, tf.int64), 1 << 33), axis=1, stable=True)
         return gather_at(token_ids, order)
 
-    def _compact(self, token_ids, kept, length):
+    def _compact(self, token_ids, stays, length):
         """The tokens that stay, one after the other, then </s> and padding: int32 [B, length], bool [B, length]."""
-        slots = self._number(kept) - 1
+        slots = running_total(stays) - 1
         count = tf.minimum(slots[:, -1:] + 1, length - 1)
-        stays = tf.cast(kept & (slots < length - 1), tf.int32)
-        moved = sum_at(slots * stays, token_ids * stays, length)
+        has_slot = tf.cast(stays & (slots < length - 1), tf.int32)
+        moved = sum_at(slots * has_slot, token_ids * has_slot, length)
         columns = tf.range(length)[None]
         moved = tf.where(columns < count, moved, tf.where(columns == count, self.end_id, self.pad_id))
         return moved, columns <= count
@@ -224,4 +221,4 @@ class DenoisingCorruption(Corruption):
 
 def _begins(flags):
     """Where runs of `flags` (bool [B, S]) begin."""
-    return flags & ~tf.pad(flags, [[0, 0], [1, 0]])[:, :-1]
+    return flags & ~moved_right(flags)

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from tfrecords.corruption.random_numbers import Stream, random_bits
-from tfrecords.gathering import ascending, gather_at, look_up, marked, running_sum, sum_at
+from tfrecords.gathering import ascending, gather_at, look_up, marked, running_sum, running_total, sum_at
 
 _WAITS = -np.log((np.arange(1 << 16) + 0.5) / (1 << 16)).astype(np.float32)
 
@@ -59,7 +59,7 @@ def select_units(tokens, starts, budget, width, keys, cut=False):
         As `select_tokens`.
     """
     length = tokens.shape[1]
-    number = _count(starts)  # of each token's unit, from 1
+    number = running_total(starts)  # of each token's unit, from 1
     units = number[:, -1]
     sizes = sum_at(number * tf.cast(tokens, tf.int32), tf.ones_like(number), length + 1)[:, 1:]
     positions = tf.zeros_like(number) + tf.range(length)
@@ -71,9 +71,9 @@ def select_units(tokens, starts, budget, width, keys, cut=False):
     size = gather_at(sizes, unit) * tf.cast(gather_at(among, unit), tf.int32)
     begin = gather_at(begins, unit)
     if cut:
-        whole, size = size, _cut(size, budget)
+        full_size, size = size, _cut(size, budget)
         at_front = tf.bitwise.right_shift(random_bits(keys, Stream.SIDE, unit), tf.constant(31, tf.uint32))
-        begin += (whole - size) * tf.cast(at_front, tf.int32)
+        begin += (full_size - size) * tf.cast(at_front, tf.int32)
     else:
         size = _fitting(size, budget)
     ones = tf.ones_like(size)
@@ -84,19 +84,13 @@ def select_units(tokens, starts, budget, width, keys, cut=False):
 
 def _cut(size, budget):
     """Sizes (int32 [B, K]) in order, cut to what is left of `budget` (int32 [B])."""
-    used = tf.cast(running_sum(tf.cast(size, tf.float32)), tf.int32)
-    return tf.clip_by_value(budget[:, None] - used + size, 0, size)
+    return tf.clip_by_value(budget[:, None] - running_total(size) + size, 0, size)
 
 
 def _fitting(size, budget):
     """Sizes (int32 [B, K]) in order, 0 for those that do not fit in what is left of `budget` (int32 [B])."""
-    left, taken = budget, []
+    tokens_left, fitting = budget, []
     for tokens in tf.unstack(tf.transpose(size)):
-        taken.append(tokens * tf.cast(tokens <= left, tf.int32))
-        left -= taken[-1]
-    return tf.transpose(tf.stack(taken))
-
-
-def _count(flags):
-    """How many of `flags` (bool [B, K]) are True up to and including each: int32 [B, K]."""
-    return tf.cast(running_sum(tf.cast(flags, tf.float32)), tf.int32)
+        fitting.append(tokens * tf.cast(tokens <= tokens_left, tf.int32))
+        tokens_left -= fitting[-1]
+    return tf.transpose(tf.stack(fitting))

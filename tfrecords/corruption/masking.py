@@ -16,13 +16,11 @@ from bert_tf.errors import ConfigError
 from tfrecords.corruption.corruption import Corruption, Prediction, RowExplanation
 from tfrecords.corruption.drawing import select_tokens, select_units
 from tfrecords.corruption.masking_config import MaskingConfig
-from tfrecords.corruption.masking_units import span_borders, unit_starts, word_starts
+from tfrecords.corruption.masking_units import SPECIAL, span_borders, token_kinds, unit_starts, word_starts
 from tfrecords.corruption.random_numbers import Stream, random_below, random_bits
-from tfrecords.gathering import add_at, gather_at, look_up
+from tfrecords.gathering import gather_at, look_up, sum_at
 from tfrecords.reading.token_sample import sample_tokens
 
-# What a token is to masking.
-_SPECIAL, _FIRST_PIECE, _CONTINUATION = 0, 1, 2
 _UNIT_NAMES = {"whole_word": "word", "ngram": "n-gram", "span": "span"}
 # For so few ranges of special ids, comparing with each is faster than a table.
 _FEW = 4
@@ -102,8 +100,7 @@ class MaskedLMCorruption(Corruption):
         self.random_ids = np.asarray(drawn, np.int32)
         frame = [i for i in tokenizer.special_ids if i != tokenizer.unk_id]
         never = [] if config.predict_special else frame if config.predict_unknown else list(tokenizer.special_ids)
-        self._kinds = np.where(tokenizer.starts_word, _FIRST_PIECE, _CONTINUATION).astype(np.int8)
-        self._kinds[never] = _SPECIAL
+        self._kinds = token_kinds(tokenizer, never)
         self._special = _ranges(never)
         self._inverse_weights = None
         if config.rare_token_exponent:
@@ -147,7 +144,7 @@ class MaskedLMCorruption(Corruption):
         original = tf.where(valid, gather_at(token_ids, positions), 0)
         change = tf.where(valid, self._replace(original, positions, acting, keys) - original, 0)
 
-        features["token_ids"] = add_at(token_ids, positions, change)
+        features["token_ids"] = token_ids + sum_at(positions, change, length)
         features["mask_positions"] = positions
         features["mask_ids"] = original
         features["mask_weights"] = tf.cast(valid, tf.float32)
@@ -166,10 +163,10 @@ class MaskedLMCorruption(Corruption):
                 tokens &= token_ids != first if first == last else (token_ids < first) | (token_ids > last)
             return tokens, tokens
         kinds = look_up(self._kinds, token_ids) * tf.cast(padding_mask, tf.int8)
-        tokens = kinds != _SPECIAL
+        tokens = kinds != SPECIAL
         if self.config.strategy == "token":
             return tokens, tokens
-        starts = word_starts(tokens, kinds == _CONTINUATION)
+        starts = word_starts(kinds)
         if self.config.probabilities is not None:
             starts = unit_starts(tokens, starts, self.config.probabilities, keys)
         return tokens, starts

@@ -125,14 +125,14 @@ class MaskingConfig:
         Returns:
             int32 [S + 1]; and float64 [S + 1], the probability of one more, 0 except for rounding "random".
         """
-        wanted = self.rate * np.arange(sequence_length + 1)
+        exact = self.rate * np.arange(sequence_length + 1)
         if self.rounding == "random":
-            whole = np.floor(wanted + 1e-9)  # without the rounding error of a product
-            more = np.maximum(wanted - whole, 0)
+            whole = np.floor(exact + 1e-9)  # without the rounding error of a product
+            more = np.maximum(exact - whole, 0)
         else:
-            whole = np.ceil(wanted - 1e-9) if self.rounding == "up" else np.round(wanted)
+            whole = np.ceil(exact - 1e-9) if self.rounding == "up" else np.round(exact)
             whole[1:] = np.maximum(whole[1:], 1)
-            more = np.zeros_like(wanted)
+            more = np.zeros_like(exact)
         most = self.predictions(sequence_length)
         return np.minimum(whole, most).astype(np.int32), np.where(whole < most, more, 0)
 

@@ -16,16 +16,27 @@ import numpy as np
 import tensorflow as tf
 
 from tfrecords.corruption.random_numbers import Stream, random_bits
-from tfrecords.gathering import gather_at, running_sum, sum_at
+from tfrecords.gathering import gather_at, moved_right, running_total, sum_at
+
+#: What a token is to masking.
+SPECIAL, FIRST_PIECE, CONTINUATION = 0, 1, 2
 
 
-def word_starts(tokens, continuations):
+def token_kinds(tokenizer, special_ids):
+    """`SPECIAL` for `special_ids`, for other tokens whether they begin a word: int8 [V]."""
+    kinds = np.where(tokenizer.starts_word, FIRST_PIECE, CONTINUATION).astype(np.int8)
+    kinds[list(special_ids)] = SPECIAL
+    return kinds
+
+
+def word_starts(kinds):
     """Where words begin: bool [B, S].
 
-    A word is a first piece and the `continuations` (bool [B, S]) after it; a continuation at the start of a
-    segment, whose first piece was cut off, begins a word.
+    A word is a first piece and the continuations after it, by `kinds` (int8 [B, S], of `token_kinds`); a continuation
+    at the start of a segment, whose first piece was cut off, begins a word.
     """
-    return tokens & ~(continuations & _follows(tokens))
+    tokens = kinds != SPECIAL
+    return tokens & ~((kinds == CONTINUATION) & moved_right(tokens))
 
 
 def unit_starts(tokens, words, probabilities, keys):
@@ -43,11 +54,11 @@ def unit_starts(tokens, words, probabilities, keys):
         # At most the largest of the numbers: a bound that rounds to 1 would wrap around.
         words_in += tf.cast(bits >= min(round(bound * 2**31), 2**31 - 1), tf.float32)
     # Special tokens are counted as words: a unit that would hold one is cut there anyway.
-    end = tf.minimum(tf.cast(running_sum(words_in), tf.int32), length)
+    end = tf.minimum(running_total(words_in), length)
     begins = sum_at(end, tf.ones_like(end), length + 1)
-    word = tf.cast(running_sum(tf.cast(words | ~tokens, tf.float32)), tf.int32) - 1
+    word = running_total(words | ~tokens) - 1
     begins = gather_at(begins, word) > 0
-    return words & (begins | ~_follows(tokens))
+    return words & (begins | ~moved_right(tokens))
 
 
 def span_borders(positions, valid, length):
@@ -63,11 +74,6 @@ def span_borders(positions, valid, length):
     begin = before + tf.searchsorted(before, before, side="left")
     end = before + tf.searchsorted(before, before, side="right")
     return tf.where(valid, begin, 0), tf.where(valid, end, 1)
-
-
-def _follows(tokens):
-    """Whether the position before is one of `tokens`: bool [B, S]."""
-    return tf.concat([tf.zeros_like(tokens[:, :1]), tokens[:, :-1]], axis=1)
 
 
 def _units_needed(length, probabilities):

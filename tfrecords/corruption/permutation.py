@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from bert_tf.errors import DataError
 from tfrecords.corruption.corruption import Corruption, Prediction, RowExplanation
+from tfrecords.corruption.masking_units import FIRST_PIECE, SPECIAL, token_kinds
 from tfrecords.corruption.permutation_config import PermutationConfig
-from tfrecords.corruption.permutation_spans import CONTINUATION, FIRST_PIECE, SPECIAL, sample_spans
+from tfrecords.corruption.permutation_spans import sample_spans
 from tfrecords.corruption.random_numbers import Stream, random_bits
 from tfrecords.gathering import gather_at, marked
 from tfrecords.packing.xlnet import check_permutation
@@ -76,13 +77,10 @@ class PermutationCorruption(Corruption):
 
     def __init__(self, tokenizer, config=PermutationConfig()):
         super().__init__(tokenizer, config)
-        kinds = np.where(tokenizer.starts_word, FIRST_PIECE, CONTINUATION).astype(np.int8)
-        never = (tokenizer.sep_id, tokenizer.cls_id) if config.predict_special else tokenizer.special_ids
-        kinds[list(never)] = SPECIAL
-        if config.predict_special and tokenizer.eod_id is not None:
-            kinds[tokenizer.eod_id] = FIRST_PIECE  # a word
-        self._kinds = kinds
         self._functional = (tokenizer.sep_id, tokenizer.cls_id)
+        self._kinds = token_kinds(tokenizer, self._functional if config.predict_special else tokenizer.special_ids)
+        if config.predict_special and tokenizer.eod_id is not None:
+            self._kinds[tokenizer.eod_id] = FIRST_PIECE  # a word
         layout = tokenizer.layout
         self._front = len(layout.before_first)
         self._back = len(layout.after_first) + len(layout.at_end)
@@ -126,8 +124,8 @@ class PermutationCorruption(Corruption):
             positions = values["mask_positions"][row][values["mask_weights"][row] > 0].tolist()
             predictions = []
             for position in positions:
-                seen = int(((order < order[position]) & real).sum())
-                predictions.append(Prediction(position, tokens[position], None, f"predicted from {seen} tokens"))
+                num_seen = int(((order < order[position]) & real).sum())
+                predictions.append(Prediction(position, tokens[position], None, f"predicted from {num_seen} tokens"))
             rule = f"{len(predictions)} tokens: {config.beta} of each {config.alpha}, in windows of {window}"
             in_order = sorted(positions, key=lambda position: order[position])
             notes = {"order": "the context, then " + " ".join(f"{tokens[i]}@{i}" for i in in_order)}
@@ -151,9 +149,9 @@ class PermutationCorruption(Corruption):
         budgets = np.minimum(budgets, np.maximum(count - 1, 0)).astype(np.int32)
         budget = tf.minimum(tf.gather(budgets, eligible), self.config.quotas(length))
         spans = sample_spans(kinds, budget, keys, self.config)
-        left = budget - tf.reduce_sum(tf.cast(spans, tf.int32), axis=2)
+        tokens_left = budget - tf.reduce_sum(tf.cast(spans, tf.int32), axis=2)
         bits = random_bits(keys, Stream.SINGLE_TOKENS, tf.range(length)[None, :])
-        single = _ranks(tf.reshape(bits, tf.shape(kinds)), (kinds != SPECIAL) & ~spans) < left[:, :, None]
+        single = _ranks(tf.reshape(bits, tf.shape(kinds)), (kinds != SPECIAL) & ~spans) < tokens_left[:, :, None]
         chosen = spans | single
         if backward is not None:
             chosen = tf.where(backward[:, None, None], tf.reverse(chosen, [2]), chosen)

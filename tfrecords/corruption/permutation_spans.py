@@ -7,11 +7,9 @@ this differs.
 import numpy as np
 import tensorflow as tf
 
+from tfrecords.corruption.masking_units import FIRST_PIECE, SPECIAL
 from tfrecords.corruption.random_numbers import Stream, random_below, random_bits
-from tfrecords.gathering import gather_at, marked, running_sum, sum_at
-
-# What a token may be.
-SPECIAL, FIRST_PIECE, CONTINUATION = 0, 1, 2
+from tfrecords.gathering import gather_at, marked, running_total, sum_at
 
 
 def sample_spans(kinds, budget, keys, config):
@@ -79,7 +77,7 @@ def _next(marks):
     marks = tf.cast(marks, tf.float32)
     positions, valid = marked(marks, window)
     positions = tf.pad(tf.where(valid, positions, window), [[0, 0], [0, 1]], constant_values=window)
-    before = tf.pad(tf.cast(running_sum(marks), tf.int32), [[0, 0], [1, 0]])
+    before = tf.pad(running_total(marks), [[0, 0], [1, 0]])
     return gather_at(positions, before)
 
 

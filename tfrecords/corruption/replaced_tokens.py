@@ -11,9 +11,6 @@ from tfrecords.corruption.corruption import Corruption
 from tfrecords.corruption.masking import MaskedLMCorruption
 from tfrecords.corruption.random_numbers import Stream, random_bits
 
-#: The masks of google-research/electra: of the predicted tokens 85 % become [MASK], the rest stay.
-PUBLISHED_REPLACEMENT = {"mask_token_rate": 0.85, "random_token_rate": 0.0}
-
 
 class ReplacedTokenCorruption(MaskedLMCorruption):
     """Batch to features of replaced token detection: a pure function of (batch, seed).

@@ -50,7 +50,7 @@ def count(spans, layout, config, counts):
     first, second = spans.first_end - spans.first_start, spans.second_end - spans.second_start
     pairs, singles = number(second), number(second == 0)
     special = pairs * layout.special_tokens_per_pair + singles * layout.special_tokens_per_sequence
-    found = {
+    numbers = {
         "examples": len(second),
         "example_tokens": int((first + second).sum()) + special,
         "two_segments": pairs,
@@ -60,13 +60,13 @@ def count(spans, layout, config, counts):
     }
     if config.label_task == "nsp":
         is_random = spans.labels == RANDOM_NEXT
-        found |= {
+        numbers |= {
             "next": number(spans.labels == NEXT),
             "random_next": number(is_random),
             "random_next_ends": number(is_random & (spans.lone == ENDS)),
             "random_next_fills": number(is_random & (spans.lone == FILLS)),
         }
     elif config.label_task == "sop":
-        found |= {"in_order": number(spans.labels == IN_ORDER), "exchanged": number(spans.labels == EXCHANGED)}
-    for name, value in found.items():
+        numbers |= {"in_order": number(spans.labels == IN_ORDER), "exchanged": number(spans.labels == EXCHANGED)}
+    for name, value in numbers.items():
         counts[name] += value

@@ -43,14 +43,19 @@ class ReadingOrder:
         examples: int, their sum.
         seed: any integer.
         shuffle: False for the order in which the shards were written, by one virtual reader.
-        block: how many examples of a virtual reader are shuffled together.
+        block_examples: how many examples all virtual readers hold together.
     """
 
     counts: tf.Tensor
     examples: int
     seed: int
     shuffle: bool
-    block: int
+    block_examples: int
+
+    @property
+    def block(self):
+        """How many examples of a virtual reader are shuffled together."""
+        return max(self.block_examples // self.readers, 1)
 
     @property
     def readers(self):
@@ -74,8 +79,8 @@ class ReadingOrder:
         shard, after = tf.unstack(
             tf.minimum(tf.searchsorted(ends, [first, last - 1], side="right"), len(self.counts) - 1)
         )
-        own = tf.range(shard, tf.maximum(after, shard) + 1)
-        return tf.gather(shards, own), tf.gather(ends, own)
+        between = tf.range(shard, tf.maximum(after, shard) + 1)
+        return tf.gather(shards, between), tf.gather(ends, between)
 
     def read_before(self, reader, epoch):
         """How many examples virtual readers (int64 tensor) have read before an epoch, in all epochs before."""

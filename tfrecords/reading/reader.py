@@ -5,7 +5,6 @@ it runs in TensorFlow's own threads.
 """
 
 import contextlib
-import dataclasses
 import math
 from pathlib import Path
 
@@ -160,16 +159,16 @@ class ShardReader:
         order = self._order(seed, shuffle)
         # Of the virtual readers this input needs one of `sharing`, and of what these read one row of `stride`.
         sharing = math.gcd(num_inputs, order.readers)
-        stride, own = num_inputs // sharing, order.readers // sharing
+        stride, num_readers = num_inputs // sharing, order.readers // sharing
         first = start_step * batch_size // sharing  # row of those that these readers read
-        rows = stride * max(1, _ROWS_AT_ONCE // own)  # of each in turn
+        rows = stride * max(1, _ROWS_AT_ONCE // num_readers)  # of each in turn
         per_input = batch_size // num_inputs
 
         # None of it is Python that AutoGraph would have to translate, which takes seconds.
         @tf.autograph.experimental.do_not_convert
         def read(turn):
-            reader = input_index % sharing + sharing * ((first + turn) % own)
-            skipped = (first + turn) // own
+            reader = input_index % sharing + sharing * ((first + turn) % num_readers)
+            skipped = (first + turn) // num_readers
             dataset = self._read(order, reader, skipped, epochs).rebatch(rows)
             # The last rows are padded, so that all readers have as many turns.
             return dataset.map(lambda records, *numbers: (records, *numbers, tf.size(records)))
@@ -185,8 +184,8 @@ class ShardReader:
 
         # `interleave` gives the readers their turns; `rebatch` cuts what they read into batches: slices, where
         # `unbatch().batch()` would handle every record by itself.
-        dataset = tf.data.Dataset.range(own).interleave(read, cycle_length=own, block_length=1)
-        dataset = dataset.padded_batch(own).prefetch(1)
+        dataset = tf.data.Dataset.range(num_readers).interleave(read, cycle_length=num_readers, block_length=1)
+        dataset = dataset.padded_batch(num_readers).prefetch(1)
         dataset = dataset.map(finish, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         dataset = dataset.rebatch(per_input, drop_remainder=drop_remainder)
         if epochs is not None:
@@ -278,9 +277,8 @@ class ShardReader:
             raise
 
     def _order(self, seed, shuffle):
-        order = ReadingOrder(self._counts, self.num_examples, seed, shuffle, block=1)
         example_bytes = -(-sum(shard.bytes for shard in self._shards) // self.num_examples)
-        return dataclasses.replace(order, block=max(self._block_bytes // order.readers // example_bytes, 1))
+        return ReadingOrder(self._counts, self.num_examples, seed, shuffle, self._block_bytes // example_bytes)
 
     def _read(self, order, reader, skipped, epochs):
         """What a virtual reader reads after the first `skipped` examples: blocks of records, their numbers, their epoch."""

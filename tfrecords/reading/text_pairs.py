@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from tfrecords.gathering import gather_at, running_sum, sum_at
+from tfrecords.gathering import gather_at, moved_right, running_total, sum_at
 
 
 def parse_pairs(ids, lengths, example_index, manifest, pad_id):
@@ -25,15 +25,17 @@ def parse_pairs(ids, lengths, example_index, manifest, pad_id):
     before = tf.reduce_sum(sources, axis=1, keepdims=True)
     token_ids, real, texts, positions = _texts(ids[:, :source_length], sources, source_length, pad_id)
     columns = tf.minimum(before + tf.range(target_length), source_length + target_length - 1)
-    target_ids, wanted, target_texts, target_positions = _texts(gather_at(ids, columns), targets, target_length, pad_id)
-    shifted = tf.pad(target_ids, [[0, 0], [1, 0]], constant_values=pad_id)[:, :-1]
+    target_ids, is_target, target_texts, target_positions = _texts(
+        gather_at(ids, columns), targets, target_length, pad_id
+    )
+    shifted = moved_right(target_ids, pad_id)
     batch = {
         "token_ids": token_ids,
         "segment_ids": tf.zeros_like(token_ids),
         "padding_mask": real,
-        "decoder_token_ids": tf.where(wanted & (target_positions == 0), pad_id, shifted),
+        "decoder_token_ids": tf.where(is_target & (target_positions == 0), pad_id, shifted),
         "target_ids": target_ids,
-        "target_weights": tf.cast(wanted, tf.float32),
+        "target_weights": tf.cast(is_target, tf.float32),
         "example_index": example_index,
     }
     if not manifest.packing["pack_pairs"]:
@@ -52,8 +54,8 @@ def _texts(ids, lengths, width, pad_id):
     columns = tf.range(width)[None]
     real = columns < ends[:, -1:]
     # A text that ends at column e raises the numbers from there on; lengths of 0 are no texts.
-    ended = running_sum(sum_at(ends, tf.cast(lengths > 0, tf.float32), width + 1))[:, :width]
-    begins = running_sum(sum_at(ends, tf.cast(lengths, tf.float32), width + 1))[:, :width]
-    numbers = tf.where(real, 1 + tf.cast(ended, tf.int32), 0)
-    positions = tf.where(real, columns - tf.cast(begins, tf.int32), 0)
+    ended = running_total(sum_at(ends, tf.cast(lengths > 0, tf.float32), width + 1))[:, :width]
+    begins = running_total(sum_at(ends, tf.cast(lengths, tf.float32), width + 1))[:, :width]
+    numbers = tf.where(real, 1 + ended, 0)
+    positions = tf.where(real, columns - begins, 0)
     return tf.where(real, ids, pad_id), real, numbers, positions

@@ -12,15 +12,15 @@ def sample_tokens(reader, tokenizer, count=_SAMPLE):
 
     They come in whole batches, without special tokens and [UNK]. DataError where there are no others.
     """
-    batches, found = [], 0
+    batches, num_tokens = [], 0
     dataset = reader.dataset(min(256, reader.num_examples), seed=0, epochs=1, drop_remainder=False)
     for batch in dataset.as_numpy_iterator():
         ids = batch["token_ids"][batch["padding_mask"]]
         batches.append(ids[~np.isin(ids, tokenizer.special_ids)])
-        found += len(batches[-1])
-        if found >= count:
+        num_tokens += len(batches[-1])
+        if num_tokens >= count:
             break
-    if not found:
+    if not num_tokens:
         raise DataError(
             f"{reader.folder} holds special tokens only; random_tokens: corpus and rare_token_exponent need others"
         )

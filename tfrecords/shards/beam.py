@@ -53,10 +53,10 @@ def process(job, folder, options):
     try:
         pipeline.run().wait_until_finish()
     except Exception as error:  # each runner has its own
-        found = _ERROR.search(str(error))
-        if not found:
+        match = _ERROR.search(str(error))
+        if not match:
             raise
-        name, message = json.loads(bytes.fromhex(found[1]))
+        name, message = json.loads(bytes.fromhex(match[1]))
         raise getattr(errors, name)(message) from None
     if not is_there(f"{output}/{MANIFEST_NAME}"):
         raise errors.RunDirectoryError(
@@ -68,16 +68,16 @@ def process(job, folder, options):
         with open_file(f"{output}/{MANIFEST_NAME}") as file, atomic_write(folder.path / MANIFEST_NAME, "wb") as copy:
             copy.write(file.read())
         system, inside = open_file_system(output)
-        kept = {shard.file for shard in manifest.shards}
+        shard_files = {shard.file for shard in manifest.shards}
         with explain_address(output, errors.RunDirectoryError):
-            left = [
+            leftovers = [
                 name
                 for name in map(str, system.find(inside))
                 if f"/{UNFINISHED_FOLDER}/" in name
-                or (name.endswith(".tfrecord") and name.rpartition("/")[2] not in kept)
+                or (name.endswith(".tfrecord") and name.rpartition("/")[2] not in shard_files)
             ]
-            if left:
-                system.rm(left)  # together: one request each would take longer than the shards
+            if leftovers:
+                system.rm(leftovers)  # together: one request each would take longer than the shards
     return manifest
 
 

@@ -19,7 +19,7 @@ from tfrecords.packing.text_pairs import text_pair_rows
 from tfrecords.packing.xlnet import xlnet_rows
 from tfrecords.schema import SCHEMA_VERSION, TOKENIZER_FOLDER, shard_name
 from tfrecords.shards.manifest import Manifest, Shard
-from tfrecords.shards.records import serialize, serialize_pairs, serialize_rows, write_records
+from tfrecords.shards.records import serialize, serialize_rows, write_records
 from tfrecords.shards.results import ChunkResult, Done
 from tfrecords.shards.statistics import summarize
 
@@ -126,7 +126,7 @@ class ShardJob:
             packing = config.packing
             lengths = packing["sequence_length"], packing["target_length"]
             rows = text_pair_rows(tokens, tokenizer.sep_id, *lengths, packing["pack_pairs"], counts)
-            yield from serialize_pairs(rows, tokenizer.vocabulary_size)
+            yield from serialize_rows(rows, tokenizer.vocabulary_size)
             return
         for number in range(config.duplicates):
             seed = _seed(config.seed, *place, number)
@@ -138,7 +138,7 @@ class ShardJob:
                     counts[name] += len(rows)
                 counts["example_tokens"] += rows.size
                 counts["truncated_tokens"] += left_out
-                yield from serialize_rows(rows, lengths, tokenizer.vocabulary_size)
+                yield from serialize_rows(zip(rows, lengths), tokenizer.vocabulary_size)
             else:
                 token_ids, spans = pack(tokens, tokenizer, config, seed)
                 count(spans, tokenizer.layout, config, counts)

@@ -115,8 +115,8 @@ class Manifest:
     @property
     def settings(self):
         """Everything that decides what the shards hold, except the corpus: a dict ready for JSON."""
-        theirs = {"tokenizer": self.tokenizer_fingerprint, "schema_version": self.schema_version}
-        return self.packing | theirs
+        of_tokenizer = {"tokenizer": self.tokenizer_fingerprint, "schema_version": self.schema_version}
+        return self.packing | of_tokenizer
 
     @property
     def files(self):
@@ -141,15 +141,15 @@ class Manifest:
         """Raises DataError if the ids in the shards are not those of `tokenizer`."""
         if not hasattr(tokenizer, "fingerprint"):
             raise DataError(f"{tokenizer!r} is no tokenizer; read one with bert_tf.tokenizers.load_tokenizer(folder)")
-        there, here = self.tokenizer_fingerprint, tokenizer.fingerprint
-        if there == here:
+        recorded, current = self.tokenizer_fingerprint, tokenizer.fingerprint
+        if recorded == current:
             return
         sizes = ""
         if tokenizer.vocabulary_size != self.vocabulary_size:
             sizes = f" (vocabulary of {self.vocabulary_size:,} there, {tokenizer.vocabulary_size:,} here)"
         raise DataError(
-            f"the shards were written with another tokenizer{sizes}: fingerprint {there[:12]} in {MANIFEST_NAME}, "
-            f"{here[:12]} here; use the tokenizer saved beside the shards, or write them again"
+            f"the shards were written with another tokenizer{sizes}: fingerprint {recorded[:12]} in {MANIFEST_NAME}, "
+            f"{current[:12]} here; use the tokenizer saved beside the shards, or write them again"
         )
 
     @property

@@ -48,10 +48,10 @@ class OutputFolder:
             return manifest
         elif (self._unfinished / _SETTINGS).exists():
             try:
-                theirs = read_json_object(self._unfinished / _SETTINGS)
+                recorded = read_json_object(self._unfinished / _SETTINGS)
             except DataError as error:
                 raise RunDirectoryError(*error.args, *_ANOTHER) from None
-            self._check_settings("the beginning of a run", theirs)
+            self._check_settings("the beginning of a run", recorded)
         elif any(self.path.glob(_FILES)):
             raise RunDirectoryError(f"{self.path} holds shards of unknown origin, without {MANIFEST_NAME}", *_ANOTHER)
         self._check_tokenizer()
@@ -96,12 +96,12 @@ class OutputFolder:
                     f"{path} is missing or not of the size in {MANIFEST_NAME}; write the folder again with ", _OVERWRITE
                 )
 
-    def _check_settings(self, what, theirs):
-        ours = self._settings
+    def _check_settings(self, what, recorded):
+        current = self._settings
         differing = ", ".join(
-            f"{key}: {_shown(key, theirs.get(key))} there, {_shown(key, ours.get(key))} here"
-            for key in sorted(ours.keys() | theirs.keys())
-            if ours.get(key) != theirs.get(key)
+            f"{key}: {_shown(key, recorded.get(key))} there, {_shown(key, current.get(key))} here"
+            for key in sorted(current.keys() | recorded.keys())
+            if current.get(key) != recorded.get(key)
         )
         if differing:
             raise RunDirectoryError(f"{self.path} holds {what} with other settings ({differing})", *_ANOTHER)
@@ -116,12 +116,12 @@ class OutputFolder:
         if not folder.exists() or not any(folder.iterdir()):
             return False
         try:
-            there, what = load_tokenizer(folder).fingerprint, "another tokenizer than the one given"
+            fingerprint, what = load_tokenizer(folder).fingerprint, "another tokenizer than the one given"
         except (DataError, ConfigError) as error:
-            there, what = None, f"files that are no tokenizer ({error})"
-        if there == self._settings["tokenizer"]:
+            fingerprint, what = None, f"files that are no tokenizer ({error})"
+        if fingerprint == self._settings["tokenizer"]:
             return False
-        if overwrite and there == self._recorded_tokenizer():
+        if overwrite and fingerprint == self._recorded_tokenizer():
             return True
         raise RunDirectoryError(f"{folder} holds {what}, which is not replaced; remove it or choose another folder")
 

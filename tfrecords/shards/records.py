@@ -48,31 +48,17 @@ def serialize(token_ids, spans, layout, vocabulary_size):
         yield before_lengths + _LENGTHS.pack(a_end - a_start + around_first, second) + before_ids + ids
 
 
-def serialize_rows(rows, lengths, vocabulary_size):
+def serialize_rows(rows, vocabulary_size):
     """Yields one serialized `tf.train.Example` per row that has its special tokens already.
 
     Args:
-        rows: integer [R, S].
-        lengths: integer [R, 2 * segments], see `schema`.
+        rows: iterable of (ids, lengths), arrays or lists of integers, see `schema`.
         vocabulary_size: decides the width of the stored ids.
     """
-    rows, lengths = rows.astype(id_dtype(vocabulary_size)), lengths.astype(_LENGTH_DTYPE)
-    frame = _frame(NO_PAIR, rows.dtype.itemsize * rows.shape[1], _LENGTH_DTYPE.itemsize * lengths.shape[1])
-    for row, parts in zip(rows, lengths):
-        yield frame[0] + parts.tobytes() + frame[1] + row.tobytes()
-
-
-def serialize_pairs(rows, vocabulary_size):
-    """Yields one serialized `tf.train.Example` per row of text pairs.
-
-    Args:
-        rows: iterable of (list of ids, list of lengths), see `schema`.
-        vocabulary_size: decides the width of the stored ids.
-    """
-    dtype = id_dtype(vocabulary_size)
+    dtype, frame = id_dtype(vocabulary_size), functools.cache(_frame)
     for ids, lengths in rows:
         ids, lengths = np.array(ids, dtype).tobytes(), np.array(lengths, _LENGTH_DTYPE).tobytes()
-        before_lengths, before_ids = _frame(NO_PAIR, len(ids), len(lengths))
+        before_lengths, before_ids = frame(NO_PAIR, len(ids), len(lengths))
         yield before_lengths + lengths + before_ids + ids
 
 

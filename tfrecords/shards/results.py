@@ -44,8 +44,8 @@ class ChunkResult:
             result = cls(**values, entry=entry, counts=counts)
         except (UserError, ValueError, KeyError, TypeError, AttributeError):
             return None
-        known = entry.file == name and result.identity == identity
-        return result if known and is_whole(f"{folder}/{name}", entry.bytes) else None
+        is_same = entry.file == name and result.identity == identity
+        return result if is_same and is_whole(f"{folder}/{name}", entry.bytes) else None
 
 
 class Done(NamedTuple):

@@ -50,7 +50,7 @@ def map_unordered(setup, items, processes, threads=1):
     waiting, results = queue.SimpleQueue(), queue.SimpleQueue()
     for item in items:
         waiting.put(item)
-    others = min(processes, waiting.qsize()) - 1
+    num_others = min(processes, waiting.qsize()) - 1
 
     def work(function):
         try:
@@ -64,21 +64,21 @@ def map_unordered(setup, items, processes, threads=1):
 
     with contextlib.ExitStack() as stack:
         functions = []
-        if others > 0:
-            pool = stack.enter_context(process_pool(setup, others))
-            functions = [lambda item: result_of(start_call(pool, item))] * others
+        if num_others > 0:
+            pool = stack.enter_context(process_pool(setup, num_others))
+            functions = [lambda item: result_of(start_call(pool, item))] * num_others
         if items:
             functions += [setup()] * threads
         started = [threading.Thread(target=work, args=(function,), daemon=True) for function in functions]
         stack.callback(_stop, waiting, started)
         for thread in started:
             thread.start()
-        left = len(started)
-        while left:
+        running = len(started)
+        while running:
             result, error = results.get()
             if error is not None:
                 raise error
-            left -= result is None
+            running -= result is None
             if result is not None:
                 yield result
 
