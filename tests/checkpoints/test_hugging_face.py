@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numeric import relative_error
 from published_models import assert_same_tensors, assert_same_weights, copy_of
 from safetensors.numpy import load_file, save_file
 
@@ -43,10 +44,6 @@ def expected(name):
 def inputs(golden):
     result = {k: golden[k].astype("int32") for k in ("token_ids", "segment_ids")}
     return result | {"padding_mask": golden["padding_mask"]}
-
-
-def relative_error(ours, theirs):
-    return np.max(np.abs(np.asarray(ours, "float64") - theirs)) / np.max(np.abs(theirs))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from numeric import relative_error
 from published_models import assert_same_weights, write_tensorflow1
 
 import bert_tf
@@ -18,10 +19,6 @@ def golden(name):
     with np.load(FIXTURES / name / "expected.npz") as file:
         arrays = dict(file)
     return arrays, {key: arrays[key] for key in ("token_ids", "padding_mask", "segment_ids")}
-
-
-def relative_error(ours, theirs):
-    return np.max(np.abs(np.asarray(ours, "float64") - theirs)) / np.max(np.abs(theirs))
 
 
 @pytest.mark.parametrize("name", ["garden_encoder", "garden_pretrainer"])

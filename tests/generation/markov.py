@@ -27,9 +27,3 @@ class MarkovSteps:
     def logits(self, before, last):
         size = self.table.shape[0]
         return ops.take(ops.convert_to_tensor(self.table.reshape(size * size, size)), before * size + last, axis=0)
-
-
-def log_softmax(x):
-    x = np.asarray(x, "float64")
-    x = x - x.max(axis=-1, keepdims=True)
-    return x - np.log(np.exp(x).sum(axis=-1, keepdims=True))

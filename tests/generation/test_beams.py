@@ -2,7 +2,8 @@ import itertools
 
 import numpy as np
 import pytest
-from markov import MarkovSteps, log_softmax
+from markov import MarkovSteps
+from numeric import log_softmax
 
 from bert_tf.generation import GenerationConfig, beam_search
 from bert_tf.generation.restrictions import Restrictions

@@ -6,6 +6,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from numeric import log_softmax
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import GenerationConfig, PromptTokenizer, TextGenerator, TextScorer
@@ -66,8 +67,7 @@ def model(tokenizer):
 def log_p_of(model, source, written):
     """log p of the token after each of `written`, float64 [T, V]."""
     x = model({"token_ids": np.array([source]), "decoder_token_ids": np.array([written])})["sequence_output"]
-    logits = np.asarray(model.output_logits(x), "float64")[0]
-    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    return log_softmax(model.output_logits(x))[0]
 
 
 def greedily(model, tokenizer, source, new):

@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 import pytest
-from markov import log_softmax
+from numeric import log_softmax
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import DecoderSteps, GenerationConfig, StopStrings, TextGenerator, TextScorer, sampling

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 from keras import ops
-from markov import MarkovSteps, log_softmax
+from markov import MarkovSteps
+from numeric import log_softmax
 
 from bert_tf.errors import ConfigError
 from bert_tf.generation import GenerationConfig, generate_tokens

@@ -1,6 +1,8 @@
 import keras
 import numpy as np
 import pytest
+from built import built, weights_of
+from numeric import softmax
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers import Attention, AttentionMask, AttentionSettings, RotaryPositions
@@ -10,12 +12,7 @@ HEADS, SIZE = 2, 6
 
 def make(dtype=None, **settings):
     keras.utils.set_random_seed(0)
-    layer = Attention(AttentionSettings(num_heads=HEADS, **settings), dtype=dtype)
-    layer.build((None, None, SIZE))
-    generator = np.random.default_rng(0)
-    for weight in layer.weights:
-        weight.assign(generator.normal(size=weight.shape))
-    return layer
+    return built(Attention(AttentionSettings(num_heads=HEADS, **settings), dtype=dtype), None, None, SIZE)
 
 
 def oracle(layer, x, mask, source=None, bias=None):
@@ -35,8 +32,7 @@ def oracle(layer, x, mask, source=None, bias=None):
         scores = q[..., part] @ k[..., part].swapaxes(1, 2) / (np.sqrt(d) if layer.settings.scale else 1) + mask[:, 0]
         if bias is not None:
             scores = scores + bias[:, head]
-        e = np.exp(scores - scores.max(-1, keepdims=True))
-        probabilities.append(e / e.sum(-1, keepdims=True))
+        probabilities.append(softmax(scores))
         contexts.append(probabilities[-1] @ v[..., part])
     return project(layer.output_projection, np.concatenate(contexts, -1)), np.stack(probabilities, 1)
 
@@ -133,7 +129,7 @@ def test_grouped_keys_and_values_are_those_of_repeated_heads(packed, groups):
     whole = Attention(AttentionSettings(heads, head_size=d))
     for layer in (grouped, whole):
         layer.build((None, None, SIZE))
-    weights = {v.path.split("/", 1)[-1]: np.asarray(v) for v in grouped.weights}
+    weights = weights_of(grouped)
     for name in ("kernel", "bias"):
         if packed:
             parts = np.split(weights[f"query_key_value/{name}"], [heads * d, (heads + groups) * d], -1)

@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+from built import built
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers import Embeddings
@@ -8,12 +9,7 @@ from bert_tf.layers import Embeddings
 
 def make(dropout=0.0, **kwargs):
     keras.utils.set_random_seed(0)
-    layer = Embeddings(11, 6, 7, 2, dropout, 1e-3, 0.02, **kwargs)
-    layer.build((None, None))
-    generator = np.random.default_rng(0)
-    for weight in layer.weights:
-        weight.assign(generator.normal(size=weight.shape))
-    return layer
+    return built(Embeddings(11, 6, 7, 2, dropout, 1e-3, 0.02, **kwargs), None, None)
 
 
 def oracle(layer, token_ids, segment_ids, position_ids):

@@ -2,31 +2,23 @@ import math
 
 import numpy as np
 import pytest
+from built import built, weights_of
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers import ClassificationHead, MaskedLMHead, Pooler, activation
 from bert_tf.layers.parts import gather_positions
 
 
-def randomize(layer):
-    generator = np.random.default_rng(0)
-    for weight in layer.weights:
-        weight.assign(generator.normal(size=weight.shape))
-    return layer
-
-
 def masked_lm_head(**kwargs):
     # E differs from H, as in ALBERT, so that a mix-up of the two shows.
-    head = MaskedLMHead(11, 4, "gelu_erf", 1e-3, 0.02, **kwargs)
-    head.build((None, None, 6))
-    return randomize(head)
+    return built(MaskedLMHead(11, 4, "gelu_erf", 1e-3, 0.02, **kwargs), None, None, 6)
 
 
 def test_masked_lm_logits():
     head = masked_lm_head()
     generator = np.random.default_rng(2)
     x, table = generator.normal(size=(2, 3, 6)), generator.normal(size=(11, 4))
-    w = {v.path.split("/", 1)[-1]: np.asarray(v, "float64") for v in head.weights}
+    w = weights_of(head)
     h = x @ w["dense/kernel"] + w["dense/bias"]
     h = h * 0.5 * (1 + np.vectorize(math.erf)(h / math.sqrt(2)))
     h = h - h.mean(-1, keepdims=True)
@@ -41,11 +33,8 @@ def test_masked_lm_logits():
 
 
 def test_masked_lm_head_without_biases_has_the_decoders():
-    head = MaskedLMHead(7, 4, "relu", 1e-3, 0.02, use_bias=False)
-    head.build((None, None, 6))
-    randomize(head)
-    names = sorted(v.path.split("/", 1)[-1] for v in head.weights)
-    assert names == ["dense/kernel", "layer_norm/gamma", "output_bias"]
+    head = built(MaskedLMHead(7, 4, "relu", 1e-3, 0.02, use_bias=False), None, None, 6)
+    assert sorted(weights_of(head)) == ["dense/kernel", "layer_norm/gamma", "output_bias"]
     generator = np.random.default_rng(2)
     x, table = generator.normal(size=(2, 3, 6)), generator.normal(size=(7, 4))
     h = np.maximum(x @ np.asarray(head.dense.kernel, "float64"), 0)
@@ -56,9 +45,7 @@ def test_masked_lm_head_without_biases_has_the_decoders():
 
 
 def test_pooler_reads_the_first_token():
-    pooler = Pooler(size=3, activation="tanh", initializer_range=0.02)
-    pooler.build((None, None, 4))
-    randomize(pooler)
+    pooler = built(Pooler(size=3, activation="tanh", initializer_range=0.02), None, None, 4)
     x = np.random.default_rng(1).normal(size=(2, 5, 4))
     expected = np.tanh(x[:, 0] @ np.asarray(pooler.dense.kernel) + np.asarray(pooler.dense.bias))
     np.testing.assert_allclose(pooler(x.astype("float32")), expected, rtol=1e-4, atol=1e-5)
@@ -66,8 +53,7 @@ def test_pooler_reads_the_first_token():
 
 def test_classification_head_on_rows_and_on_tokens():
     head = ClassificationHead(num_outputs=3, dropout=0.5, initializer_range=0.02, dtype="mixed_bfloat16")
-    head.build((None, None, 4))
-    randomize(head)
+    built(head, None, None, 4)
     x = np.random.default_rng(1).normal(size=(2, 5, 4)).astype("bfloat16")
     expected = x.astype("float64") @ np.asarray(head.dense.kernel) + np.asarray(head.dense.bias)
     tokens, rows = head(x), head(x[:, 0])

@@ -3,6 +3,8 @@ import math
 import keras
 import numpy as np
 import pytest
+from built import block_inputs, built, weights_of
+from numeric import softmax
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers import (
@@ -27,12 +29,7 @@ def make(dropout=0.0, attention_dropout=0.0, attention_norm=True, dtype=None):
         FeedForwardSettings(INNER, "silu", gated=True, inner_dropout=dropout, **common),
         NormSettings("pre", EPSILON, offset=False, of_attention=attention_norm),
     )
-    block = TransformerBlock(settings, dtype=dtype)
-    block.build((None, None, SIZE))
-    generator = np.random.default_rng(0)
-    for weight in block.weights:
-        weight.assign(generator.normal(size=weight.shape) * 0.5 + ("gamma" in weight.path))
-    return block
+    return built(TransformerBlock(settings, dtype=dtype), None, None, SIZE, scale=0.5)
 
 
 def turned(x, positions):
@@ -46,7 +43,7 @@ def turned(x, positions):
 
 def oracle(block, x, mask, positions):
     """ModernBERT's block in float64 NumPy, from the formulas of the docstring."""
-    w = {v.path.split("/", 1)[-1]: np.asarray(v, "float64") for v in block.weights}
+    w = weights_of(block)
 
     def norm(name, x):
         x = x - x.mean(-1, keepdims=True)
@@ -58,8 +55,7 @@ def oracle(block, x, mask, positions):
     q, k, v = np.split(h @ w["attention/query_key_value/kernel"], 3, -1)
     q, k = (turned(a.reshape(b, s, HEADS, d), positions) for a in (q, k))
     scores = np.einsum("bqnd,bknd->bnqk", q, k) / math.sqrt(d) + mask
-    p = np.exp(scores - scores.max(-1, keepdims=True))
-    p /= p.sum(-1, keepdims=True)
+    p = softmax(scores)
     context = np.einsum("bnqk,bknd->bqnd", p, v.reshape(b, s, HEADS, d)).reshape(b, s, SIZE)
     x = x + context @ w["attention/output/kernel"]
     a, gate = np.split(norm("feed_forward_layer_norm", x) @ w["intermediate/kernel"], 2, -1)
@@ -67,13 +63,9 @@ def oracle(block, x, mask, positions):
 
 
 def inputs():
-    generator = np.random.default_rng(1)
-    x = generator.normal(size=(2, 7, SIZE)).astype("float32")
-    mask = np.zeros((2, 1, 1, 7), "float32")
-    mask[0, ..., 4:] = -1e9
-    positions = generator.integers(0, 30, (2, 7))
+    positions = np.random.default_rng(1).integers(0, 30, (2, 7))
     rotation = RotaryPositions(THETA, SIZE // HEADS)(positions, position_ids=positions)
-    return x, mask, positions, rotation
+    return *block_inputs(SIZE), positions, rotation
 
 
 @pytest.mark.parametrize("attention_norm", [True, False])

@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+from built import weights_of
 from scipy import special
 
 from bert_tf.layers import SpanBoundaryHead
@@ -28,7 +29,7 @@ def inputs(seed=1):
 
 def in_float64(head, left, right, place, table):
     """`BertPairTargetPredictionHead`, one prediction after the other."""
-    w = {v.path.split("/", 1)[1]: np.asarray(v, "float64") for v in head.weights}
+    w = weights_of(head)
 
     def layer(number, x):
         x = x @ w[f"dense_{number}/kernel"] + w[f"dense_{number}/bias"]

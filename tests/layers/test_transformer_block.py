@@ -3,6 +3,8 @@ import math
 import keras
 import numpy as np
 import pytest
+from built import block_inputs, built, weights_of
+from numeric import softmax
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers import (
@@ -27,17 +29,12 @@ def bert(dropout=0.0, attention_dropout=0.0):
 
 def make(dropout=0.0, attention_dropout=0.0, dtype=None):
     keras.utils.set_random_seed(0)
-    block = TransformerBlock(bert(dropout, attention_dropout), dtype=dtype)
-    block.build((None, None, SIZE))
-    generator = np.random.default_rng(0)
-    for weight in block.weights:
-        weight.assign(generator.normal(size=weight.shape) * 0.5 + ("gamma" in weight.path))
-    return block
+    return built(TransformerBlock(bert(dropout, attention_dropout), dtype=dtype), None, None, SIZE, scale=0.5)
 
 
 def oracle(block, x, mask):
     """The block in float64 NumPy, from the paper's formulas."""
-    w = {v.path.split("/", 1)[-1]: np.asarray(v, "float64") for v in block.weights}
+    w = weights_of(block)
 
     def dense(name, x):
         return x @ w[f"{name}/kernel"] + w[f"{name}/bias"]
@@ -50,8 +47,7 @@ def oracle(block, x, mask):
     x = x.astype("float64")
     q, k, v = (dense(f"attention/{n}", x).reshape(b, s, HEADS, d) for n in ("query", "key", "value"))
     scores = np.einsum("bqnd,bknd->bnqk", q, k) / math.sqrt(d) + mask
-    p = np.exp(scores - scores.max(-1, keepdims=True))
-    p /= p.sum(-1, keepdims=True)
+    p = softmax(scores)
     attended = dense("attention/output", np.einsum("bnqk,bknd->bqnd", p, v).reshape(b, s, SIZE))
     x = norm("attention_layer_norm", x + attended)
     h = dense("intermediate", x)
@@ -59,15 +55,8 @@ def oracle(block, x, mask):
     return norm("output_layer_norm", x + dense("output", h)), p
 
 
-def inputs():
-    x = np.random.default_rng(1).normal(size=(2, 7, SIZE)).astype("float32")
-    mask = np.zeros((2, 1, 1, 7), "float32")
-    mask[0, ..., 4:] = -1e9
-    return x, mask
-
-
 def test_against_float64():
-    block, (x, mask) = make(dropout=0.5, attention_dropout=0.5), inputs()  # which is off at inference
+    block, (x, mask) = make(dropout=0.5, attention_dropout=0.5), block_inputs(SIZE)  # which is off at inference
     output, scores = block(x, BlockContext(mask), return_attention_scores=True)
     expected, probabilities = oracle(block, x, mask)
     np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-5)
@@ -76,7 +65,7 @@ def test_against_float64():
 
 @pytest.mark.parametrize("shape", [(2, HEADS, 7, 7), (2, 1, 7, 7), (1, HEADS, 7, 7), (2, 1, 1, 7), (7, 7), (7,), ()])
 def test_at_some_positions(shape):
-    block, (x, _) = make(), inputs()
+    block, (x, _) = make(), block_inputs(SIZE)
     mask = np.random.default_rng(2).normal(size=shape).astype("float32")
     positions = np.array([[6, 0, 6], [3, 1, 2]], "int32")
     output, scores = block(x, BlockContext(mask, positions=positions), return_attention_scores=True)
@@ -105,7 +94,7 @@ def test_dropout_on_both_branches(monkeypatch):
 
 def test_shared_parts_are_the_other_blocks_own():
     original = make()
-    x, mask = inputs()
+    x, mask = block_inputs(SIZE)
     for attention, weights in ((True, 10), (False, 6)):
         block = TransformerBlock(bert())
         block.share(original, attention=attention, feed_forward=not attention)
@@ -113,7 +102,7 @@ def test_shared_parts_are_the_other_blocks_own():
         assert len(block.weights) == 16
         shared = [v for v in block.weights if any(v is w for w in original.weights)]
         assert len(shared) == weights
-        values = {v.path.split("/", 1)[-1]: np.asarray(v) for v in original.weights}
+        values = weights_of(original)
         for variable in block.weights:
             variable.assign(values[variable.path.split("/", 1)[-1]])
         context = BlockContext(mask)
@@ -131,7 +120,7 @@ def test_config_round_trip():
 
 def general_oracle(block, x, source, mask, bias, source_mask):
     """A pre-norm block with RMS norms, a gated network and cross-attention in float64 NumPy."""
-    w = {v.path.split("/", 1)[-1]: np.asarray(v, "float64") for v in block.weights}
+    w = weights_of(block)
 
     def norm(name, x):
         return x / np.sqrt((x**2).mean(-1, keepdims=True) + EPSILON) * w[f"{name}/scale"]
@@ -141,8 +130,7 @@ def general_oracle(block, x, source, mask, bias, source_mask):
         projected = ((n, y @ w[f"{name}/{n}/kernel"]) for n, y in sources.items())
         q, k, v = (y.reshape(*y.shape[:2], HEADS, 5) for _, y in projected)
         scores = np.einsum("bqnd,bknd->bnqk", q, k) + added
-        p = np.exp(scores - scores.max(-1, keepdims=True))
-        p /= p.sum(-1, keepdims=True)
+        p = softmax(scores)
         return np.einsum("bnqk,bknd->bqnd", p, v).reshape(*x.shape[:2], HEADS * 5) @ w[f"{name}/output/kernel"]
 
     h = norm("attention_layer_norm", x)
@@ -159,12 +147,7 @@ def decoder_block():
         NormSettings("pre", EPSILON, rms=True),
         cross_attention=True,
     )
-    block = TransformerBlock(settings)
-    block.build((None, None, SIZE))
-    generator = np.random.default_rng(0)
-    for weight in block.weights:
-        weight.assign(generator.normal(size=weight.shape) * 0.3 + ("scale" in weight.path))
-    return block
+    return built(TransformerBlock(settings), None, None, SIZE, scale=0.3)
 
 
 def test_a_decoder_block_against_float64():

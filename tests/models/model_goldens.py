@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
+from numeric import gradients, relative_error
 
 from bert_tf.models.weights import export_weights
 
@@ -27,10 +27,6 @@ def integers(golden, *names):
     return {name: golden[name].astype("int32") for name in names if name in golden}
 
 
-def relative_error(ours, theirs):
-    return np.max(np.abs(np.asarray(ours, "float64") - theirs)) / np.max(np.abs(theirs))
-
-
 def assert_states(found, golden, real=slice(None)):
     """All hidden states, where `real` is True."""
     assert len(found) == len(golden)
@@ -40,10 +36,8 @@ def assert_states(found, golden, real=slice(None)):
 
 def assert_gradients(model, loss, golden, weight_map, count, tolerance=1e-5, zeros="no name"):
     """Of `loss()`; `golden` has `count` of them or more. Those whose names end with `zeros` are rounding errors."""
-    with tf.GradientTape() as tape:
-        value = loss()
-    gradients = tape.gradient(value, [v.value for v in model.trainable_variables])
-    found = {v.path: tf.convert_to_tensor(g) for v, g in zip(model.trainable_variables, gradients)}
+    found = gradients(model, loss)
+    assert all(gradient is not None for gradient in found.values())
     ours, theirs = export_weights(found, weight_map), part(golden, "gradients/")
     assert len(theirs) >= count
     for name, gradient in theirs.items():

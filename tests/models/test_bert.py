@@ -4,29 +4,18 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from small_models import SIZES, tokens
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.models import BertConfig, BertEncoder, build_backbone
 
-SMALL = BertConfig(
-    vocabulary_size=50,
-    hidden_size=24,
-    num_layers=2,
-    num_heads=3,
-    intermediate_size=40,
-    max_positions=16,
-    initializer_range=0.3,
-)
+SMALL = BertConfig(**SIZES, max_positions=16)
 
 
 @pytest.fixture(scope="module")
 def encoder():
     keras.utils.set_random_seed(1)
     return BertEncoder(SMALL, dtype="float32")
-
-
-def tokens(*shape, seed=0):
-    return np.random.default_rng(seed).integers(5, 50, shape).astype("int32")
 
 
 def test_no_gradient_crosses_sequences_or_reaches_padding(encoder):

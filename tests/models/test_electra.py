@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+from small_models import SIZES, tokens
 
 from bert_tf.errors import ConfigError
 from bert_tf.models import preset
@@ -8,26 +9,13 @@ from bert_tf.models.electra.config import ElectraConfig, generator_config
 from bert_tf.models.electra.model import ElectraEncoder
 from bert_tf.objectives import ReplacedTokenDetection
 
-SMALL = ElectraConfig(
-    vocabulary_size=50,
-    embedding_size=10,
-    hidden_size=24,
-    num_layers=2,
-    num_heads=3,
-    intermediate_size=40,
-    max_positions=16,
-    initializer_range=0.3,
-)
+SMALL = ElectraConfig(**SIZES, embedding_size=10, max_positions=16)
 
 
 @pytest.fixture(scope="module")
 def encoder():
     keras.utils.set_random_seed(1)
     return ElectraEncoder(SMALL, dtype="float32")
-
-
-def tokens(*shape, seed=0):
-    return np.random.default_rng(seed).integers(5, 50, shape).astype("int32")
 
 
 def test_the_generators_of_base_and_large_were_released():

@@ -9,17 +9,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from model_goldens import (
-    assert_exported,
-    assert_gradients,
-    assert_states,
-    integers,
-    load,
-    mean_loss,
-    part,
-    relative_error,
-)
+from model_goldens import assert_exported, assert_gradients, assert_states, integers, load, mean_loss, part
+from numeric import relative_error
 from safetensors.numpy import load_file, save_file
+from small_models import moved
 
 import bert_tf
 from bert_tf.errors import ConfigError, DataError
@@ -45,11 +38,7 @@ def make(family, seed=3, dtype="float32", pooler=True, **changes):
     keras.utils.set_random_seed(seed)
     config, decoder = DECODERS[family]
     model = decoder(config(**SIZES | {"max_positions": 20} | changes), pooler=pooler, dtype=dtype)
-    generator = np.random.default_rng(seed)
-    for variable in model.weights:
-        if len(variable.shape) == 1:
-            variable.assign(variable + 0.2 * generator.normal(size=variable.shape))
-    return model
+    return moved(model, seed, dimensions=1)
 
 
 def tokens(rows, length, seed=0):

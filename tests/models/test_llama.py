@@ -9,7 +9,8 @@ import json
 import keras
 import numpy as np
 import pytest
-from model_goldens import assert_exported, assert_gradients, load, mean_loss, part, relative_error
+from model_goldens import assert_exported, assert_gradients, load, mean_loss, part
+from numeric import relative_error
 
 from bert_tf.backend import AdamW, RMSNormalization
 from bert_tf.generation import DecoderSteps, GenerationConfig, Restrictions, generate_tokens

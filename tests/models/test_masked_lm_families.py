@@ -5,6 +5,8 @@ import dataclasses
 import keras
 import numpy as np
 import pytest
+import small_models
+from small_models import tokens
 
 from bert_tf.errors import ConfigError
 from bert_tf.models import (
@@ -18,12 +20,8 @@ from bert_tf.models import (
 )
 from bert_tf.models.families import build_config
 
-SIZES = dict(vocabulary_size=50, hidden_size=24, num_layers=4, num_heads=3, intermediate_size=40, initializer_range=0.3)
+SIZES = small_models.SIZES | {"num_layers": 4}
 MODERNBERT = ModernBertConfig(**SIZES, local_attention=4, global_theta=50.0, local_theta=20.0)
-
-
-def tokens(*shape, seed=0):
-    return np.random.default_rng(seed).integers(5, 50, shape).astype("int32")
 
 
 def test_positions_follow_the_tokenizers_padding_id_where_they_depend_on_it():

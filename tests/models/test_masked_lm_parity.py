@@ -3,16 +3,8 @@ tests/golden/masked_lm_families.py."""
 
 import numpy as np
 import pytest
-from model_goldens import (
-    assert_exported,
-    assert_gradients,
-    assert_states,
-    integers,
-    load,
-    mean_loss,
-    part,
-    relative_error,
-)
+from model_goldens import assert_exported, assert_gradients, assert_states, integers, load, mean_loss, part
+from numeric import relative_error
 
 from bert_tf.models.albert import checkpoints as albert
 from bert_tf.models.bert import checkpoints as bert

@@ -7,10 +7,10 @@ import json
 import keras
 import numpy as np
 import pytest
-from decoding import cached_and_whole
-from keras import ops
-from model_goldens import assert_exported, assert_gradients, assert_states, integers, load, part, relative_error
+from decoding import assert_states_logits_and_loss, cached_and_whole, features, loss_of
+from model_goldens import assert_exported, assert_gradients, load, part
 from safetensors.numpy import load_file, save_file
+from small_models import moved
 
 import bert_tf
 from bert_tf.checkpoints import open_source
@@ -30,11 +30,9 @@ END = 1
 
 def make(seed=3, **changes):
     keras.utils.set_random_seed(seed)
-    model = T5(T5Config(**SIZES | {"intermediate_size": 28, "num_buckets": 8, "max_distance": 10} | changes))
-    generator = np.random.default_rng(seed)
-    for variable in model.weights:
-        variable.assign(variable + 0.2 * generator.normal(size=variable.shape))
-    return model
+    return moved(
+        T5(T5Config(**SIZES | {"intermediate_size": 28, "num_buckets": 8, "max_distance": 10} | changes)), seed
+    )
 
 
 @pytest.fixture(scope="module", params=["t5_relu_tied", "t5_gated_untied", "t5_gated_tied"])
@@ -48,28 +46,8 @@ def case(request):
     return model, golden
 
 
-def features(golden):
-    targets = golden["target_ids"].astype("int32")
-    inputs = integers(golden, "token_ids") | {"padding_mask": golden["padding_mask"]}
-    return inputs | {"decoder_token_ids": np.pad(targets, [(0, 0), (1, 0)])[:, :-1]}
-
-
-def loss_of(model, golden):
-    logits = model.output_logits(model(features(golden))["sequence_output"])
-    targets, weights = golden["target_ids"].astype("int32"), golden["target_weights"].astype("float32")
-    losses = keras.losses.sparse_categorical_crossentropy(targets, logits, from_logits=True)
-    return logits, ops.sum(losses * weights) / weights.sum()
-
-
 def test_hidden_states_logits_and_loss(case):
-    model, golden = case
-    out = model(features(golden))
-    for name, real in (("encoder_hidden_states", golden["padding_mask"]), ("hidden_states", golden["target_weights"])):
-        assert_states(out[name], golden[name], real)
-    logits, loss = loss_of(model, golden)
-    real = golden["target_weights"]
-    assert relative_error(np.asarray(logits)[real], golden["logits"][real]) < 1e-5
-    assert float(loss) == pytest.approx(float(golden["loss"]), rel=1e-5)
+    assert_states_logits_and_loss(*case)
 
 
 def test_gradients(case):
@@ -77,7 +55,7 @@ def test_gradients(case):
     golden = case[1]
     model = T5(case[0].config, dtype="float64")
     load_weights(model, part(golden, "weights/"), t5.HF_WEIGHTS)
-    assert_gradients(model, lambda: loss_of(model, golden)[1], golden, t5.HF_WEIGHTS, count=9)
+    assert_gradients(model, lambda: loss_of(model, golden)[2], golden, t5.HF_WEIGHTS, count=9)
 
 
 def steps_of(model, golden, new):

@@ -3,9 +3,9 @@
 import keras
 import numpy as np
 import pytest
-from decoding import cached_and_whole
-from keras import ops
-from model_goldens import assert_gradients, assert_states, integers, load, part, relative_error
+from decoding import assert_states_logits_and_loss, cached_and_whole, loss_of
+from model_goldens import assert_gradients, load, part
+from small_models import moved
 
 from bert_tf.errors import ConfigError
 from bert_tf.generation import EncoderDecoderSteps, GenerationConfig, Restrictions, generate_tokens
@@ -45,23 +45,8 @@ def case(request):
     return model, golden
 
 
-def loss_of(model, golden):
-    targets = golden["target_ids"].astype("int32")
-    inputs = integers(golden, "token_ids") | {"padding_mask": golden["padding_mask"]}
-    outputs = model(inputs | {"decoder_token_ids": np.pad(targets, [(0, 0), (1, 0)])[:, :-1]})
-    logits, weights = model.output_logits(outputs["sequence_output"]), golden["target_weights"].astype("float32")
-    losses = keras.losses.sparse_categorical_crossentropy(targets, logits, from_logits=True)
-    return outputs, logits, ops.sum(losses * weights) / weights.sum()
-
-
 def test_hidden_states_logits_and_loss(case):
-    model, golden = case
-    outputs, logits, loss = loss_of(model, golden)
-    for name, real in (("encoder_hidden_states", golden["padding_mask"]), ("hidden_states", golden["target_weights"])):
-        assert_states(outputs[name], golden[name], real)
-    real = golden["target_weights"]
-    assert relative_error(np.asarray(logits)[real], golden["logits"][real]) < 1e-5
-    assert float(loss) == pytest.approx(float(golden["loss"]), rel=1e-5)
+    assert_states_logits_and_loss(*case)
 
 
 def test_gradients(case):
@@ -73,11 +58,7 @@ def test_gradients(case):
 
 def make(seed=3, **changes):
     keras.utils.set_random_seed(seed)
-    model = Transformer(TransformerConfig(**SIZES | changes))
-    generator = np.random.default_rng(seed)
-    for variable in model.weights:
-        variable.assign(variable + 0.2 * generator.normal(size=variable.shape))
-    return model
+    return moved(Transformer(TransformerConfig(**SIZES | changes)), seed)
 
 
 @pytest.mark.parametrize("norm, positions", [("post", "interleaved"), ("pre", "concatenated")])

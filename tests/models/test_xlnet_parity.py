@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from model_goldens import assert_exported, assert_gradients, assert_states, integers, load, part, relative_error
+from model_goldens import assert_exported, assert_gradients, assert_states, integers, load, part
+from numeric import relative_error
 
 from bert_tf.layers import SegmentMemory
 from bert_tf.models.weights import load_weights

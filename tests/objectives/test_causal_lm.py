@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+from numeric import log_softmax
 
 from bert_tf.config import build
 from bert_tf.errors import ConfigError, DataError
@@ -26,11 +27,6 @@ def batch(rows=4, length=9):
         "segment_ids": np.zeros((rows, length), "int32"),
         "example_index": np.arange(rows),
     }
-
-
-def log_softmax(logits):
-    shifted = np.asarray(logits, "float64") - np.max(logits, -1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
 
 
 def expected(model, features, counted):

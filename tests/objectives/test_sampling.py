@@ -1,13 +1,9 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from numeric import softmax
 
 from bert_tf.objectives.sampling import draw_from_logits
-
-
-def softmax(logits):
-    weights = np.exp(np.asarray(logits, "float64") - np.max(logits))
-    return weights / weights.sum()
 
 
 @pytest.mark.parametrize("vocabulary_size, scale", [(5, 1.0), (256, 2.0), (700, 3.0), (1025, 0.0)])

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+from numeric import log_softmax
 
 from bert_tf.config import build
 from bert_tf.errors import ConfigError
@@ -18,9 +19,7 @@ SOURCES, TARGETS = [[5, 6, 7, 1], [8, 1], [9, 10, 11, 1]], [[20, 21, 1], [22, 23
 
 def smoothed(logits, labels, smoothing, normalization):
     """The loss of each label: float64 [N] from [N, V]."""
-    shifted = logits.astype("float64") - logits.max(-1, keepdims=True)
-    log_p = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
-    right, count = np.eye(logits.shape[-1])[labels], logits.shape[-1]
+    log_p, right, count = log_softmax(logits), np.eye(logits.shape[-1])[labels], logits.shape[-1]
     if normalization == "uniform":
         return -((right * (1 - smoothing) + smoothing / count) * log_p).sum(-1)
     q = np.where(right > 0, 1 - smoothing, smoothing / (count - 1))
