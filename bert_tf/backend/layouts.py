@@ -8,16 +8,16 @@ import keras
 #: device. Megatron-LM (Shoeybi et al. 2019, section 3): heads, and the units of the feed-forward layer, are divided, so that
 #: each half of a block sums over devices once. A stack of any family has these names.
 LAYOUTS = {
-    r"attention/(query|key|value|query_key_value)/kernel$": (False, True),
-    r"attention/(query|key|value|query_key_value)/bias$": (True,),
-    r"attention/output/kernel$": (True, False),
+    r".*attention/(query|key|value|query_key_value)/kernel": (False, True),
+    r".*attention/(query|key|value|query_key_value)/bias": (True,),
+    r".*attention/output/kernel": (True, False),
     # XLNet's have an axis of heads.
-    r"attention/(query|key|value|position|output)_kernel$": (False, True, False),
-    r"attention/(content|position|segment)_bias$": (True, False),
-    r"attention/segment_vectors$": (False, True, False),
-    r"layer_\d+/intermediate/kernel$": (False, True),
-    r"layer_\d+/intermediate/bias$": (True,),
-    r"layer_\d+/output/kernel$": (True, False),
+    r".*attention/(query|key|value|position|output)_kernel": (False, True, False),
+    r".*attention/(content|position|segment)_bias": (True, False),
+    r".*attention/segment_vectors": (False, True, False),
+    r".*layer_\d+/intermediate/kernel": (False, True),
+    r".*layer_\d+/intermediate/bias": (True,),
+    r".*layer_\d+/output/kernel": (True, False),
 }
 
 

@@ -18,7 +18,7 @@ def test_every_large_weight_of_a_stack_is_divided_once(name):
     weights = objectives()[name].weights
     assert any(re.search(STACKS, v.path) for v in weights)
     for variable in weights:
-        found = [axes for pattern, axes in LAYOUTS.items() if re.search(pattern, variable.path)]
+        found = [axes for pattern, axes in LAYOUTS.items() if re.fullmatch(pattern, variable.path)]  # as Keras does
         assert len(found) == 1 if re.search(STACKS, variable.path) else len(found) <= 1, variable.path
         for axes in found:
             assert len(axes) == len(variable.shape) and sum(axes) == 1, variable.path
