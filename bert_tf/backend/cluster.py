@@ -26,14 +26,20 @@ def own_number() -> int:
         task = _described().get("task", {})
         kinds = list(_jobs())
         before = kinds[: kinds.index(task["type"])]
-        return sum(len(_jobs()[kind]) for kind in before) + int(task["index"])
-    except (KeyError, ValueError, TypeError) as error:
+        index = range(len(_jobs()[task["type"]]))[int(task["index"])]
+        return sum(len(_jobs()[kind]) for kind in before) + index
+    except (KeyError, IndexError, ValueError, TypeError) as error:
         raise _invalid(f'it has no "task" that is one of its workers ({error})') from None
 
 
 def need_two_workers() -> None:
     """Raises ConfigError where TF_CONFIG does not describe several workers."""
-    if len(workers()) < 2:
+    if len(workers()) == 1:
+        raise ConfigError(
+            "strategy 'multi_worker' is for two workers or more, and TF_CONFIG lists one; name the others there, or set "
+            "train.strategy to one or mirrored"
+        )
+    if not workers():
         raise ConfigError(
             "strategy 'multi_worker' needs the environment variable TF_CONFIG with the addresses of all workers, such as "
             '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", "index": 0}}'

@@ -21,13 +21,18 @@ def export_elsewhere(run_directory, **arguments):
     Example:
         export_elsewhere("run", kind="embedding", precision="float32", sequence_length=16)
     """
-    environment = os.environ | {"KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "-1"}
+    environment = (
+        {"TF_CPP_MIN_LOG_LEVEL": "3"} | os.environ | {"KERAS_BACKEND": "tensorflow", "CUDA_VISIBLE_DEVICES": "-1"}
+    )
     call = json.dumps({"run_directory": run_directory} | arguments, default=str)
     command = [sys.executable, "-m", "bert_tf.export.elsewhere"]
     done = subprocess.run(command, input=call, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"the export in another process failed:\n{done.stderr}")
-    answer = json.loads(done.stdout.splitlines()[-1])
+    *printed, last = done.stdout.splitlines()
+    print(*printed, sep="\n", end="\n" * bool(printed))
+    print(done.stderr, end="", file=sys.stderr)
+    answer = json.loads(last)
     if "path" in answer:
         return Path(answer["path"])
     raise getattr(errors, answer["error"])(answer["message"])

@@ -22,21 +22,22 @@ needs_jax = pytest.mark.skipif(
 )
 
 
-def run_on_jax(program, *arguments, devices=1):
-    """What a program prints as JSON, on JAX with so many devices."""
-    done = on_jax([*program, *arguments], devices)
+def run_on_jax(program, *arguments, devices=1, cache=None):
+    """What a program prints as JSON, on JAX with so many devices; arguments as of `on_jax`."""
+    done = on_jax([*program, *arguments], devices, cache)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def on_jax(command, devices=1):
-    """The finished process of a program of Python."""
-    environment = os.environ | jax_environment(devices)
+def on_jax(command, devices=1, cache=None):
+    """The finished process of a program of Python; `cache`: a folder of compiled programs, which several share."""
+    environment = os.environ | jax_environment(devices, cache)
     return subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True)
 
 
-def jax_environment(devices):
-    return {
+def jax_environment(devices, cache=None):
+    kept = {"JAX_COMPILATION_CACHE_DIR": str(cache), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"} if cache else {}
+    return kept | {
         "KERAS_BACKEND": "jax",
         "PYTHONPATH": str(ROOT),
         "JAX_PLATFORMS": "cpu",

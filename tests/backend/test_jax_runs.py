@@ -91,9 +91,12 @@ def keep_first_checkpoint(run):
 @pytest.fixture(scope="module")
 def found(folder):
     """What `jax_runs.py` prints, after a run of JAX was killed while it saved its eighth step."""
-    killed = on_jax([HERE.parent / "training" / "killed_run.py", folder / "pretrain.yaml", folder / "killed", "8"])
+    killed = on_jax(
+        [HERE.parent / "training" / "killed_run.py", folder / "pretrain.yaml", folder / "killed", "8"],
+        cache=folder / "compiled",
+    )
     assert killed.returncode == -9, killed.stderr[-3000:]
-    return run_on_jax([HERE / "jax_runs.py"], folder, devices=2)
+    return run_on_jax([HERE / "jax_runs.py"], folder, devices=2, cache=folder / "compiled")
 
 
 def lines_of(run, names):
@@ -157,7 +160,7 @@ def hosts(folder, tmp_path_factory):
         config.save(dataclasses.replace(settings, train=train), path / f"{name}.yaml")
         arguments += [path / f"{name}.yaml", path / name]
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in jax_environment(devices=2).items():
+        for name, value in jax_environment(devices=2, cache=folder / "compiled").items():
             patch.setenv(name, value)
         for status, output in run_workers("worker.py", *arguments):
             assert status == 0, output[-3000:]
