@@ -5,8 +5,8 @@ import tensorflow as tf
 from scipy import special
 
 
-def relative_error(ours, theirs):
-    return np.max(np.abs(np.asarray(ours, "float64") - theirs)) / np.max(np.abs(theirs))
+def relative_error(values, expected):
+    return np.max(np.abs(np.asarray(values, "float64") - expected)) / np.max(np.abs(expected))
 
 
 def log_softmax(logits):
@@ -21,8 +21,8 @@ def gradients(model, loss):
     """Path -> gradient of `loss()`, an array, or None for a variable that has none."""
     with tf.GradientTape() as tape:
         value = loss()
-    found = tape.gradient(value, [v.value for v in model.trainable_variables])
-    arrays = (None if gradient is None else tf.convert_to_tensor(gradient).numpy() for gradient in found)
+    results = tape.gradient(value, [v.value for v in model.trainable_variables])
+    arrays = (None if gradient is None else tf.convert_to_tensor(gradient).numpy() for gradient in results)
     return dict(zip((v.path for v in model.trainable_variables), arrays))
 
 

@@ -61,8 +61,9 @@ def run(arguments):
             "--replace-invalid": arguments.errors != "strict",
         }
         flags |= {f"the corpus {path}": True for path in arguments.corpus}
-        for flag in (flag for flag, is_given in flags.items() if is_given):
-            raise ConfigError(f"--kind {kind} learns no vocabulary from text; remove {flag}")
+        needless = next((flag for flag, is_given in flags.items() if is_given), None)
+        if needless:
+            raise ConfigError(f"--kind {kind} learns no vocabulary from text; remove {needless}")
         _check_output(arguments)
         return _write(arguments, trainer.train((), 0))
     if not arguments.corpus:

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from bert_tf.export.signatures import ServingModule
-from bert_tf.tasks.multi_label.decoding import predicted
+from bert_tf.tasks.multi_label.decoding import reaches_threshold
 
 
 class ServedClassifier(ServingModule):
@@ -73,7 +73,7 @@ class ServedMultiLabelClassifier(ServedClassifier):
         return super().of_task(task, model, threshold=task.config.threshold, **settings)
 
     def decided(self, logits):
-        return {"predicted": predicted(logits, self.threshold)}
+        return {"predicted": reaches_threshold(logits, self.threshold)}
 
 
 class ServedRegressor(ServingModule):

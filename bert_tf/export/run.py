@@ -115,7 +115,7 @@ def served_module(opened, kind, sequence_length, settings):
     for name in settings:
         if name not in ("static", *served.options):
             allowed = f"it takes {', '.join(served.options)}" if served.options else "it takes no options"
-            raise ConfigError(f"'{name}' is no option of an export of kind '{kind}'; {allowed}")
+            raise ConfigError(f"an export of kind '{kind}' has no option '{name}'; {allowed}")
     if sequence_length is None:
         sequence_length = trained if finetuned else served.default_length(model, tokenizer, trained, settings)
     return make(sequence_length=sequence_length, **settings)

@@ -62,9 +62,9 @@ def choose(model_config, rows, on_tpu=False, stored=False):
     size = model_config.hidden_size, model_config.intermediate_size
     if on_tpu:
         chosen, why = BFLOAT16, "on a TPU"
-    elif known := active.strategies.accelerator_has_bfloat16():
-        has_bfloat16_products, why = known
-        chosen = BFLOAT16 if has_bfloat16_products else FLOAT32
+    elif accelerator := active.strategies.accelerator_has_bfloat16():
+        computes_in_bfloat16, why = accelerator
+        chosen = BFLOAT16 if computes_in_bfloat16 else FLOAT32
     elif size[0] * size[1] < SMALL:
         chosen, why = FLOAT32, "the model is too small for bfloat16 to matter"
     elif not has_bfloat16():

@@ -30,7 +30,7 @@ GENERATION = ["bert_tf in Python", "bert_tf exported", "KerasHub, graph", "trans
 
 
 class Row(NamedTuple):
-    """What is measured, by which benchmark with which arguments and implementations; the first one is ours."""
+    """What is measured, by which benchmark with which arguments and implementations; the first one is bert_tf's."""
 
     what: str
     benchmark: str
@@ -90,12 +90,12 @@ def table_row(row, rounds, torch_python):
         if not file.exists():
             return f"| {row.what} | {printed} | | | {seconds:.0f} s |", missing
         figures = json.loads(file.read_text(encoding="utf-8"))
-    ours = figures.get(row.implementations[0])
-    if ours is None:
+    first = figures.get(row.implementations[0])
+    if first is None:
         return f"| {row.what} | not measured | | | {seconds:.0f} s |", missing
-    others = [f"{name} {ours['rate'] / other['rate']:.2f}" for name, other in figures.items() if other is not ours]
-    more = ", ".join(f"{name} {value}" for name, value in ours["more"].items())
-    rate = f"{ours['rate']:,.1f} {ours['unit']}/s, {ours['peak_gigabytes']:.1f} GB"
+    others = [f"{name} {first['rate'] / other['rate']:.2f}" for name, other in figures.items() if other is not first]
+    more = ", ".join(f"{name} {value}" for name, value in first["more"].items())
+    rate = f"{first['rate']:,.1f} {first['unit']}/s, {first['peak_gigabytes']:.1f} GB"
     return f"| {row.what} | {rate} | {'; '.join(others)} | {more} | {seconds:.0f} s |", missing
 
 

@@ -186,7 +186,7 @@ def test_what_a_run_is_not(tagging_run, pretrained_run, tmp_path):
         export_run(tagging_run, kind="regression")
     with pytest.raises(ConfigError, match="cannot be exported as 'masked-lm'; did you mean 'masked_lm'"):
         export_run(pretrained_run, kind="masked-lm")
-    with pytest.raises(ConfigError, match="'top_k' is no option of an export of kind 'tagging'; it takes words"):
+    with pytest.raises(ConfigError, match="an export of kind 'tagging' has no option 'top_k'; it takes words"):
         export_run(tagging_run, top_k=3)
     with pytest.raises(DataError, match="holds no fine-tuned model"):
         _ = bert_tf.load(pretrained_run).task

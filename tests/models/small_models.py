@@ -1,4 +1,4 @@
-"""Small models without golden arrays: their sizes, what they read, and weights that are no first values."""
+"""Small models without golden arrays: their sizes, what they read, and weights away from their initial values."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ def tokens(*shape, seed=0):
 
 
 def moved(model, seed, dimensions=None):
-    """The model; its weights of so many dimensions, None for all, are no longer the first values, such as zeros."""
+    """The model, after its weights of so many dimensions, None for all, were moved from their initial values, such as zeros."""
     generator = np.random.default_rng(seed)
     for variable in model.weights:
         if dimensions in (None, len(variable.shape)):

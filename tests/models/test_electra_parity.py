@@ -29,7 +29,7 @@ def published(golden, name):
     return shared | part(golden, f"{name}/")
 
 
-def theirs(path):
+def published_name(path):
     """(part, published name, whether transposed) of one of our variables in the joint model."""
     name, transposed = HF_WEIGHTS.source(path.removeprefix("generator/"))
     return "generator" if path.startswith("generator/") else "discriminator", name, transposed
@@ -40,7 +40,7 @@ def joint(golden):
     discriminator = ElectraEncoder(config(golden, "discriminator"), pooler=False, dtype="float32")
     model = ReplacedTokenDetection(discriminator, make_generator(discriminator, config(golden, "generator")))
     for variable in model.weights:
-        owner, name, transposed = theirs(variable.path)
+        owner, name, transposed = published_name(variable.path)
         value = golden[f"{owner}/{name}"]
         variable.assign(value.T if transposed else value)
     assert len(model.weights) == len(part(golden, "generator/")) + len(part(golden, "discriminator/"))
@@ -107,7 +107,7 @@ def test_gradients(golden, joint, fixed_samples):
     ours = {}
     for path, gradient in gradients(joint, lambda: mean_loss(joint, batch)).items():
         assert gradient is not None, path
-        owner, name, transposed = theirs(path)
+        owner, name, transposed = published_name(path)
         ours[f"{owner}/{name}"] = gradient.T if transposed else gradient
     expected = part(golden, "gradients/")
     assert len(expected) == 14

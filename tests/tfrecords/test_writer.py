@@ -307,7 +307,7 @@ def test_a_tokenizer_in_the_way_is_not_replaced(tmp_path, corpus, tokenizer):
     write(corpus, tmp_path / "work", tokenizer, ShardsConfig(shard_bytes=1 << 14), overwrite=True)
     assert (tmp_path / "work" / "tokenizer" / "mine.txt").exists()
     (tmp_path / "work" / "tokenizer" / "vocab.txt").write_text("half")
-    with pytest.raises(RunDirectoryError, match="work/tokenizer holds files that are no tokenizer"):
+    with pytest.raises(RunDirectoryError, match="work/tokenizer holds files that are not a tokenizer"):
         write(corpus, tmp_path / "work", tokenizer, overwrite=True)
     (tmp_path / "file").mkdir()
     (tmp_path / "file" / "tokenizer").write_text("a file")

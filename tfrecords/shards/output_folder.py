@@ -118,7 +118,7 @@ class OutputFolder:
         try:
             fingerprint, what = load_tokenizer(folder).fingerprint, "another tokenizer than the one given"
         except (DataError, ConfigError) as error:
-            fingerprint, what = None, f"files that are no tokenizer ({error})"
+            fingerprint, what = None, f"files that are not a tokenizer ({error})"
         if fingerprint == self._settings["tokenizer"]:
             return False
         if overwrite and fingerprint == self._recorded_tokenizer():

@@ -149,7 +149,8 @@ def _hub_layers(config):
 
 HUB = Maps(
     bert.hub_config(
-        *("Albert", 1e-12, "gelu_tanh", "gelu_tanh"),
+        "Albert",
+        head="gelu_tanh",
         fields=bert.HUB_SEGMENT_FIELD
         | {
             "embedding_dim": ("embedding_size", REQUIRED),

@@ -197,4 +197,6 @@ def hub_classifier(name: str, hidden: bool, dropout: float) -> dict[str, Publish
 
 
 HUB_SEGMENT_FIELD = {"num_segments": ("num_segments", 2)}
-HUB = Maps(hub_config("Bert", fields=HUB_SEGMENT_FIELD), HUB_WEIGHTS, heads=hub_classifier("Bert", False, 0.1))
+HUB = Maps(
+    hub_config("Bert", fields=HUB_SEGMENT_FIELD), HUB_WEIGHTS, heads=hub_classifier("Bert", hidden=False, dropout=0.1)
+)

@@ -75,7 +75,7 @@ HF = Maps(
 
 # The names in a preset of KerasHub (DistilBertBackbone, DistilBertMaskedLM, DistilBertTextClassifier).
 HUB = Maps(
-    bert.hub_config("DistilBert", 1e-12, "gelu_erf"),
+    bert.hub_config("DistilBert", activation="gelu_erf"),
     bert.HUB_JOINT_WEIGHTS,
-    heads=bert.hub_classifier("DistilBert", True, 0.2),
+    heads=bert.hub_classifier("DistilBert", hidden=True, dropout=0.2),
 )

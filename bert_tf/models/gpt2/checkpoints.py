@@ -187,7 +187,8 @@ TF1 = Maps(TF1_CONFIG, TF1_WEIGHTS)
 # The names in a preset of KerasHub (GPT2Backbone, GPT2CausalLM).
 HUB = Maps(
     bert.hub_config(
-        *("GPT2", 1e-5),
+        "GPT2",
+        epsilon=1e-5,
         fields={"max_sequence_length": ("max_positions", 1024)},
         architectures={("embeddings",): "GPT2CausalLM", (): "GPT2Backbone"},
     ),

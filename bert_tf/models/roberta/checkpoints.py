@@ -53,7 +53,7 @@ HF = Maps(
     heads=classes(
         "Roberta",
         classification={"dense": {"classifier.dense": "head/hidden", "classifier.out_proj": "head/dense"}},
-        # fairseq's has the layers of classification.
+        # Hugging Face's head reads the pooled output; fairseq's has the layers of its classification head.
         choices={"dropout": ("hidden_dropout_prob",), "head": TaskHead("pooled")},
     ),
 )
@@ -61,11 +61,13 @@ HF = Maps(
 # The names in a preset of KerasHub (RobertaBackbone, XLMRobertaBackbone and their tasks).
 HUB = Maps(
     bert.hub_config(
-        *("Roberta", 1e-5, "gelu_erf"),
+        "Roberta",
+        epsilon=1e-5,
+        activation="gelu_erf",
         other_model_types=("XLMRobertaBackbone",),
         other_architectures=("XLMRobertaMaskedLM",),
         derived=(lambda keys: {"num_segments": 0, "attention_dropout": keys.get("dropout", 0.1)}, lambda config: {}),
     ),
     bert.HUB_JOINT_WEIGHTS,
-    heads=bert.hub_classifier("Roberta", True, 0.0),
+    heads=bert.hub_classifier("Roberta", hidden=True, dropout=0.0),
 )

@@ -43,7 +43,7 @@ class LikelihoodProbe(Probe):
     """Base of the probes of questions. A subclass has `read`, which returns a list of `Question`, and `answer`.
 
     Attributes:
-        columns: tuple of str, of the table; the last one counts questions.
+        columns: tuple of str, of the table; the last one counts the questions whose answer has a number for the first.
         note: str, of the table; "{ties}" in it is that number of the first row.
         bars: of `ProbeTable`.
 

@@ -7,12 +7,15 @@ import numpy as np
 from bert_tf.errors import Advice, ConfigError, DataError
 from bert_tf.tasks import findings, metrics
 from bert_tf.tasks.metric_registry import METRICS, measure
-from bert_tf.tasks.multi_label.decoding import predicted
+from bert_tf.tasks.multi_label.decoding import reaches_threshold
 from bert_tf.tasks.multi_label.labels import label_reader
 from bert_tf.tasks.multi_label.model import MultiLabelClassifier
 from bert_tf.tasks.rows.labels import check_distinct
 from bert_tf.tasks.texts.classification import sorted_labels
 from bert_tf.tasks.texts.text_task import TextTask
+
+#: The logit of a label that a guess is sure of: its probability is almost 1.
+CERTAIN = 10.0
 
 
 class MultiLabelTask(TextTask):
@@ -88,7 +91,7 @@ class MultiLabelTask(TextTask):
 
     def _predicted(self, logits):
         """bool [N, L]: the labels whose probability reaches the threshold."""
-        return predicted(np.asarray(logits), self.config.threshold).numpy()
+        return reaches_threshold(np.asarray(logits), self.config.threshold).numpy()
 
     def report(self, examples, decided):
         return {"labels": metrics.by_label(self.label_array(examples), self._predicted(decided["logits"]), self.labels)}
@@ -121,7 +124,7 @@ class MultiLabelTask(TextTask):
         """{"frequency of labels": each label with its frequency in `train` as its probability, "every label": all labels}."""
         count, total = self.label_array(train).sum(axis=0), len(train)
         frequencies = np.log(count + 1) - np.log(total - count + 1)
-        guesses = {"frequency of labels": frequencies, "every label": np.full(len(self.labels), 10.0)}
+        guesses = {"frequency of labels": frequencies, "every label": np.full(len(self.labels), CERTAIN)}
         return {name: {"logits": np.tile(logits, (len(examples), 1))} for name, logits in guesses.items()}
 
 

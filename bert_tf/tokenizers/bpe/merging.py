@@ -183,7 +183,7 @@ class MergingTokenizer(Tokenizer):
     _convert: Callable[..., Any]
 
     def _make_encoder(self, merges):
-        """Sets `merges`; the `WordEncoder` that applies them. DataError for one of, or into, what is no token."""
+        """Sets `merges`; the `WordEncoder` that applies them. DataError for a merge of, or into, what the vocabulary lacks."""
         ids, self.merges = self._ids, tuple((str(a), str(b)) for a, b in merges)
         for number, (a, b) in enumerate(self.merges, 1):
             for token in (a, b, a + b):
