@@ -4,6 +4,7 @@
 
 import argparse
 import functools
+import importlib.util
 import os
 import sys
 from typing import NamedTuple
@@ -90,13 +91,12 @@ def main(arguments=None):
     command = COMMANDS[options.command]
     if command.computes and "tensorflow" not in sys.modules:  # once it is imported, it is too late
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
-    if not command.trains:
-        _compute_on_tensorflow(options.command)
     partial = "run the same command again to resume" if command.resumes else "no partial result was kept"
     try:
         with report_unhandled_signals(), raise_on_signals(f"interrupted; {partial}"):
             if not command.writes_addresses and is_address(getattr(options, "output", None)):
                 raise ConfigError(f"--output is {options.output}; write to a path of this machine, and copy that")
+            (_check_backend if command.trains else _compute_on_tensorflow)(options.command)
             return _module(options.command).run(options) or 0
     except UserError as error:
         message = error.worded(functools.partial(spell, options.parser))
@@ -158,6 +158,17 @@ def _compute_on_tensorflow(command):
             file=sys.stderr,
         )
     os.environ["KERAS_BACKEND"] = "tensorflow"
+
+
+def _check_backend(command):
+    """Refuses a KERAS_BACKEND on which nothing is trained, before Keras is imported and looks for it."""
+    wanted = os.environ.get("KERAS_BACKEND", "tensorflow")
+    if wanted not in ("tensorflow", "jax"):
+        raise ConfigError(f"KERAS_BACKEND is {wanted}; bert-tf {command} trains on tensorflow or jax")
+    if wanted == "jax" and importlib.util.find_spec("jax") is None:
+        raise ConfigError(
+            "KERAS_BACKEND is jax, which is not installed: pip install 'bert_tf[jax]', or unset KERAS_BACKEND"
+        )
 
 
 def _module(command):
