@@ -16,11 +16,10 @@ import os
 import statistics
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
 from serving import bert_tf as serve
-from side_by_side import main, model_arguments
-from training_step import RATE, VOCABULARY, fit_steps
+from side_by_side import main, model_arguments, paced
+from training_step import RATE, VOCABULARY
 from training_step import bert_tf as pretrain
 
 ALL = "with all"
@@ -108,8 +107,8 @@ def finetune(a):
     signature = {name: tf.TensorSpec([None, None], dtype) for name, dtype in rows.items()}
     signature |= {"labels": tf.TensorSpec([None], tf.int32), "label_weights": tf.TensorSpec([None], tf.float32)}
     data = tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(2)
-    unit, turn = fit_steps(model, data, SimpleNamespace(**{**vars(a), "steps": len(sizes), "length": 0}))
-    return unit, lambda: (turn(), a.batch * sum(sizes))[1]
+    turn = paced(model, data, len(sizes))
+    return "tokens", lambda: (turn(), a.batch * sum(sizes))[1]
 
 
 def workload(a):
@@ -131,12 +130,17 @@ def without(kernel):
 
 def print_intervals(figures):
     """Of the ratios of each round, because all implementations are slowed alike within one."""
-    print("\n| | times as fast as with all |\n|---|---|")
+    print("\n| times as fast as with all | by the clock | by the processor's seconds |\n|---|---|---|")
     for name, row in figures.items():
-        ratios = [rate / base for rate, base in zip(row["rates"], figures[ALL]["rates"])]
-        if name != ALL and len(ratios) > 1:
-            margin = 1.96 * statistics.stdev(ratios) / len(ratios) ** 0.5
-            print(f"| {name} | {statistics.mean(ratios):.3f} ± {margin:.3f} |")
+        if name != ALL and len(row["rates"]) > 1:
+            print(
+                f"| {name} | {' | '.join(_interval(row[key], figures[ALL][key]) for key in ('rates', 'cpu_rates'))} |"
+            )
+
+
+def _interval(rates, base):
+    ratios = [one / other for one, other in zip(rates, base)]
+    return f"{statistics.mean(ratios):.3f} ± {1.96 * statistics.stdev(ratios) / len(ratios) ** 0.5:.3f}"
 
 
 if __name__ == "__main__":

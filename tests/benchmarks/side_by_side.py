@@ -129,12 +129,15 @@ class _Worker:
         self.process.stdin.close()
         more = self._answer()
         self.process.wait()
-        rates = [units / seconds for units, seconds in zip(self.units, self.seconds)]
+        rates, cpu_rates = (
+            [units / seconds for units, seconds in zip(self.units, times)] for times in (self.seconds, self.cpu_seconds)
+        )
         return {
             "unit": self.ready["unit"],
             "rate": statistics.median(rates),
             "rates": rates,
-            "rate_per_cpu": statistics.median(units / seconds for units, seconds in zip(self.units, self.cpu_seconds)),
+            "rate_per_cpu": statistics.median(cpu_rates),
+            "cpu_rates": cpu_rates,
             "seconds_per_turn": statistics.median(self.seconds),
             "start_seconds": self.ready["seconds"],
             "peak_gigabytes": self.peak,
