@@ -41,6 +41,7 @@ assign = active.assign
 attention_weights = active.attention_weights
 compiled_loop = active.compiled_loop
 cross_entropy = active.cross_entropy
+fused_attention = active.fused_attention
 largest = active.largest
 on_host = active.on_host
 product_with_transposed = active.product_with_transposed

@@ -44,6 +44,16 @@ def attention_weights(scores: Any, mask: Any, dropout: Any, training: bool) -> t
     return dropout(ops.cast(probabilities, scores.dtype), training=training), probabilities
 
 
+def fused_attention(query: Any, key: Any, value: Any, mask: Any) -> Any:
+    """softmax(query key^T + mask) value in one operation, where the backend has one; without dropout.
+
+    Args: float [B, Q, n, d], scaled; [B, S, h, d] twice, n a multiple of h; None, or float, broadcast to [B, n, Q, S].
+
+    Returns: float [B, Q, n, d]; None where there is no such operation, as here.
+    """
+    return None
+
+
 def finite(mask: Any) -> Any:
     """A mask in float32, without infinities.
 

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout, attention_weights
+from bert_tf.backend import Dropout, attention_weights, fused_attention
 from bert_tf.errors import ConfigError
 from bert_tf.layers.block_settings import AttentionSettings
 from bert_tf.layers.internals import is_recording, note
@@ -118,11 +118,16 @@ class Attention(SettingsLayer):
             note(queries=query, keys=key, values=value)
         if self.settings.scale:
             query = query * query.shape[-1] ** -0.5  # the smaller of the two factors of the scores
-        scores = self._scores(query, key, cached=cache is not None)
-        if recorded:
-            note(scores=ops.cast(scores, "float32") + ops.cast(_sum(attention_mask, bias), "float32"))
-        weights, probabilities = attention_weights(scores, _sum(attention_mask, bias), self.dropout, training)
-        context = self._weighted(weights, value, cached=cache is not None)
+        drops = training and self.dropout.rate > 0
+        context = probabilities = None
+        if cache is None and bias is None and not (drops or return_attention_scores or recorded):
+            context = fused_attention(query, key, value, attention_mask)
+        if context is None:
+            scores = self._scores(query, key, cached=cache is not None)
+            if recorded:
+                note(scores=ops.cast(scores, "float32") + ops.cast(_sum(attention_mask, bias), "float32"))
+            weights, probabilities = attention_weights(scores, _sum(attention_mask, bias), self.dropout, training)
+            context = self._weighted(weights, value, cached=cache is not None)
         batch, length = ops.shape(context)[:2]
         output = self.output_projection(ops.reshape(context, (batch, length, self.num_heads * self.head_size)))
         return results(

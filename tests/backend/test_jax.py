@@ -93,6 +93,101 @@ def test_fine_tuned_tasks_answer_as_on_tensorflow():
             ), kind
 
 
+COMPILED = """
+import json
+import jax
+import keras
+from bert_tf.backend import AdamW, TrainableModel
+from bert_tf.models import BertConfig, BertEncoder
+from bert_tf.tasks import build_task
+from bert_tf.tokenizers import load_tokenizer
+import sys
+from pathlib import Path
+
+compiled = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda name, seconds, **more: compiled.append(name) if name == "/jax/core/compile/backend_compile_duration" else None
+)
+TrainableModel.static_shapes = sys.argv[1] == "static"
+tokenizer = load_tokenizer(Path(sys.argv[2]))
+config = BertConfig(tokenizer.vocabulary_size, hidden_size=16, num_layers=1, num_heads=2, intermediate_size=24)
+task = build_task({"kind": "classification", "sequence_length": 32}, tokenizer, backbone=config)
+examples = task.read([{"text": "a warm film " * (1 + n % 9), "label": "ab"[n % 2]} for n in range(52)])
+task = task.learn(examples)
+model = task.model(BertEncoder(config))
+model.compile(AdamW(1e-3))
+counts = []
+
+def evaluate(epoch, logs):
+    task.evaluate(model, examples)
+    counts.append(len(compiled))
+
+model.fit(
+    task.dataset(examples, 8, training=True, seed=3),
+    epochs=4, verbose=0, callbacks=[keras.callbacks.LambdaCallback(on_epoch_end=evaluate)],
+)
+print(json.dumps(counts))
+"""
+
+
+@pytest.mark.slow
+@needs_jax
+@pytest.mark.parametrize("shapes", ["static", "buckets"])
+def test_nothing_is_compiled_after_the_first_epoch(shapes):
+    """With a last batch that is short, and with the evaluation of each epoch."""
+    counts = run_on_jax(["-c", COMPILED, shapes, Path(__file__).parents[1] / "fixtures/checkpoints/bert"])
+    assert counts[0] > 0 and counts == [counts[0]] * 4
+
+
+FUSED = """
+import json
+import jax
+import numpy as np
+from bert_tf.backend.jax import attention as module
+from bert_tf.layers.attention import Attention
+from bert_tf.layers.block_settings import AttentionSettings
+
+on_xla, calls = jax.nn.dot_product_attention, []
+
+def on_gpu(query, key, value, bias, scale, implementation):
+    assert implementation == "cudnn" and (bias is None or bias.shape[2:] == (query.shape[1], key.shape[1]))
+    calls.append(None if bias is None else bias.shape[:2])
+    return on_xla(query, key, value, bias=bias, scale=scale, implementation="xla")
+
+jax.nn.dot_product_attention = on_gpu
+draw = np.random.default_rng(0)
+x, upstream = draw.normal(size=(2, 2, 6, 16)).astype("float32")
+padding = np.where(np.arange(6) < [[4], [6]], 0, -np.inf).astype("float32")[:, None, None]
+causal = np.where(np.tri(6), 0, -1e9).astype("float32")[None, None]
+differences = []
+for heads, dropout, training, mask in [(4, 0.1, False, padding), (2, 0.0, True, causal), (4, 0.0, True, None), (4, 0.1, True, padding)]:
+    layer = Attention(AttentionSettings(num_heads=4, num_key_value_heads=heads, dropout=dropout))
+    layer(x)
+
+    def total(x):
+        return (layer(x, attention_mask=mask, training=training) * upstream).sum()
+
+    if training and dropout:
+        module._has_kernel = lambda query, key: True
+        total(x)
+        continue
+    found = []
+    for has_kernel in (True, False):
+        module._has_kernel = lambda query, key: has_kernel
+        found.append([layer(x, attention_mask=mask, training=training), jax.grad(total)(x)])
+    differences += [float(abs(a - b).max()) for a, b in zip(*found)]
+print(json.dumps([max(differences), len(differences), calls]))
+"""
+
+
+@needs_jax
+def test_attention_as_one_operation_has_the_numbers_of_many():
+    """With the arguments that cuDNN takes, which the operation of XLA stands in for; dropout stays outside of it."""
+    difference, count, calls = run_on_jax(["-c", FUSED])
+    assert difference < 1e-6 and count == 6
+    assert calls == [[2, 1], [2, 1], [1, 1], [1, 1], None, None]
+
+
 SEEDS = """
 import json
 from jax import numpy as jnp

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 
 
@@ -78,8 +79,14 @@ def paced(model, data, steps):
         def on_train_batch_end(self, batch, logs=None):
             done.release()
 
-    arguments = {"steps_per_epoch": 1_000_000_000, "verbose": 0, "callbacks": [Pace()]}
-    threading.Thread(target=model.fit, args=(data,), kwargs=arguments, daemon=True).start()
+    def fit():
+        try:
+            model.fit(data, steps_per_epoch=1_000_000_000, verbose=0, callbacks=[Pace()])
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)  # or the turn would wait for ever
+
+    threading.Thread(target=fit, daemon=True).start()
 
     def turn():
         for _ in range(steps):

@@ -61,7 +61,7 @@ def kernel():
 def execute(kernel, tmp_path):
     """Function that runs a notebook with environment variables, and a cell after the one that names the data."""
 
-    def run(name, extra="", **settings):
+    def run(name, extra="", kernel=kernel, **settings):
         settings = {"OUTPUT": tmp_path / "out", "EPOCHS": 1} | settings
         environment = {f"BERT_TF_{setting}": str(value) for setting, value in settings.items()}
         notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
@@ -113,6 +113,19 @@ def test_pretraining(execute, tmp_path):
 
 
 @pytest.mark.slow
+def test_pretraining_on_jax(execute, monkeypatch, tmp_path):
+    """As on a TPU, in a process of its own: a backend is chosen once."""
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    client = NotebookClient(nbformat.v4.new_notebook(), timeout=300)
+    with client.setup_kernel():
+        few = f"{FEW_TEXTS}; RECIPE = 'pretrain/bert_tiny'"
+        cells = execute("pretraining", few, client, STEPS=4, VOCABULARY=300)
+    assert shown(cells[-2]).count("('") == 5
+    assert shown(cells[6]) == "Strategy with 1 replica(s)\n"  # TensorFlow's have longer names
+
+
+@pytest.mark.slow
 def test_fine_tuning_and_serving(execute, bert, tmp_path):
     with serving(tmp_path / "out" / "export", "sentiment") as (rest, grpc):
         cells = execute("fine_tuning_and_serving", FEW_LABELS, CHECKPOINT=bert, REST=rest, GRPC=grpc)
@@ -161,7 +174,7 @@ def test_probing(execute, bert, tmp_path):
 def test_every_notebook_is_tested_listed_and_installs_alike(path):
     cells = nbformat.read(path, as_version=4).cells
     quickstart = nbformat.read(FOLDER / "quickstart.ipynb", as_version=4).cells
-    assert cells[2]["source"] == quickstart[2]["source"]
+    assert path.stem == "pretraining" or cells[2]["source"] == quickstart[2]["source"]
     assert f"test_{path.stem}" in globals() and f"({path.name})" in (FOLDER / "README.md").read_text()
 
 
@@ -176,7 +189,7 @@ def test_outputs_in_the_file_are_of_this_code(path):
     assert not re.search(r"(^|[\s'\"(])/(\w+/)+", json.dumps(outputs)), "a path of the machine where it ran"
 
 
-def test_on_a_tpu_it_installs_around_tensorflow_tpu(monkeypatch):
+def test_on_a_tpu_it_installs_around_tensorflow_tpu_or_jax(monkeypatch):
     cell = nbformat.read(FOLDER / "quickstart.ipynb", as_version=4).cells[2]
     commands = []
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -188,3 +201,7 @@ def test_on_a_tpu_it_installs_around_tensorflow_tpu(monkeypatch):
     lists = [str(root / "requirements" / name) for name in ("tpu.txt", "tpu-no-deps.txt")]
     assert commands == [["-r", lists[0]], ["--no-deps", "-r", lists[1], str(root)]]
     assert all(Path(path).is_file() for path in lists)
+    monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
+    commands.clear()
+    exec(nbformat.read(FOLDER / "pretraining.ipynb", as_version=4).cells[2]["source"], {})
+    assert commands == [[f"{root}[tpu]"]] and os.environ["KERAS_BACKEND"] == "jax"

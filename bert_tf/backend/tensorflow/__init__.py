@@ -5,7 +5,7 @@ the switch of both, and functions as graphs. `randomness.py`: dropout from the s
 `adam.py`: an update as one operation. `strategies.py`, `tpu.py`: devices, and what a TPU asks for.
 """
 
-from bert_tf.backend.plain import on_host
+from bert_tf.backend.plain import fused_attention, on_host
 from bert_tf.backend.randomness import recomputed
 from bert_tf.backend.tensorflow import strategies
 from bert_tf.backend.tensorflow.adam import apply_adam, dense
