@@ -93,6 +93,51 @@ def test_fine_tuned_tasks_answer_as_on_tensorflow():
             ), kind
 
 
+OUTSIDE = """
+import json
+import keras
+import numpy as np
+from keras import ops
+from bert_tf.backend import AdamW, Dense, TrainableModel
+
+class Student(TrainableModel):
+    def __init__(self, reads):
+        super().__init__()
+        self.dense, self.reads = Dense(1), reads
+        self.dense.build((None, 1))
+
+    def outside_variables(self):
+        return self.reads()
+
+    def loss_weights(self, features):
+        return {"square": ops.sum(ops.ones_like(features["x"]))}
+
+    def loss_sums(self, features, training):
+        return {"square": ops.sum((self.dense(features["x"]) - teacher.value * features["x"])**2)}, {}
+
+teacher = keras.Variable(np.zeros(1, "float32"))
+x = {"x": np.ones((4, 1), "float32")}
+found = []
+for reads in (lambda: [teacher], lambda: []):
+    teacher.assign([0.0])
+    student = Student(reads)
+    student.dense.kernel.assign([[0.0]])
+    student.compile(AdamW(1e-9, weight_decay=0.0))
+    losses = [student.fit(x, verbose=0).history["loss"][0]]
+    teacher.assign([2.0])
+    found.append([*losses, student.fit(x, verbose=0).history["loss"][0]])
+print(json.dumps(found))
+"""
+
+
+@needs_jax
+def test_variables_that_a_loss_reads_are_no_constants_of_the_program():
+    """Or a teacher whose weights change would be followed as it was when the step was compiled."""
+    named, unnamed = run_on_jax(["-c", OUTSIDE])
+    assert named == pytest.approx([0.0, 4.0], abs=1e-6)
+    assert unnamed == pytest.approx([0.0, 0.0], abs=1e-6)  # what `outside_variables` is for
+
+
 COMPILED = """
 import json
 import jax
