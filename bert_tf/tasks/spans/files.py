@@ -109,7 +109,7 @@ def read_questions(table, columns, labelled):
         return [Example(question, shared[context], label=answers, id=name)]
 
     def where(number, row):
-        return f"{table.path}, question '{row['id']}'" if has_ids else table.where(number)
+        return f"{table.path}, question {brief(row['id'])}" if has_ids else table.where(number)
 
     chosen = {"question": question_key, "context": context_key}
     return read_examples(table, read, columns, labelled, chosen, identifier, where, Questions)

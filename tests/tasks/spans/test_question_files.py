@@ -91,6 +91,14 @@ def test_wrong_files(content, message, tmp_path):
     assert str(path) in str(error.value)
 
 
+@pytest.mark.parametrize("identifier", [["a"], {"a": 1}])
+def test_an_id_is_no_list(identifier, tmp_path):
+    content = tiny.squad()
+    content["data"][0]["paragraphs"][0]["qas"][0]["id"] = identifier
+    with pytest.raises(DataError, match="question .*: 'id' is .*a.*; an id is a text or a number, or leave out"):
+        read(tmp_path / "a.json", content)
+
+
 def test_wrong_questions_can_be_left_out(tmp_path):
     content = tiny.squad()
     content["data"][0]["paragraphs"][0]["qas"].append({"id": "a", "question": "Who?", "is_impossible": True})
