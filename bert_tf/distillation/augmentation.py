@@ -144,7 +144,7 @@ class Augmenter:
         row = self.tokenizer.pack(first, first if twice else None, sequence_length=self.longest, dynamic=True)
         positions = np.array(places, np.int32)[:, None] + len(self.tokenizer.layout.before_first)
         hidden = np.arange(row["token_ids"].shape[1]) == positions
-        return ops.convert_to_numpy(self._likely(*(row[name] for name in INPUTS), hidden, positions))
+        return ops.convert_to_numpy(self._likely(*(np.asarray(row[name]) for name in INPUTS), hidden, positions))
 
     def _most_likely(self, *parts):
         *inputs, hidden, positions = parts

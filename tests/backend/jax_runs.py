@@ -26,6 +26,14 @@ def command(name, folder, run, *settings, file=None):
     assert main([name, "--config", f"{folder / (file or name)}.yaml", "--output", f"{folder / run}", *given]) == 0
 
 
+def augment(folder, name):
+    """Other versions of texts, by the model that TensorFlow has pretrained."""
+    texts = folder / "words.tsv"
+    texts.write_text("text\tlabel\nthe people of the union and the state\t1\nto the house and to the congress\t0\n")
+    words = ["--train", str(texts), "--output", f"{folder / name}", "--set", "stop_words=none", "--set", "rate=0.9"]
+    assert main(["distill", "--augment", f"{folder / 'pretraining'}", *words]) == 0
+
+
 def copy_checkpoint(folder):
     """Restores the last checkpoint of a run of TensorFlow, and saves what was restored."""
     settings = config.load(PretrainConfig, folder / "pretrain.yaml")
@@ -46,6 +54,7 @@ def results(folder):
     for name, run in (("pretrain", "begun_pretraining_on_two"), ("finetune", "begun_tuning_on_two")):
         command(name, folder, run, "train.strategy=mirrored")
     copy_checkpoint(folder)
+    augment(folder, "augmented_on_jax.jsonl")
     model = bert_tf.load(folder / "begun_tuning")
     model.model.weights[-1].assign([0.7, -0.7])  # the bias of the head: what is in memory is served
     served = model.export(folder / "served")

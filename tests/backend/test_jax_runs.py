@@ -177,6 +177,13 @@ def test_a_checkpoint_goes_through_the_other_backend_to_the_bit(folder, found):
     assert files_of(folder / "copied") == files_of(folder / "pretraining")
 
 
+def test_texts_are_augmented_as_on_tensorflow(folder, found):
+    jax_runs.augment(folder, "augmented.jsonl")
+    expected = (folder / "augmented.jsonl").read_text(encoding="utf-8")
+    assert (folder / "augmented_on_jax.jsonl").read_text(encoding="utf-8") == expected
+    assert len(expected.splitlines()) > 2
+
+
 def test_what_is_served_answers_as_the_model_on_jax(found):
     serve = tf.saved_model.load(found["served"]).signatures["serving_default"]
     answers = serve(tf.constant(jax_runs.QUESTIONS))
