@@ -12,7 +12,7 @@ from typing import NamedTuple
 import bert_tf
 from bert_tf.cli.quick_imports import hide_optional_libraries
 from bert_tf.cli.settings import flag_hint, spell
-from bert_tf.errors import ConfigError, UserError
+from bert_tf.errors import ConfigError, UserError, WorkerLostError
 from bert_tf.files import is_address
 from bert_tf.interrupts import Interrupted, raise_on_signals, report_unhandled_signals
 
@@ -101,6 +101,10 @@ def main(arguments=None):
     except UserError as error:
         message = error.worded(functools.partial(spell, options.parser))
         print(f"bert-tf {options.command}: {message}", file=sys.stderr)
+        if isinstance(error, WorkerLostError) and os.environ.get("KERAS_BACKEND") == "jax":
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(1)  # JAX would wait for the lost worker for a minute, and then abort
         return 1
     except Interrupted as interrupted:
         print(f"\nbert-tf {options.command}: {interrupted.message}", file=sys.stderr)
