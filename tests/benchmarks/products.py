@@ -27,7 +27,7 @@ def layouts(hidden, count, rows_of_texts):
     def in_blocks(count):  # of columns, as a batched product
         return (
             lambda w: np.ascontiguousarray(w.reshape(len(w), count, -1).transpose(1, 0, 2)),
-            lambda x, w: tf.reshape(tf.transpose(tf.matmul(x[None], w), [1, 0, 2]), [len(x), -1]),
+            lambda x, w: tf.reshape(tf.transpose(tf.matmul(x[None], w), [1, 0, 2]), [x.shape[0], -1]),
         )
 
     kinds = {  # how a weight is stored, how it is multiplied
