@@ -1,6 +1,7 @@
 """What JAX computes otherwise than `bert_tf.backend.plain`: dropout from the seed of a step, and `fit`.
 
-`randomness.py`: the masks of TensorFlow, to the bit. `attention.py`: attention as one operation. `trainer.py`: `fit` and its steps. `strategies.py`: devices.
+`randomness.py`: the masks of TensorFlow, to the bit. `attention.py`: attention as one operation. `trainer.py`: `fit` and
+its steps. `strategies.py`: devices.
 """
 
 from bert_tf.backend.jax import strategies

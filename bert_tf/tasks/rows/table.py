@@ -9,7 +9,7 @@ from typing import Any
 from bert_tf.config import nearest
 from bert_tf.encodings import find_name
 from bert_tf.errors import Advice, DataError
-from bert_tf.parsing import brief, join_names
+from bert_tf.parsing import join_names
 from bert_tf.tasks.rows.columns_config import ID_NAMES, ColumnsConfig
 from bert_tf.tasks.rows.values import BadRow, text_value
 from tfrecords.corpus.tables import SEMICOLONS
@@ -171,13 +171,10 @@ class Table:
         return text_value(self.cell(row, key, role), key)
 
     def id_of(self, row: Any, key: Key | None) -> dict:
-        """{"id": the identifier of a row, in the column `key`}; {} where there is none. Raises BadRow for a list or dict."""
+        """{"id": the identifier of a row, in the column `key`}; {} where there is none."""
         if key is None or (self.width is None and key not in row):
             return {}
-        identifier = self.cell(row, key, "id")
-        if isinstance(identifier, (list, tuple, dict)):
-            raise BadRow(f"'{key}' is {brief(identifier)}; an id is a text or a number")
-        return {"id": identifier}
+        return {"id": self.cell(row, key, "id")}
 
     def as_dict(self, row: Any) -> dict:
         """A row as a dict, by the names or numbers of the columns."""

@@ -95,6 +95,8 @@ def read_questions(table, columns, labelled):
 
     def read(row):
         name = table.id_of(row, identifier)
+        if isinstance(name.get("id"), (list, dict)):  # predictions.json has the ids as keys
+            raise BadRow(f"'{identifier}' is {brief(name['id'])}; the id of a question is a text or a number")
         if labelled and name:
             if name["id"] in ids:
                 raise BadRow("there are two questions with this id; each must have its own")

@@ -92,10 +92,12 @@ def test_wrong_files(content, message, tmp_path):
 
 
 @pytest.mark.parametrize("identifier", [["a"], {"a": 1}])
-def test_an_id_is_no_list(identifier, tmp_path):
+def test_the_id_of_a_question_is_no_list(identifier, tmp_path):
     content = tiny.squad()
     content["data"][0]["paragraphs"][0]["qas"][0]["id"] = identifier
-    with pytest.raises(DataError, match="question .*: 'id' is .*a.*; an id is a text or a number, or leave out"):
+    with pytest.raises(
+        DataError, match="question .*: 'id' is .*a.*; the id of a question is a text or a number, or leave"
+    ):
         read(tmp_path / "a.json", content)
 
 
