@@ -191,6 +191,7 @@ import numpy as np
 from bert_tf.backend.jax import attention as module
 from bert_tf.layers.attention import Attention
 from bert_tf.layers.block_settings import AttentionSettings
+from bert_tf.layers.internals import recording
 
 on_xla, calls = jax.nn.dot_product_attention, []
 
@@ -221,6 +222,16 @@ for heads, dropout, training, mask in [(4, 0.1, False, padding), (2, 0.0, True, 
         module._has_kernel = lambda query, key: has_kernel
         found.append([layer(x, attention_mask=mask, training=training), jax.grad(total)(x)])
     differences += [float(abs(a - b).max()) for a, b in zip(*found)]
+module._has_kernel = lambda query, key: True
+made = len(calls)
+several = Attention(AttentionSettings(num_heads=4))
+outputs = [several(x, bias=np.ones((1, 4, 6, 6), "float32") * np.arange(6)), *several(x, return_attention_scores=True)]
+with recording() as record:
+    outputs.append(several(x))
+empty = np.zeros((2, 4, 6, 4), "float32")
+outputs += several(x, cache=(empty, empty), cache_position=0)
+assert len(calls) == made, "one operation has no bias, probabilities, records or cache"
+assert len(outputs) == 6 and float(abs(outputs[0] - outputs[1]).max()) > 1e-3 and len(record.scores) == 1
 print(json.dumps([max(differences), len(differences), calls]))
 """
 

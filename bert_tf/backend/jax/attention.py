@@ -5,6 +5,8 @@ from typing import Any
 import jax
 from jax import numpy as jnp
 
+from bert_tf.backend import plain
+
 
 def fused_attention(query: Any, key: Any, value: Any, mask: Any) -> Any:
     """As `plain.fused_attention`, by cuDNN on NVIDIA GPUs from Ampere on, in half precision.
@@ -14,7 +16,7 @@ def fused_attention(query: Any, key: Any, value: Any, mask: Any) -> Any:
     if not _has_kernel(query, key):
         return None
     if mask is not None:
-        mask = jnp.maximum(mask, -1e9).astype(query.dtype)
+        mask = plain.finite(mask).astype(query.dtype)
         mask = mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
         mask = jnp.broadcast_to(mask, (*mask.shape[:2], query.shape[1], key.shape[1]))
     return jax.nn.dot_product_attention(query, key, value, bias=mask, scale=1.0, implementation="cudnn")
