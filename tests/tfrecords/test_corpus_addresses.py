@@ -37,7 +37,7 @@ def names(inputs):
     return [file.name for file in find_files(inputs)]
 
 
-def test_corpora(folder):
+def test_corpora(folder, caplog):
     lines = "".join(json.dumps({"text": f"text {number}"}) + "\n" for number in range(3)).encode()
     put(
         folder,
@@ -48,6 +48,8 @@ def test_corpora(folder):
     put(folder, corpus__sub__c_txt=b"three", corpus__vocab_txt=b"x", corpus___hidden=b"x")
     put(folder, corpus__run__config_yaml=b"", corpus__run__metrics_jsonl=b"{}")
     assert names(f"{folder}/corpus/") == ["corpus/a.txt", "corpus/b.jsonl.gz", "corpus/sub/c.txt"]
+    for what in ("vocab.txt (a vocabulary)", "run (a run)", "t.csv (a table beside text; name it to read it)"):
+        assert f"{folder}/corpus/{what}" in caplog.text
     assert list(read_texts(f"{folder}/corpus")) == ["one", "two", "text 0", "text 1", "text 2", "three"]
     assert names([f"{folder}/corpus/*.txt", f"{folder}/corpus/**/c.txt"]) == ["a.txt", "c.txt"]
     assert list(read_texts(f"{folder}/corpus/t.csv")) == ["x"]

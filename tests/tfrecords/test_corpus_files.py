@@ -31,11 +31,11 @@ def test_missing_and_unsuitable_inputs(tmp_path):
     empty.mkdir()
     for inputs, message in (
         (tmp_path / "nowhere.txt", "nowhere.txt: no such file or folder"),
-        (f"{tmp_path}/*.txt", "the pattern matches no file"),
-        (empty, r"the folder holds no \.txt, \.jsonl"),
+        (f"{tmp_path}/*.txt", "it matches no file"),
+        (empty, r"it holds no \.txt, \.jsonl"),
         ([], "no corpus given"),
-        (vocabulary, r"the folder holds no .*what it holds is left out: vocab\.txt \(a voc"),
-        (f"{vocabulary}/*.txt", r"the pattern matches no file but .*vocab\.txt \(a vocabulary\)"),
+        (vocabulary, r"it holds no .* file; vocab\.txt is left out \(a voc"),
+        (f"{vocabulary}/*.txt", r"it matches no file; vocab\.txt is left out \(a vocabulary\)"),
         (write(tmp_path / "a.json", "[]"), r"a\.json: \.json is not a format.*\.jsonl"),
         *(
             (write(tmp_path / name, gzip.compress(b"x")), "is not a format that is read here")

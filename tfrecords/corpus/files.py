@@ -1,5 +1,6 @@
 """Which files a corpus consists of: those that are named, and the text in folders and globs, here or at addresses."""
 
+import collections
 import functools
 import glob
 import itertools
@@ -50,15 +51,15 @@ def find_files(inputs):
         DataError: a path or pattern that matches nothing, a file that is not text, a folder or link
             in a folder that cannot be read.
     """
-    files, left_out = {}, []
+    files, left_out = {}, {}
     for item in [inputs] if isinstance(inputs, (str, Path)) else inputs:
         item = local_data(item)
         if is_address(item):
-            for address, name, size in _at_address(str(item).rstrip("/"), left_out):
-                files.setdefault(address, CorpusFile(address, name, size))
+            for file in _at_address(str(item).rstrip("/"), left_out):
+                files.setdefault(file.path, file)
             continue
         try:
-            for path, name in _named(item, Path(item).expanduser(), left_out):
+            for path, name in _named(item, left_out):
                 _check(path)
                 # The manifest is UTF-8; file names need not be.
                 name = os.fsencode(name).decode("utf-8", "backslashreplace")
@@ -70,71 +71,26 @@ def find_files(inputs):
     if not files:
         raise DataError("no corpus given; name at least one .txt, .jsonl, .tsv, .csv or .parquet file, folder or glob")
     if left_out:
-        shown = ", ".join(f"{path} ({what})" for path, what in left_out[:5])
+        shown = ", ".join(f"{path} ({what})" for path, what in [*left_out.items()][:5])
         more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
         logging.warning("left out of the corpus: %s%s", shown, more)
     return list(files.values())
 
 
-def _at_address(address, left_out):
-    """The files that an address names: a list of (address, name, bytes)."""
-    sizes = list_files(address)
-    if list(sizes) == [address]:
-        _check_kind(address)
-        return [(address, address.rpartition("/")[2], sizes[address])]
-    is_glob = glob.has_magic(address)
-    root = address.rpartition("/")[0] if is_glob else address
-    while glob.has_magic(root):
-        root = root.rpartition("/")[0]
-    names, holds = [file.removeprefix(f"{root}/") for file in sizes], {}
-    for name in names:
-        for folder in PurePosixPath(name).parents:
-            holds.setdefault(folder, set()).add(PurePosixPath(name).relative_to(folder).parts[0])
-    names_by_kind = {True: [], False: []}  # whether it is a table
-    for name in map(PurePosixPath, names):
-        what = next(filter(None, (_what_we_wrote(holds[f]) for f in name.parents if is_glob or f.parts)), None)
-        what = "a vocabulary" if name.name in _VOCABULARIES else what
-        if what:
-            left_out.append((f"{root}/{name}", what))
-        elif is_glob or (_is_read(name.name) and not any(part.startswith(".") for part in name.parts)):
-            names_by_kind[not is_glob and name.name.lower().endswith(TABLE_SUFFIXES)].append(str(name))
-    if not any(names_by_kind.values()):
-        raise DataError(f"corpus {address}: it holds no {', '.join(TEXT_SUFFIXES + TABLE_SUFFIXES)} file")
-    begin = "" if is_glob else f"{root.rpartition('/')[2]}/"
-    for name in names_by_kind[False] or names_by_kind[True]:
-        _check_kind(name)
-    files = [(f"{root}/{name}", name) for name in names_by_kind[False] or names_by_kind[True]]
-    return [(file, PurePosixPath(name).name if is_glob else begin + name, sizes[file]) for file, name in files]
-
-
-def _named(item, path, left_out):
-    """The files that one input names: a list of (path, name)."""
-    if not os.path.lexists(path) and glob.has_magic(str(path)):
-        return _of_glob(item, path, left_out)
-    return _of_folder(path, left_out) if path.is_dir() else [(path, path.name)]
-
-
-def _of_glob(item, path, left_out):
+def _named(item, left_out):
+    """The files that an input on this machine names: a list of (path, name)."""
+    path = Path(item).expanduser()
+    if os.path.lexists(path) or not glob.has_magic(str(path)):
+        return _of_folder(path, left_out) if path.is_dir() else [(path, path.name)]
     root = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), path.parts))
-    # Python's glob takes a folder that cannot be read for an empty one.
-    for _ in os.walk(root, onerror=_raise) if root.is_dir() else ():
-        if "**" not in path.parts:
-            break
-    files, wrote = [], functools.cache(lambda folder: _what_we_wrote(os.listdir(folder)))
-    for match in map(Path, sorted(glob.glob(str(path), recursive=True))):
-        if match.is_dir():
-            files += _of_folder(match, left_out) if "**" not in str(path) else []
-            continue
-        folders = [folder for folder in match.parents if root in folder.parents]
-        what = "a vocabulary" if match.name in _VOCABULARIES else next(filter(None, map(wrote, folders)), None)
-        if what:
-            left_out.append((match, what))
-        else:
-            files.append((match, match.name))
-    if not files:
-        why = "" if not left_out else f" but {left_out[0][0]} ({left_out[0][1]})"
-        raise DataError(f"corpus {item}: the pattern matches no file{why}")
-    return files
+    if "**" in path.parts:  # Python's glob takes a folder that cannot be read for an empty one
+        collections.deque(os.walk(root, onerror=_raise), maxlen=0)
+    matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
+    names = [match.relative_to(root).as_posix() for match in matches if not match.is_dir()]
+    folders = [match for match in matches if match.is_dir() and "**" not in str(path)]
+    read = _choose(item, root, names, True, _listed(root), left_out) if names or not folders else []
+    files = [[(root / name, PurePath(name).name)] for name in read] + [_of_folder(f, left_out) for f in folders]
+    return [file for of_match in sorted(files) for file in of_match]
 
 
 def _raise(error):
@@ -142,37 +98,69 @@ def _raise(error):
 
 
 def _of_folder(folder, left_out):
-    texts, tables, ignored = [], [], []
-    for path in _walk(folder, {folder.resolve()}, ignored):
-        (tables if path.name.endswith(TABLE_SUFFIXES) else texts).append(path)
-    if texts and tables:
-        ignored += [(path, "a table beside text; name it to read it") for path in sorted(tables)]
-    left_out += ignored
-    files = sorted((path.relative_to(folder).as_posix(), path) for path in texts or tables)
-    if not files:
-        why = f"; what it holds is left out: {ignored[0][0].name} ({ignored[0][1]})" if ignored else ""
-        raise DataError(f"corpus {folder}: the folder holds no {', '.join(TEXT_SUFFIXES + TABLE_SUFFIXES)} file{why}")
-    root = folder.resolve().name
-    return [(path, f"{root}/{name}") for name, path in files]
+    root, seen, names = folder.resolve(), {folder.resolve()}, []
+    for path, folders, files in os.walk(folder, onerror=_raise, followlinks=True):
+        new = {Path(path, name).resolve(): name for name in sorted(folders) if name[0] != "."}
+        folders[:] = [name for real, name in new.items() if real not in seen]  # links may lead in circles
+        seen |= new.keys()
+        names += [Path(path, name).relative_to(folder).as_posix() for name in files]
+    return [(folder / n, f"{root.name}/{n}") for n in _choose(folder, folder, names, False, _listed(folder), left_out)]
 
 
-def _walk(folder, visited, ignored):
-    """Yields the texts and tables in a folder and its subfolders; adds what this library wrote to `ignored`."""
-    for name in sorted(os.listdir(folder)):
-        path = folder / name
-        if name.startswith("."):
+def _listed(root):
+    """A function: what a folder below `root` holds."""
+    return functools.cache(lambda folder: os.listdir(root / folder))
+
+
+def _at_address(address, left_out):
+    sizes = list_files(address)
+    if list(sizes) == [address]:
+        _check_kind(address)
+        return [CorpusFile(address, address.rpartition("/")[2], sizes[address])]
+    is_glob = glob.has_magic(address)
+    root = address.rpartition("/")[0] if is_glob else address
+    while glob.has_magic(root):
+        root = root.rpartition("/")[0]
+    names, holds = [file.removeprefix(f"{root}/") for file in sizes], {}
+    for name in map(PurePosixPath, names):
+        for folder in name.parents:
+            holds.setdefault(folder, set()).add(name.relative_to(folder).parts[0])
+    files = []
+    for name in _choose(address, root, names, is_glob, holds.get, left_out):
+        _check_kind(name)
+        short = PurePosixPath(name).name if is_glob else f"{root.rpartition('/')[2]}/{name}"
+        files.append(CorpusFile(f"{root}/{name}", short, sizes[f"{root}/{name}"]))
+    return files
+
+
+def _choose(item, root, names, is_glob, holds, left_out):
+    """Of the files below `root`, by their names there, those that are read, sorted.
+
+    Args:
+        item: the folder or pattern, as errors name it.
+        is_glob: whether the names match a pattern: text and tables with any suffix.
+        holds: a function: the names in a folder below `root`.
+        left_out: for what is not read, path -> why.
+    """
+    texts, tables, ignored = [], [], {}
+    for name in map(PurePosixPath, names):
+        if not is_glob and any(part.startswith(".") for part in name.parts):
             continue
-        if path.is_dir():
-            what = _what_we_wrote(os.listdir(path))
-            if what:
-                ignored.append((path, what))
-            elif path.resolve() not in visited:  # links may lead in circles
-                visited.add(path.resolve())
-                yield from _walk(path, visited, ignored)
-        elif name in _VOCABULARIES:
-            ignored.append((path, "a vocabulary"))
-        elif _is_read(name):
-            yield path
+        wrote = {folder: _what_we_wrote(holds(folder)) for folder in reversed(name.parents) if folder.parts}
+        wrote[name] = "a vocabulary" if name.name in _VOCABULARIES else None
+        outermost = next(filter(wrote.get, wrote), None)
+        if outermost:
+            ignored[outermost] = wrote[outermost]
+        elif is_glob or _is_read(name.name):
+            (tables if not is_glob and name.name.lower().endswith(TABLE_SUFFIXES) else texts).append(str(name))
+    if texts and tables:
+        ignored |= dict.fromkeys(map(PurePosixPath, sorted(tables)), "a table beside text; name it to read it")
+    if not texts and not tables:
+        what = "matches no" if is_glob else f"holds no {', '.join(TEXT_SUFFIXES + TABLE_SUFFIXES)}"
+        why = [f"; {path} is left out ({what})" for path, what in ignored.items()][:1]
+        raise DataError(f"corpus {item}: it {what} file{''.join(why)}")
+    left_out |= {f"{root}/{path}": what for path, what in ignored.items()}
+    return sorted(texts or tables)
 
 
 def _is_read(name):
