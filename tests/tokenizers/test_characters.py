@@ -24,3 +24,10 @@ def test_case_and_accents(settings, expected):
         tokenizer.decode([[999]])
     spans = zip(starts[0].numpy(), ends[0].numpy())
     assert [TEXT[start:end] for start, end in spans] == ["Der", "Käse", ",", "İstanbul", "ŒUVRE"]
+
+
+def test_a_nul_ends_no_text():
+    tokenizer = CharacterTokenizer()
+    ids, starts, ends = tokenizer.tokenize_with_offsets(["a\0b c"])
+    assert tokenizer.decode(ids[0].numpy()) == "a\0b c" and starts[0].numpy().tolist() == [0, 4]
+    assert ends[0].numpy().tolist() == [3, 5]

@@ -16,6 +16,7 @@ from bert_tf.tokenizers.bpe.merging import MergingTokenizer
 from bert_tf.tokenizers.character_tables import plain_characters, ranges_of, spaced_words, word_characters
 from bert_tf.tokenizers.files import converting
 from bert_tf.tokenizers.ops.character_map import build_character_map
+from bert_tf.tokenizers.ops.splitting import cut_at, split_by_pattern
 from bert_tf.tokenizers.ops.strings import join_bytes, row_ids, segment_begins, string_table
 from bert_tf.tokenizers.special_tokens import STANDARD_SPECIAL_TOKENS, SpecialToken
 
@@ -84,7 +85,7 @@ class BPETokenizer(MergingTokenizer):
         with tf.init_scope():
             self._normalizer = tf_text.FastBertNormalizer(model_buffer=tf.constant(cleaning_model(cleaning)))
             # Cleaning made all white space U+0020.
-            self._split = _split_words if cleaning == "words" else tf_text.WhitespaceTokenizer().tokenize_with_offsets
+            self._split = _split_words if cleaning == "words" else _split_at_white_space
             # What a word can begin as.
             single = {t: i for t, i in self._ids.items() if len(t) == 1 or t[1:] == end_of_word}
             self._characters = string_table(single, self.unk_id)
@@ -122,9 +123,9 @@ class BPETokenizer(MergingTokenizer):
         return self._encode_after_cleaning(self._normalizer, text, with_offsets, self._encode_cleaned)
 
     def _encode_cleaned(self, text, with_offsets):
-        words, word_starts, _ = self._split(text)
-        ids, splits = self._encoder.encode(words.values)
-        row_splits = tf.gather(splits, tf.cast(words.row_splits, tf.int32))
+        words, word_starts, word_splits = self._split(text)
+        ids, splits = self._encoder.encode(words)
+        row_splits = tf.gather(splits, word_splits)
         if not with_offsets:
             return ids, row_splits, None, None
         # Counted in characters of all words, one after the other: an unknown one is one, of whatever bytes.
@@ -132,9 +133,9 @@ class BPETokenizer(MergingTokenizer):
         is_last = tf.concat([words_of_ids[1:] != words_of_ids[:-1], tf.fill([tf.minimum(tf.size(ids), 1)], True)], 0)
         lengths = tf.gather(self._lengths, ids) - tf.where(is_last, tf.gather(self._marks, ids), 0)
         last = tf.cumsum(lengths) - 1
-        lead_bytes = tf.cast(tf.where(tf.bitwise.bitwise_and(join_bytes(words.values), 0xC0) != 0x80)[:, 0], tf.int32)
-        before = tf.cumsum(tf.strings.length(words.values), exclusive=True)  # bytes of the words before
-        shift = tf.gather(tf.cast(word_starts.values, tf.int32) - before, words_of_ids)
+        lead_bytes = tf.cast(tf.where(tf.bitwise.bitwise_and(join_bytes(words), 0xC0) != 0x80)[:, 0], tf.int32)
+        before = tf.cumsum(tf.strings.length(words), exclusive=True)  # bytes of the words before
+        shift = tf.gather(word_starts - before, words_of_ids)
         starts, ends = tf.gather(lead_bytes, last + 1 - lengths) + shift, tf.gather(lead_bytes, last) + shift + 1
         return ids, row_splits, starts, ends
 
@@ -145,14 +146,15 @@ class BPETokenizer(MergingTokenizer):
 
 
 def _split_words(text):
-    """(words, starts, ends), ragged [N, None], of cleaned texts with the cleaning "words"."""
+    """(words, starts, splits) of cleaned texts with the cleaning "words"."""
     other_characters = f"[^ {ranges_of(word_characters())}]+"
-    # The operator takes a NUL for the end of the text: it is shown another character.
-    shown = tf.strings.regex_replace(text, r"\x00", "\x01")
-    _, starts, ends = tf_text.regex_split_with_offsets(shown, f" |{other_characters}", other_characters)
-    real = starts < ends
-    starts, ends = (tf.cast(tf.ragged.boolean_mask(part, real), tf.int32) for part in (starts, ends))
-    return tf_text.ByteSplitter().split_by_offsets(text, starts, ends), starts, ends
+    starts, ends, splits = split_by_pattern(text, f" |{other_characters}", other_characters)
+    return cut_at(text, starts, ends, splits), starts, splits
+
+
+def _split_at_white_space(text):
+    words, starts, _ = tf_text.WhitespaceTokenizer().tokenize_with_offsets(text)
+    return words.values, tf.cast(starts.values, tf.int32), tf.cast(words.row_splits, tf.int32)
 
 
 @functools.lru_cache(maxsize=2)

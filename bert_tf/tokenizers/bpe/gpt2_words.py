@@ -13,9 +13,9 @@ import functools
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text as tf_text
 from tokenizers.pre_tokenizers import ByteLevel
 
+from bert_tf.tokenizers.ops.splitting import cut_at
 from bert_tf.tokenizers.ops.strings import join_bytes
 from bert_tf.types import Tensor
 
@@ -76,7 +76,6 @@ class ByteWordSplitter:
             self._number = tf.constant(number)
             self._blocks = tf.constant(blocks.reshape(-1))
             self._ascii = tf.constant(character_classes()[:128])
-        self._split_bytes = tf_text.ByteSplitter().split_by_offsets
 
     def split(self, texts: Tensor) -> tuple[Tensor, Tensor]:
         """(words tf.string [W], splits int32 [M + 1]) of texts tf.string [M], valid UTF-8; the words joined are the
@@ -94,8 +93,8 @@ class ByteWordSplitter:
         begins = self._begins(codes, classes, splits)
         byte_begins = tf.boolean_mask(offsets, begins)
         byte_ends = tf.concat([byte_begins[1:], byte_splits[-1:]], 0)[: tf.size(byte_begins)]
-        words = self._split_bytes(joined_texts[None], byte_begins[None], byte_ends[None])
-        return words.values, tf.gather(tf.concat([[0], tf.cumsum(tf.cast(begins, tf.int32))], 0), splits)
+        words = cut_at(joined_texts[None], byte_begins, byte_ends, tf.stack([0, tf.size(byte_begins)]))
+        return words, tf.gather(tf.concat([[0], tf.cumsum(tf.cast(begins, tf.int32))], 0), splits)
 
     def _decode(self, text):
         codes, offsets = tf.strings.unicode_decode_with_offsets(text, "UTF-8")

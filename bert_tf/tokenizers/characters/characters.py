@@ -12,6 +12,7 @@ from bert_tf.tokenizers.files.writing import write_config
 from bert_tf.tokenizers.ops.character_map import build_character_map
 from bert_tf.tokenizers.ops.model_rows import pack
 from bert_tf.tokenizers.ops.offsets import clean, source_bytes, to_characters
+from bert_tf.tokenizers.ops.splitting import cut_at, split_by_pattern
 from bert_tf.tokenizers.ops.strings import row_ids
 from bert_tf.tokenizers.tokenizer import Tokenizer
 from bert_tf.types import StrPath, Tensor
@@ -100,16 +101,14 @@ class CharacterTokenizer(Tokenizer):
             (f"[{_SPACE}{_PUNCTUATION}]", f"[{_PUNCTUATION}]") if self.punctuation else (f"[{_SPACE}]", "")
         )
         cleaned, origins = (text, None) if self._normalizer is None else clean(self._normalizer, text, with_offsets)
-        words, starts, ends = tf_text.regex_split_with_offsets(cleaned, between, kept_separators)
-        real = starts < ends
-        words, starts, ends = (tf.ragged.boolean_mask(part, real) for part in (words, starts, ends))
-        splits = tf.cast(words.row_splits, tf.int32)
+        begins, ends, splits = split_by_pattern(cleaned, between, kept_separators)
+        characters = self._characters(cut_at(cleaned, begins, ends, splits))
         if not with_offsets:
-            return self._characters(words.values), splits, None, None
-        rows, begins, stops = row_ids(splits), *(tf.cast(part.values, tf.int32) for part in (starts, ends))
+            return characters, splits, None, None
+        rows = row_ids(splits)
         if origins is not None:
-            begins, stops = source_bytes(origins, rows, begins, stops)
-        return self._characters(words.values), splits, *to_characters(text, rows, begins, stops)
+            begins, ends = source_bytes(origins, rows, begins, ends)
+        return characters, splits, *to_characters(text, rows, begins, ends)
 
     def _characters(self, words):
         """tf.string [T] -> int32 [T, max_characters]."""

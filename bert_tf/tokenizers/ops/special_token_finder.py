@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import tensorflow as tf
-import tensorflow_text as tf_text
 
+from bert_tf.tokenizers.ops.splitting import cut_at, split_by_pattern
 from bert_tf.tokenizers.ops.strings import escape, row_ids, string_table
 from bert_tf.types import Tensor
 
@@ -68,13 +68,9 @@ class SpecialTokenFinder:
         """Cuts the chunks that are text further; a Chunks."""
         is_text = chunks.special < 0
         text = tf.where(is_text, chunks.text, _PLACEHOLDER)
-        # The operator takes a NUL for the end of the text: it is shown another character.
-        shown = tf.strings.regex_replace(text, r"\x00", _PLACEHOLDER)
-        _, begins, ends = tf_text.regex_split_with_offsets(shown, self._delimiter, self._delimiter)
-        parts = tf_text.ByteSplitter().split_by_offsets(text, tf.cast(begins, tf.int32), tf.cast(ends, tf.int32))
-        parent = tf.cast(parts.value_rowids(), tf.int32)
-        token, begins, ends = parts.values, tf.cast(begins.values, tf.int32), tf.cast(ends.values, tf.int32)
-        content = token
+        begins, ends, splits = split_by_pattern(text, self._delimiter, self._delimiter)
+        token = cut_at(text, begins, ends, splits)
+        parent, content = row_ids(splits), token
         if self._strip_left:
             content = tf.strings.regex_replace(content, self._strip_left, r"\1")
         begins += tf.strings.length(token) - tf.strings.length(content)
@@ -87,7 +83,7 @@ class SpecialTokenFinder:
         return Chunks(
             tf.where((special >= 0) | (parent_special >= 0), "", token),
             tf.where(parent_special >= 0, parent_special, special),
-            tf.gather(tf.cast(parts.row_splits, tf.int32), chunks.splits),
+            tf.gather(splits, chunks.splits),
             tf.where(parent_special >= 0, base, begins),
             tf.where(parent_special >= 0, tf.gather(chunks.ends, parent), ends),
         )
