@@ -400,15 +400,7 @@ class Tokenizer:
         """(ids [T], splits [N + 1])."""
         if not self.drops_invalid_bytes:
             text = valid_utf8(text)
-        before, after = self._finders
-        if before is None or after is not None:
-            return self._run(text, False)[:2]
-        # Most batches hold no special token: without these fifty small operations one short text takes half the time.
-        return tf.cond(
-            before.has_tokens(text),
-            lambda: self._run(text, False)[:2],
-            lambda: self._encode(normalize(text, self.normalization), False)[:2],
-        )
+        return self._run(text, False)[:2]
 
     def _run(self, text, with_offsets):
         """(ids [T], splits [N + 1], starts, ends [T] or None), characters of each text."""
