@@ -213,13 +213,22 @@ class Dense(plain.Dense):
 
 def product(x: Any, kernel: Any, bias: Any, activation: Any) -> Any:
     """float [..., in], [in, out], [out] or None, a function or None -> float [..., out], by one matrix product."""
-    *leading, size = keras.ops.shape(x)
-    x = tf.matmul(tf.reshape(x, (-1, size)), kernel)
+    rows = tf.matmul(tf.reshape(x, (-1, kernel.shape[0])), kernel)
     if bias is not None:
-        x = tf.nn.bias_add(x, bias)
+        rows = tf.nn.bias_add(rows, bias)
     if activation is not None:
-        x = activation(x)
-    return tf.reshape(x, (*leading, x.shape[-1]))
+        rows = activation(rows)
+    return _with_axes_of(x, rows)
+
+
+def _with_axes_of(x, rows):
+    """[N, K] -> [..., K], with all axes of `x` but the last."""
+    shape = [*x.shape[:-1], rows.shape[-1]]
+    if shape.count(None) == 1:
+        shape = [-1 if size is None else size for size in shape]
+    elif None in shape:  # one operator for all sizes: a slice for each takes a model's layers long to trace
+        shape = [size or known for size, known in zip(shape, tf.unstack(tf.shape(x))[:-1])] + shape[-1:]
+    return tf.reshape(rows, shape)
 
 
 # -- a vocabulary's worth of columns --------------------------------------------------------------
@@ -234,13 +243,12 @@ def product_with_transposed(x: Any, matrix: Any) -> Any:
     """
     if not kernels_enabled():
         return plain.product_with_transposed(x, matrix)
-    *leading, size = ops.shape(x)
-    if len(leading) == 1 and not in_train_step_on_cpu():
+    if len(x.shape) == 2 and not in_train_step_on_cpu():
         # One row a text, when text is generated. Without oneDNN, TensorFlow's default on CPUs without AVX-512 for
         # neural networks, the product below takes 12 times as long for 2 to 8 rows.
         return tf.transpose(tf.matmul(matrix, x, transpose_b=True))
-    rows = tf.matmul(tf.reshape(x, (-1, size)), matrix, transpose_b=True)
-    return tf.reshape(rows, (*leading, matrix.shape[0]))
+    rows = tf.matmul(tf.reshape(x, (-1, matrix.shape[1])), matrix, transpose_b=True)
+    return _with_axes_of(x, rows)
 
 
 def assign(variable: Any, blocks: Iterable[Any]) -> None:
