@@ -45,7 +45,7 @@ TASK_HEADS = ("classifier.*", "qa_outputs.*", "pre_classifier.*", "logits_proj.*
               "start_logits.*", "end_logits.*", "answer_class.*")  # fmt: skip
 
 #: Numbers that are read at a time.
-BLOCK = 1 << 20
+BLOCK = 1 << 22
 
 # Types of tensors that can be read, as safetensors calls them. Integers and booleans are not weights, but some
 # checkpoints hold position ids.

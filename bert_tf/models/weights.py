@@ -268,7 +268,7 @@ def _whole(blocks):
 
 def _transposed(blocks):
     array = _whole(blocks)
-    yield from np.array_split(array.T, 1 + array.size // (1 << 20)) if array.ndim == 2 else [array.T]
+    yield from np.array_split(array.T, 1 + array.size // (1 << 22)) if array.ndim == 2 else [array.T]
 
 
 def _problems_of(name, blocks, path, variable):

@@ -98,12 +98,20 @@ class Sequences:
                 if static_size:
                     fillers = [[0, static_size - tf.shape(chosen)[0]]]
                     chosen, present, width = tf.pad(chosen, fillers), tf.pad(present, fillers), sequence_length
-                features = self.features(tokenizer, chosen, present, sequence_length, width)
-                features |= {name: _chosen_rows(extra, chosen, width) for name, extra in self.extras.items()}
+                features = self._all_features(tokenizer, chosen, present, sequence_length, width)
                 return {name: tf.ensure_shape(x, (static_size, *x.shape[1:])) for name, x in features.items()}
 
             self._graphs[key] = batch
         return self._graphs[key]
+
+    def batch(self, planned, tokenizer, sequence_length):
+        """The features of one batch of a plan, as `dataset` gives them, without a graph, which one batch does not repay."""
+        chosen, width = tf.constant(planned[0], tf.int64), tf.constant(planned[1], tf.int32)
+        return self._all_features(tokenizer, chosen, tf.ones_like(chosen, tf.float32), sequence_length, width)
+
+    def _all_features(self, tokenizer, chosen, present, sequence_length, width):
+        features = self.features(tokenizer, chosen, present, sequence_length, width)
+        return features | {name: _chosen_rows(extra, chosen, width) for name, extra in self.extras.items()}
 
     def features(self, tokenizer, chosen, present, sequence_length, width):
         """The features of a batch.

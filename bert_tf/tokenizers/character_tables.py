@@ -30,6 +30,8 @@ NUM_CODE_POINTS = 0x110000
 # unassigned and pass unchanged; 15 and 16 are private use.
 _TABLED = [c for c in (*range(0x40000), *range(0xE0000, 0xE1000)) if not 0xD800 <= c < 0xE000]
 _PRIVATE_PLANES = (range(0xF0000, 0xFFFFE), range(0x100000, 0x10FFFE))
+# What Unicode leaves to private use, as the inside of a class in Python's `re`: cleaning drops it from every text.
+PRIVATE_USE = "".join(f"{chr(part[0])}-{chr(part[-1])}" for part in (range(0xE000, 0xF900), *_PRIVATE_PLANES))
 
 # Put between the characters when many are cleaned in one call: it passes unchanged, no
 # other character becomes it, and no mark combines with it as they do with a space.
@@ -43,7 +45,7 @@ def cleaned_characters(lowercase: bool, strip_accents: bool, tokenize_chinese_ch
     Control characters, private use and U+FFFD are dropped, white space becomes a space, Chinese characters are put
     between spaces, accents are decomposed and dropped, letters lowercased. (Decomposition also sorts combining marks.
     Nearly all of them are dropped with the accents; for the rest see `WordPieceTokenizer`.) Private use beyond the
-    basic plane is not in the table: see `is_private`.
+    basic plane is not in the table: see `PRIVATE_USE`.
     """
     clean = BertNormalizer(
         clean_text=True, handle_chinese_chars=tokenize_chinese_chars, strip_accents=strip_accents, lowercase=lowercase
@@ -113,12 +115,6 @@ def word_characters() -> Any:
     pieces = Whitespace().pre_tokenize_str(" ".join(f"{_SEPARATOR}{c}" for c in not_space))
     # Beside a letter such a character is of its word, and another one a word of its own.
     return [piece[1] for piece, _ in pieces if len(piece) == 2 and piece[0] == _SEPARATOR]
-
-
-def is_private(character: str) -> bool:
-    """Whether Unicode leaves the character to private use: cleaning drops it from every text."""
-    code = ord(character)
-    return 0xE000 <= code < 0xF900 or any(code in plane for plane in _PRIVATE_PLANES)
 
 
 def private_code_points() -> Any:

@@ -1,6 +1,7 @@
 """WordPiece as BERT applies it, in graph ops: the same object prepares the data and is served."""
 
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import tensorflow_text as tf_text
 from tokenizers import decoders
 
 from bert_tf.errors import DataError
-from bert_tf.tokenizers.character_tables import is_private, operator_characters
+from bert_tf.tokenizers.character_tables import PRIVATE_USE, operator_characters
 from bert_tf.tokenizers.files import converting
 from bert_tf.tokenizers.files.writing import write_config, write_vocabulary
 from bert_tf.tokenizers.ops.character_map import build_character_map
@@ -24,6 +25,7 @@ PREFIX = "##"
 _DECODER = decoders.WordPiece(prefix=PREFIX, cleanup=True)
 MAX_WORD_CHARACTERS = 100  # longer words are unknown, as in google-research/bert tokenization.py
 _MAX_CHARACTER_BYTES = 4
+_CLEANED_AWAY = re.compile(rf"[\0\s{PRIVATE_USE}]")
 MAX_TOKEN_BYTES = 256  # what a FastWordpiece trie can hold
 
 
@@ -116,12 +118,7 @@ class WordPieceTokenizer(Tokenizer):
             piece = token.removeprefix(PREFIX)
             if len(token.encode("utf-8")) > MAX_TOKEN_BYTES:
                 raise DataError(f"id {i} of the vocabulary has over {MAX_TOKEN_BYTES} bytes: '{token}'")
-            if (
-                token in special
-                or not piece
-                or len(piece) > MAX_WORD_CHARACTERS
-                or any(c == "\0" or c.isspace() or is_private(c) for c in piece)
-            ):
+            if token in special or not piece or len(piece) > MAX_WORD_CHARACTERS or _CLEANED_AWAY.search(piece):
                 # A token of several characters with punctuation among them is never matched.
                 pieces.append(f"[\ue000{i}]")
             else:
