@@ -114,6 +114,21 @@ def test_predictions_are_in_the_order_of_the_inputs(task, model):
     assert task.predict(model, []) == []
 
 
+def test_a_batch_that_comes_alone_needs_a_graph_only_after_some(task, examples):
+    model = task.model(tiny.encoder())
+    answers = [task.predict(model, [text])[0]["probabilities"] for text in TEXTS[:5]]
+    assert model.infer.experimental_get_tracing_count() == 1  # of which the first three answers have none
+    together = task.predict(model, TEXTS, batch_size=8)  # in other shapes, by the same graph
+    assert model.infer.experimental_get_tracing_count() == 1
+    for alone, other in zip(answers, together):
+        assert alone == pytest.approx(other["probabilities"], abs=1e-6)
+    sequences = task.sequences(examples)
+    plan = sequences.plan(task.config, 8)
+    ready = [sequences.batch(planned, task.tokenizer, 48) for planned in plan]
+    same([{name: value.numpy() for name, value in features.items()} for features in ready],
+         batches(sequences.dataset(plan, task.tokenizer, 48)))  # fmt: skip
+
+
 def test_the_loss_of_a_regression_is_a_weighted_sum():
     rated = {"text": ["good", "awful plot"], "label": ["1", "4"]}
     task, examples = tiny.learned(rated, kind="regression", sequence_length=16)
