@@ -4,6 +4,7 @@ A record has a name, settings and classes. Code that needs all of them reads the
 names of variables or classes. No Keras is imported.
 """
 
+import importlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
@@ -74,8 +75,14 @@ class Registry(Mapping[str, Record]):
 
 
 def resolve(reference: Any) -> Any:
-    """The class that a record refers to: itself, or what a function without arguments imports and returns.
+    """The class that a record refers to: itself, or what "module:Class" names; None for None.
 
-    Records refer to their classes by such functions, because reading a setting must not import Keras or TensorFlow.
+    The records of the library name their classes, because reading a setting must not import Keras or TensorFlow.
+
+    Example:
+        resolve("bert_tf.models.bert.model:BertEncoder")
     """
-    return reference if reference is None or isinstance(reference, type) else reference()
+    if not isinstance(reference, str):
+        return reference
+    module, _, name = reference.partition(":")
+    return getattr(importlib.import_module(module), name)

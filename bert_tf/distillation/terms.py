@@ -1,7 +1,6 @@
 """The terms of a distillation's loss: their settings and the one list of them. No Keras is imported."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Annotated, Literal
 
 from bert_tf.config import Range, build, check
@@ -167,8 +166,7 @@ class Term:
     Attributes:
         name: its key in `terms`.
         config: its settings, a subclass of `TermConfig`.
-        loss: the class that computes it, or a function that imports and returns it; None for the student's own loss on the labels. It is
-            made with (settings, student's configuration, teacher's configuration).
+        loss: the class that computes it, or "module:Class"; None for the student's own loss on the labels. It is made with (settings, student's configuration, teacher's configuration).
         reads: "outputs" for the logits or numbers that are predicted; "internals" for what is inside of the models,
             which are then both computed in each step.
 
@@ -182,7 +180,7 @@ class Term:
 
     name: str
     config: type
-    loss: type | Callable[[], type] | None
+    loss: type | str | None
     reads: str = "outputs"
 
     @property
@@ -191,39 +189,26 @@ class Term:
         return resolve(self.loss)
 
 
-def _outputs():
-    from bert_tf.distillation import output_losses
-
-    return output_losses
-
-
-def _internals():
-    from bert_tf.distillation import internal_losses
-
-    return internal_losses
-
-
-def _progressive():
-    from bert_tf.distillation.progressive import Progressive
-
-    return Progressive
-
-
 #: Name -> `Term`.
 TERMS = Registry(
     "term",
     "terms",
     [
         Term("hard_labels", HardLabelsConfig, None),
-        Term("soft_labels", SoftLabelsConfig, lambda: _outputs().SoftLabels),
-        Term("squared_error", SquaredErrorConfig, lambda: _outputs().SquaredError),
-        Term("hidden_cosine", HiddenCosineConfig, lambda: _internals().HiddenCosine, "internals"),
-        Term("hidden_states", HiddenStatesConfig, lambda: _internals().HiddenStates, "internals"),
-        Term("attention_scores", AttentionScoresConfig, lambda: _internals().AttentionScores, "internals"),
-        Term("minilm", MiniLMConfig, lambda: _internals().MiniLM, "internals"),
-        Term("minilm2", MiniLM2Config, lambda: _internals().MiniLM2, "internals"),
-        Term("patient", PatientConfig, lambda: _internals().Patient, "internals"),
-        Term("progressive", ProgressiveConfig, _progressive, "internals"),
+        Term("soft_labels", SoftLabelsConfig, "bert_tf.distillation.output_losses:SoftLabels"),
+        Term("squared_error", SquaredErrorConfig, "bert_tf.distillation.output_losses:SquaredError"),
+        Term("hidden_cosine", HiddenCosineConfig, "bert_tf.distillation.internal_losses:HiddenCosine", "internals"),
+        Term("hidden_states", HiddenStatesConfig, "bert_tf.distillation.internal_losses:HiddenStates", "internals"),
+        Term(
+            "attention_scores",
+            AttentionScoresConfig,
+            "bert_tf.distillation.internal_losses:AttentionScores",
+            "internals",
+        ),
+        Term("minilm", MiniLMConfig, "bert_tf.distillation.internal_losses:MiniLM", "internals"),
+        Term("minilm2", MiniLM2Config, "bert_tf.distillation.internal_losses:MiniLM2", "internals"),
+        Term("patient", PatientConfig, "bert_tf.distillation.internal_losses:Patient", "internals"),
+        Term("progressive", ProgressiveConfig, "bert_tf.distillation.progressive:Progressive", "internals"),
     ],
 )
 

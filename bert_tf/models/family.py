@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bert_tf.models.task_heads import PublishedHead
+from bert_tf.registry import resolve
 from bert_tf.types import Function
 
 
@@ -68,8 +69,8 @@ class Family:
     Args:
         name: what `model.family` says in a configuration.
         config: the dataclass of its settings.
-        model: the model class, which is called with a configuration and its own arguments, such as `pooler`; or a
-            function that imports and returns it, because settings are checked before Keras is imported.
+        model: the model class, or "module:Class", which is called with a configuration and its own arguments, such as
+            `pooler`.
         sizes: published name -> `Preset`.
         checkpoints: format ("hf", "keras_hub", "tf1", "garden", "numpy", "bilm") -> `Maps`; or a function that returns this.
         objective: the name of the objective that its published models were pretrained with.
@@ -93,7 +94,7 @@ class Family:
 
     name: str
     config: type
-    model: type | Function
+    model: type | str
     sizes: Mapping[str, Preset] = dataclasses.field(default_factory=dict)
     checkpoints: Mapping[str, Maps] | Function = dataclasses.field(default_factory=dict)
     objective: str = "masked_lm"
@@ -104,7 +105,7 @@ class Family:
 
     def model_class(self) -> type:
         """The model class."""
-        return self.model if isinstance(self.model, type) else self.model()
+        return resolve(self.model)
 
     def maps(self, format: str) -> Any:
         """The `Maps` of its checkpoints in `format`; None where it has none."""

@@ -27,8 +27,7 @@ class Objective:
 
     Attributes:
         config: its settings, a subclass of `ObjectiveConfig`; the default of their `name` is the name of the objective.
-        model: a `PretrainingModel`, or a function that imports and returns it, because settings are checked before Keras
-            is loaded; `model.from_settings(backbone, settings)` makes one.
+        model: a `PretrainingModel`, or "module:Class"; `model.from_settings(backbone, settings)` makes one.
         head: the first part of the paths of its head's variables, by which a published checkpoint is recognized as
             pretrained with it; None for an objective without a head of its own.
         corruption: the name in `tfrecords.CORRUPTIONS` of what corrupts its batches. None: they are used as they are.
@@ -51,7 +50,7 @@ class Objective:
     """
 
     config: type[ObjectiveConfig]
-    model: type | Function
+    model: type | str
     head: str | None = None
     corruption: str | None = None
     corruption_section: str = ""
@@ -88,54 +87,6 @@ class Objective:
         return self.corruption_class.of_shards(reader, tokenizer, getattr(settings, self.corruption_section))
 
 
-def _masked_lm():
-    from bert_tf.objectives.masked_lm import MaskedLM
-
-    return MaskedLM
-
-
-def _replaced_token_detection():
-    from bert_tf.objectives.replaced_token_detection import ReplacedTokenDetection
-
-    return ReplacedTokenDetection
-
-
-def _permutation_lm():
-    from bert_tf.objectives.permutation_lm import PermutationLM
-
-    return PermutationLM
-
-
-def _causal_lm():
-    from bert_tf.objectives.causal_lm import CausalLM
-
-    return CausalLM
-
-
-def _sequence_autoencoder():
-    from bert_tf.objectives.sequence_autoencoder import SequenceAutoencoder
-
-    return SequenceAutoencoder
-
-
-def _bidirectional_lm():
-    from bert_tf.objectives.bidirectional_lm import BidirectionalLM
-
-    return BidirectionalLM
-
-
-def _denoising():
-    from bert_tf.objectives.denoising import Denoising
-
-    return Denoising
-
-
-def _text_to_text():
-    from bert_tf.objectives.text_to_text import TextToText
-
-    return TextToText
-
-
 def _reading_characters(tokenizer, settings):
     from bert_tf.objectives.bidirectional_lm import reading_characters
 
@@ -149,7 +100,7 @@ OBJECTIVES = Registry(
     [
         Objective(
             config=MaskedLMConfig,
-            model=_masked_lm,
+            model="bert_tf.objectives.masked_lm:MaskedLM",
             head="masked_lm_head",
             corruption="masking",
             corruption_section="masking",
@@ -157,7 +108,7 @@ OBJECTIVES = Registry(
         ),
         Objective(
             config=ReplacedTokenDetectionConfig,
-            model=_replaced_token_detection,
+            model="bert_tf.objectives.replaced_token_detection:ReplacedTokenDetection",
             head="discriminator_head",
             corruption="replaced_tokens",
             corruption_section="masking",
@@ -165,7 +116,7 @@ OBJECTIVES = Registry(
         ),
         Objective(
             config=PermutationLMConfig,
-            model=_permutation_lm,
+            model="bert_tf.objectives.permutation_lm:PermutationLM",
             head="lm_head",
             corruption="permutation",
             corruption_section="permutation",
@@ -173,7 +124,7 @@ OBJECTIVES = Registry(
         ),
         Objective(
             config=CausalLMConfig,
-            model=_causal_lm,
+            model="bert_tf.objectives.causal_lm:CausalLM",
             corruption="documents",
             corruption_section="documents",
             unigram={"causal_lm_loss": "masked_lm_loss", "causal_lm_accuracy": "masked_lm_accuracy"},
@@ -181,7 +132,7 @@ OBJECTIVES = Registry(
         ),
         Objective(
             config=SequenceAutoencoderConfig,
-            model=_sequence_autoencoder,
+            model="bert_tf.objectives.sequence_autoencoder:SequenceAutoencoder",
             corruption="documents",
             corruption_section="documents",
             unigram={
@@ -192,7 +143,7 @@ OBJECTIVES = Registry(
         ),
         Objective(
             config=BidirectionalLMConfig,
-            model=_bidirectional_lm,
+            model="bert_tf.objectives.bidirectional_lm:BidirectionalLM",
             head="word_output",
             corruption="word_characters",
             corruption_section="words",
@@ -200,7 +151,7 @@ OBJECTIVES = Registry(
         ),
         Objective(
             config=DenoisingObjectiveConfig,
-            model=_denoising,
+            model="bert_tf.objectives.denoising:Denoising",
             corruption="denoising",
             corruption_section="denoising",
             unigram={"denoising_loss": "masked_lm_loss", "denoising_accuracy": "masked_lm_accuracy"},
@@ -208,7 +159,7 @@ OBJECTIVES = Registry(
         ),
         Objective(
             config=TextToTextConfig,
-            model=_text_to_text,
+            model="bert_tf.objectives.text_to_text:TextToText",
             unigram={"text_to_text_loss": "masked_lm_loss", "text_to_text_accuracy": "masked_lm_accuracy"},
             backbones=("encoder_decoder", "decoder"),
         ),

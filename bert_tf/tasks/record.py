@@ -1,7 +1,6 @@
 """The record of a task, the one list of tasks, and the check of a task's settings. No TensorFlow is imported."""
 
 import dataclasses
-from collections.abc import Callable
 
 from bert_tf.config import build, check, nearest
 from bert_tf.encodings import is_unicode
@@ -33,8 +32,8 @@ class TaskRecord:
 
     Attributes:
         name: the value of `task.kind`.
-        task: the subclass of `bert_tf.tasks.Task`, or a function that imports and returns it: reads files, makes features
-            and the model, computes metrics.
+        task: the subclass of `bert_tf.tasks.Task`, or "module:Class": reads files, makes features and the model, computes
+            metrics.
         metrics: the names of the metrics that `Task.measure` always computes and `task.metric` may name; the first is
             the default. One whose lower value is the better one must be a `Metric` of the registry that says so.
         config: the dataclass of the settings, a subclass of `TaskConfig`: what it does not have is an unknown key.
@@ -50,7 +49,7 @@ class TaskRecord:
     """
 
     name: str
-    task: type | Callable[[], type]
+    task: type | str
     metrics: tuple[str, ...]
     config: type = TextConfig
     aliases: tuple[str, ...] = ()
@@ -61,66 +60,6 @@ class TaskRecord:
         return (*self.metrics, *(name for name, metric in METRICS.items() if self.name in metric.kinds))
 
 
-def _classification():
-    from bert_tf.tasks.texts.classification import ClassificationTask
-
-    return ClassificationTask
-
-
-def _multi_label():
-    from bert_tf.tasks.multi_label.task import MultiLabelTask
-
-    return MultiLabelTask
-
-
-def _regression():
-    from bert_tf.tasks.texts.regression import RegressionTask
-
-    return RegressionTask
-
-
-def _tagging():
-    from bert_tf.tasks.tagging.task import TaggingTask
-
-    return TaggingTask
-
-
-def _multiple_choice():
-    from bert_tf.tasks.choices.task import MultipleChoiceTask
-
-    return MultipleChoiceTask
-
-
-def _multirc():
-    from bert_tf.tasks.texts.multirc import MultiRCTask
-
-    return MultiRCTask
-
-
-def _record():
-    from bert_tf.tasks.cloze.task import ReCoRDTask
-
-    return ReCoRDTask
-
-
-def _word_pair():
-    from bert_tf.tasks.word_pairs.task import WordPairTask
-
-    return WordPairTask
-
-
-def _text_to_text():
-    from bert_tf.tasks.text_to_text.task import TextToTextTask
-
-    return TextToTextTask
-
-
-def _question_answering():
-    from bert_tf.tasks.spans.task import QuestionAnsweringTask
-
-    return QuestionAnsweringTask
-
-
 #: Kind -> `TaskRecord`.
 TASKS = Registry(
     "task",
@@ -128,35 +67,35 @@ TASKS = Registry(
     [
         TaskRecord(
             "classification",
-            task=_classification,
+            task="bert_tf.tasks.texts.classification:ClassificationTask",
             metrics=("accuracy", "f1", "f1_macro", "matthews"),
             config=ClassificationConfig,
             aliases=("text-classification", "sequence-classification", "sentiment-analysis", "sentiment"),
         ),
         TaskRecord(
             "multi_label",
-            task=_multi_label,
+            task="bert_tf.tasks.multi_label.task:MultiLabelTask",
             metrics=("f1_micro", "f1_macro", "f1_samples", "exact_match", "hamming_loss"),
             config=MultiLabelConfig,
             aliases=("multi-label", "multi_label_classification"),
         ),
         TaskRecord(
             "regression",
-            task=_regression,
+            task="bert_tf.tasks.texts.regression:RegressionTask",
             metrics=("pearson", "spearman"),
             config=RegressionConfig,
             aliases=("sts", "similarity"),
         ),
         TaskRecord(
             "tagging",
-            task=_tagging,
+            task="bert_tf.tasks.tagging.task:TaggingTask",
             metrics=("f1", "accuracy", "precision", "recall"),
             config=TaggingConfig,
             aliases=("ner", "pos", "token-classification", "token_classification", "sequence-labeling"),
         ),
         TaskRecord(
             "multiple_choice",
-            task=_multiple_choice,
+            task="bert_tf.tasks.choices.task:MultipleChoiceTask",
             metrics=("accuracy", "accuracy_middle", "accuracy_high"),
             config=MultipleChoiceConfig,
             example='{"question": "Which is a planet?", "options": ["Mars", "the Moon"]}',
@@ -164,21 +103,21 @@ TASKS = Registry(
         ),
         TaskRecord(
             "multirc",
-            task=_multirc,
+            task="bert_tf.tasks.texts.multirc:MultiRCTask",
             metrics=("f1a", "exact_match", "accuracy"),
             config=MultiRCConfig,
             example=("A passage.", "A question? An answer."),
         ),
         TaskRecord(
             "record",
-            task=_record,
+            task="bert_tf.tasks.cloze.task:ReCoRDTask",
             metrics=("f1", "em"),
             config=DataSetConfig,
             example='{"passage": "Anna met Ida.", "query": "@placeholder met Ida.", "entities": ["Anna", "Ida"]}',
         ),
         TaskRecord(
             "word_pair",
-            task=_word_pair,
+            task="bert_tf.tasks.word_pairs.task:WordPairTask",
             metrics=("accuracy", "f1", "f1_macro", "matthews"),
             config=WordPairConfig,
             example='{"text": "Anna met Ida. She left.", "target": {"span1_text": "Ida", "span1_index": 2, '
@@ -187,7 +126,7 @@ TASKS = Registry(
         ),
         TaskRecord(
             "text_to_text",
-            task=_text_to_text,
+            task="bert_tf.tasks.text_to_text.task:TextToTextTask",
             metrics=(
                 "token_accuracy",
                 "exact_match",
@@ -210,7 +149,7 @@ TASKS = Registry(
         ),
         TaskRecord(
             "question_answering",
-            task=_question_answering,
+            task="bert_tf.tasks.spans.task:QuestionAnsweringTask",
             metrics=("f1", "em", "best_f1", "best_em"),
             config=QuestionAnsweringConfig,
             example=("Who came?", "Anna came."),

@@ -1,7 +1,6 @@
 """The settings of the optimizer, and the list of optimizers. No TensorFlow is imported, as in all settings."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
 from bert_tf.config import Range
@@ -131,37 +130,30 @@ class Optimizer:
 
     Attributes:
         name: the value of `optimizer.name`.
-        optimizer: its class, or a function that imports and returns it. It is called with the schedule of the learning rate and with
-            `arguments`.
+        optimizer: its class, or "module:Class". It is called with the schedule of the learning rate and with `arguments`.
         config: its settings: a subclass of `OptimizerConfig`.
         arguments: the names of the settings that the class takes by the same names; it takes `clip_norm` as
             `global_clipnorm`, as all optimizers of Keras.
     """
 
     name: str
-    optimizer: type | Callable[[], type]
+    optimizer: type | str
     config: type = AdamConfig
     arguments: tuple[str, ...] = ("weight_decay", "beta_1", "beta_2", "epsilon", "bias_correction", "clip_norm")
-
-
-def _backend():
-    from bert_tf import backend
-
-    return backend
 
 
 OPTIMIZERS = Registry(
     "optimizer",
     "optimizer.name",
     [
-        Optimizer("adamw", lambda: _backend().AdamW),
-        Optimizer("lamb", lambda: _backend().Lamb),
+        Optimizer("adamw", "bert_tf.backend:AdamW"),
+        Optimizer("lamb", "bert_tf.backend:Lamb"),
         Optimizer(
             "adafactor",
-            lambda: _backend().Adafactor,
+            "bert_tf.backend:Adafactor",
             AdafactorConfig,
             ("decay_exponent", "clip_threshold", "scale_by_parameters"),
         ),
-        Optimizer("adagrad", lambda: _backend().Adagrad, AdagradConfig, ("initial_accumulator_value", "clip_norm")),
+        Optimizer("adagrad", "bert_tf.backend:Adagrad", AdagradConfig, ("initial_accumulator_value", "clip_norm")),
     ],
 )

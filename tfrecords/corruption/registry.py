@@ -1,7 +1,6 @@
 """The one list of corruptions. No TensorFlow is imported."""
 
 import dataclasses
-from collections.abc import Callable
 
 from bert_tf.registry import Registry, resolve
 
@@ -12,51 +11,15 @@ class CorruptionRecord:
 
     Attributes:
         name: of the corruption.
-        corruption: a subclass of `corruption.Corruption`, or a function that imports and returns it.
+        corruption: a subclass of `corruption.Corruption`, or "module:Class".
     """
 
     name: str
-    corruption: type | Callable[[], type]
+    corruption: type | str
 
     @property
     def corruption_class(self):
         return resolve(self.corruption)
-
-
-def _masking():
-    from tfrecords.corruption.masking import MaskedLMCorruption
-
-    return MaskedLMCorruption
-
-
-def _replaced_tokens():
-    from tfrecords.corruption.replaced_tokens import ReplacedTokenCorruption
-
-    return ReplacedTokenCorruption
-
-
-def _permutation():
-    from tfrecords.corruption.permutation import PermutationCorruption
-
-    return PermutationCorruption
-
-
-def _documents():
-    from tfrecords.corruption.documents import DocumentSeparation
-
-    return DocumentSeparation
-
-
-def _word_characters():
-    from tfrecords.corruption.word_characters import WordCharacters
-
-    return WordCharacters
-
-
-def _denoising():
-    from tfrecords.corruption.denoising import DenoisingCorruption
-
-    return DenoisingCorruption
 
 
 #: Name -> `CorruptionRecord`.
@@ -64,12 +27,12 @@ CORRUPTIONS = Registry(
     "corruption",
     "Objective.corruption",
     [
-        CorruptionRecord("masking", _masking),
-        CorruptionRecord("replaced_tokens", _replaced_tokens),
-        CorruptionRecord("permutation", _permutation),
-        CorruptionRecord("documents", _documents),
-        CorruptionRecord("word_characters", _word_characters),
-        CorruptionRecord("denoising", _denoising),
+        CorruptionRecord("masking", "tfrecords.corruption.masking:MaskedLMCorruption"),
+        CorruptionRecord("replaced_tokens", "tfrecords.corruption.replaced_tokens:ReplacedTokenCorruption"),
+        CorruptionRecord("permutation", "tfrecords.corruption.permutation:PermutationCorruption"),
+        CorruptionRecord("documents", "tfrecords.corruption.documents:DocumentSeparation"),
+        CorruptionRecord("word_characters", "tfrecords.corruption.word_characters:WordCharacters"),
+        CorruptionRecord("denoising", "tfrecords.corruption.denoising:DenoisingCorruption"),
     ],
 )
 

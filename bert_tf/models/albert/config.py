@@ -60,12 +60,6 @@ def _albert(num_layers, hidden_size, num_heads, dropout):
     )
 
 
-def _albert_encoder():
-    from bert_tf.models.albert.model import AlbertEncoder
-
-    return AlbertEncoder
-
-
 def _checkpoints():
     from bert_tf.models.albert import checkpoints
 
@@ -75,7 +69,7 @@ def _checkpoints():
 ALBERT = Family(
     name="albert",
     config=AlbertConfig,
-    model=_albert_encoder,
+    model="bert_tf.models.albert.model:AlbertEncoder",
     sizes={
         # google-research/albert. Version 2 was trained longer and on more text, without dropout; xxlarge never had any
         # (dropout rates of version 1 as in Hugging Face's configurations).

@@ -28,12 +28,6 @@ class BertConfig(StackConfig):
     num_segments: Segments = 2
 
 
-def _model():
-    from bert_tf.models.bert import model
-
-    return model
-
-
 def _checkpoints():
     from bert_tf.models.bert import checkpoints
 
@@ -43,7 +37,7 @@ def _checkpoints():
 BERT = Family(
     name="bert",
     config=BertConfig,
-    model=lambda: _model().BertEncoder,
+    model="bert_tf.models.bert.model:BertEncoder",
     sizes={
         # The releases of google-research/bert. Uncased unless the name says otherwise. The README's 4.4, 11.3, 29.1 and
         # 41.7 million of the miniatures are pretraining parameters. The whole-word-masking releases have the shapes of
@@ -106,7 +100,7 @@ class SpanBertConfig(BertConfig):
 SPANBERT = Family(
     name="spanbert",
     config=SpanBertConfig,
-    model=lambda: _model().SpanBertEncoder,
+    model="bert_tf.models.bert.model:SpanBertEncoder",
     sizes={
         "spanbert_base": Preset(SpanBertConfig(28_996, **published_sizes(12, 768)), 108_310_272, 110_300_480),
         "spanbert_large": Preset(SpanBertConfig(28_996, **published_sizes(24, 1024)), 333_579_264, 336_998_976),

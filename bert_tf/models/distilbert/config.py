@@ -28,12 +28,6 @@ class DistilBertConfig(StackConfig):
     max_positions: Positions = 512
 
 
-def _distil_bert_encoder():
-    from bert_tf.models.distilbert.model import DistilBertEncoder
-
-    return DistilBertEncoder
-
-
 def _checkpoints():
     from bert_tf.models.distilbert import checkpoints
 
@@ -43,7 +37,7 @@ def _checkpoints():
 DISTILBERT = Family(
     name="distilbert",
     config=DistilBertConfig,
-    model=_distil_bert_encoder,
+    model="bert_tf.models.distilbert.model:DistilBertEncoder",
     sizes={
         # Hugging Face's own releases.
         "distilbert_base": Preset(DistilBertConfig(30_522, **published_sizes(6, 768)), 66_362_880, 66_985_530),

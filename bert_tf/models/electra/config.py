@@ -84,12 +84,6 @@ def _size(num_layers, embedding_size, hidden_size):
     return ElectraConfig(30_522, embedding_size=embedding_size, **published_sizes(num_layers, hidden_size))
 
 
-def _electra_encoder():
-    from bert_tf.models.electra.model import ElectraEncoder
-
-    return ElectraEncoder
-
-
 def _checkpoints():
     from bert_tf.models.electra import checkpoints
 
@@ -99,7 +93,7 @@ def _checkpoints():
 ELECTRA = Family(
     name="electra",
     config=ElectraConfig,
-    model=_electra_encoder,
+    model="bert_tf.models.electra.model:ElectraEncoder",
     sizes={
         "electra_small": Preset(_size(12, 128, 256), 13_483_008, 14_196_219),
         "electra_base": Preset(_size(12, 768, 768), 108_891_648, 119_386_427),

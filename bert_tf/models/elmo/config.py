@@ -104,12 +104,6 @@ def _size(units, half, highways, parameters):
     return Preset(config, parameters, parameters)
 
 
-def _model():
-    from bert_tf.models.elmo import model
-
-    return model
-
-
 def _checkpoints():
     from bert_tf.models.elmo import checkpoints
 
@@ -119,7 +113,7 @@ def _checkpoints():
 ELMO = Family(
     name="elmo",
     config=ElmoConfig,
-    model=lambda: _model().Elmo,
+    model="bert_tf.models.elmo.model:Elmo",
     # The biLM without its softmax, as published (13.6M, 28.0M, 93.6M), and the four weights of the mix. 5.5B, named
     # after its corpus, has the shape of the original.
     sizes={
@@ -176,6 +170,6 @@ class TransformerBiLMConfig(StackConfig):
 TRANSFORMER_BILM = Family(
     name="transformer_bilm",
     config=TransformerBiLMConfig,
-    model=lambda: _model().TransformerBiLM,
+    model="bert_tf.models.elmo.model:TransformerBiLM",
     objective="bidirectional_lm",
 )

@@ -29,12 +29,6 @@ class GPT1Config(StackConfig):
     skipped_id: TokenId | None = None
 
 
-def _gpt1_decoder():
-    from bert_tf.models.gpt1.model import GPT1Decoder
-
-    return GPT1Decoder
-
-
 def _checkpoints():
     from bert_tf.models.gpt1 import checkpoints
 
@@ -44,7 +38,7 @@ def _checkpoints():
 GPT1 = Family(
     name="gpt1",
     config=GPT1Config,
-    model=_gpt1_decoder,
+    model="bert_tf.models.gpt1.model:GPT1Decoder",
     # openai/finetune-transformer-lm: 40,000 merges and what they begin with. The output layer is the token table.
     sizes={"gpt1": Preset(GPT1Config(40_478, **published_sizes(12, 768)), 116_534_784, 116_534_784)},
     checkpoints=_checkpoints,

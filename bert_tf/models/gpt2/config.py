@@ -40,12 +40,6 @@ def _size(num_layers, hidden_size, parameters):
     return Preset(GPT2Config(50_257, **published_sizes(num_layers, hidden_size)), parameters, parameters)
 
 
-def _gpt2_decoder():
-    from bert_tf.models.gpt2.model import GPT2Decoder
-
-    return GPT2Decoder
-
-
 def _checkpoints():
     from bert_tf.models.gpt2 import checkpoints
 
@@ -55,7 +49,7 @@ def _checkpoints():
 GPT2 = Family(
     name="gpt2",
     config=GPT2Config,
-    model=_gpt2_decoder,
+    model="bert_tf.models.gpt2.model:GPT2Decoder",
     sizes={
         # OpenAI's releases. The output layer is the token table.
         "gpt2_small": _size(12, 768, 124_439_808),

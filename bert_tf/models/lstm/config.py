@@ -77,16 +77,10 @@ def _size(embedding_size):
     return Preset(config, parameters, parameters)
 
 
-def _model():
-    from bert_tf.models.lstm import model
-
-    return model
-
-
 LSTM_LM = Family(
     name="lstm_lm",
     config=LstmLMConfig,
-    model=lambda: _model().LstmLM,
+    model="bert_tf.models.lstm.model:LstmLM",
     # Dai and Le 2015, and the smaller table of adversarial_text, with the vocabulary of the latter. No
     # counts of parameters are published; these are the sums of the formulas.
     sizes={"lm_lstm": _size(512), "lm_lstm_adversarial_text": _size(256)},
@@ -139,4 +133,4 @@ class BiLstmConfig(ModelConfig):
         return 2 * self.hidden_size
 
 
-BILSTM = Family(name="bilstm", config=BiLstmConfig, model=lambda: _model().BiLstmEncoder)
+BILSTM = Family(name="bilstm", config=BiLstmConfig, model="bert_tf.models.lstm.model:BiLstmEncoder")

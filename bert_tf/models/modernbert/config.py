@@ -73,12 +73,6 @@ def _heads(config):
     return {"classification": TaskHead(pooling, **layers), "tagging": TaskHead("tokens", **layers)}
 
 
-def _modern_bert_encoder():
-    from bert_tf.models.modernbert.model import ModernBertEncoder
-
-    return ModernBertEncoder
-
-
 def _checkpoints():
     from bert_tf.models.modernbert import checkpoints
 
@@ -88,7 +82,7 @@ def _checkpoints():
 MODERNBERT = Family(
     name="modernbert",
     config=ModernBertConfig,
-    model=_modern_bert_encoder,
+    model="bert_tf.models.modernbert.model:ModernBertEncoder",
     sizes={
         # Answer.AI's and LightOn's releases.
         "modernbert_base": Preset(ModernBertConfig(50_368, **published_sizes(22, 768, 1152)), 149_014_272, 149_655_232),

@@ -35,12 +35,6 @@ class RobertaConfig(StackConfig):
     padding_id: TokenId = 1
 
 
-def _roberta_encoder():
-    from bert_tf.models.roberta.model import RobertaEncoder
-
-    return RobertaEncoder
-
-
 def _checkpoints():
     from bert_tf.models.roberta import checkpoints
 
@@ -50,7 +44,7 @@ def _checkpoints():
 ROBERTA = Family(
     name="roberta",
     config=RobertaConfig,
-    model=_roberta_encoder,
+    model="bert_tf.models.roberta.model:RobertaEncoder",
     sizes={
         # fairseq's releases as Hugging Face's checkpoints hold them (with a pooler), and the distilled one.
         "roberta_base": Preset(RobertaConfig(50_265, **published_sizes(12, 768)), 124_645_632, 124_697_433),

@@ -75,12 +75,6 @@ def _heads(config):
     return {"classification": TaskHead("mean")}
 
 
-def _model():
-    from bert_tf.models.t5 import model
-
-    return model
-
-
 def _checkpoints():
     from bert_tf.models.t5 import checkpoints
 
@@ -90,7 +84,7 @@ def _checkpoints():
 T5_ENCODER = Family(
     name="t5_encoder",
     config=T5EncoderConfig,
-    model=lambda: _model().T5Encoder,
+    model="bert_tf.models.t5.model:T5Encoder",
     checkpoints=lambda: {"hf": _checkpoints().ENCODER_HF},
     heads=_heads,
 )
@@ -166,7 +160,7 @@ _MT5_PARAMETERS = (300_176_768, 582_401_280, 1_229_581_312, 3_742_619_648, 12_92
 T5_FAMILY = Family(
     name="t5",
     config=T5Config,
-    model=lambda: _model().T5,
+    model="bert_tf.models.t5.model:T5",
     sizes={
         # google-research/text-to-text-transfer-transformer.
         "t5_small": _size(32_128, 512, 2048, 8, 64, 6, 60_506_624, newer=False),
@@ -211,7 +205,7 @@ class T5DecoderConfig(T5StackConfig):
 T5_DECODER = Family(
     name="t5_decoder",
     config=T5DecoderConfig,
-    model=lambda: _model().T5Decoder,
+    model="bert_tf.models.t5.model:T5Decoder",
     objective="denoising",
     structure="decoder",
 )

@@ -79,16 +79,10 @@ def _size(hidden, inner, heads, parameters, **changes):
     return Preset(TransformerConfig(_VOCABULARY, hidden, 6, heads, inner, **changes), parameters, parameters)
 
 
-def _transformer():
-    from bert_tf.models.transformer.model import Transformer
-
-    return Transformer
-
-
 TRANSFORMER = Family(
     name="transformer",
     config=TransformerConfig,
-    model=_transformer,
+    model="bert_tf.models.transformer.model:Transformer",
     sizes={
         # Vaswani et al. 2017, table 3.
         "transformer_base": _size(512, 2048, 8, 63_045_632),

@@ -32,10 +32,6 @@ class WordVectorsConfig(ModelConfig):
         return self.hidden_size
 
 
-def _word_vectors_encoder():
-    from bert_tf.models.word_vectors.model import WordVectorsEncoder
-
-    return WordVectorsEncoder
-
-
-WORD_VECTORS = Family(name="word_vectors", config=WordVectorsConfig, model=_word_vectors_encoder)
+WORD_VECTORS = Family(
+    name="word_vectors", config=WordVectorsConfig, model="bert_tf.models.word_vectors.model:WordVectorsEncoder"
+)

@@ -47,12 +47,6 @@ class XLNetConfig(StackConfig):
             raise ConfigError(f"hidden_size={self.hidden_size} must be even: half sines, half cosines")
 
 
-def _xlnet_encoder():
-    from bert_tf.models.xlnet.model import XLNetEncoder
-
-    return XLNetEncoder
-
-
 def _checkpoints():
     from bert_tf.models.xlnet import checkpoints
 
@@ -62,7 +56,7 @@ def _checkpoints():
 XLNET = Family(
     name="xlnet",
     config=XLNetConfig,
-    model=_xlnet_encoder,
+    model="bert_tf.models.xlnet.model:XLNetEncoder",
     sizes={
         # zihangdai/xlnet.
         "xlnet_base_cased": Preset(XLNetConfig(32_000, **published_sizes(12, 768)), 116_718_336, 116_750_336),
