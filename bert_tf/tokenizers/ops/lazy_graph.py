@@ -8,14 +8,14 @@ import tensorflow as tf
 
 from bert_tf.types import Tensor
 
-# Tracing a tokenizer takes as long as twenty to thirty eager runs of its hundred operations.
+# Tracing a tokenizer takes as long as some fifteen eager runs of its hundred operations.
 EAGER_CALLS = 10
 
 
 class LazyGraph:
     """Runs `function` operation by operation in its first `EAGER_CALLS` eager calls, and as one graph afterwards.
 
-    A graph is much faster than its operations one by one, and takes a second to trace: too long for a program that
+    A graph is much faster than its operations one by one, and takes a third of a second to trace: too long for a program that
     tokenizes one text. Inside another graph (`tf.data`, an export) the graph is used at once.
 
     Args:
