@@ -45,11 +45,23 @@ def infer(task, sequences, plan, compute, names=None, static_size=None, progress
         progress.finish()
 
 
-def infer_one_batch(task, sequences, planned, model):
-    """As `infer` with `model.infer` of one batch of a plan, sooner: neither the data nor a new model becomes a graph."""
-    features = _taken(sequences.batch(planned, task.tokenizer, task.config.sequence_length), task.inferred)
-    outputs = model.infer_alone(features, lambda: batches(task, sequences, [planned]).element_spec)
-    return zip(planned[0], _rows(outputs, len(planned[0])))
+def outputs_of(task, model, examples, batch_size, soon=False):
+    """What a model answers for each sequence of a task's examples, in their order: a list of dicts of arrays.
+
+    With `soon` a batch that comes alone is answered sooner: neither its features nor, at first, the model become a graph,
+    whose numbers differ by rounding. Otherwise always by the same graph, bit by bit.
+    """
+    sequences = task.sequences(examples)
+    plan, full = sequences.plan(task.config, batch_size, static_shapes=model.static_shapes), None
+    if soon and len(plan) == 1 and not model.static_shapes:
+        features = _taken(sequences.batch(plan[0], task.tokenizer, task.config.sequence_length), task.inferred)
+        answer = model.infer_alone(features, lambda: batches(task, sequences, plan).element_spec)
+        outputs = dict(zip(plan[0][0], _rows(answer, len(plan[0][0]))))
+    else:
+        if model.static_shapes:
+            full = -(-max(len(indexes) for indexes, _ in plan) // model.num_replicas) * model.num_replicas
+        outputs = dict(infer(task, sequences, plan, model.infer, static_size=full))
+    return [outputs[index] for index in range(len(sequences.lengths))]
 
 
 def _rows(outputs, count):

@@ -22,7 +22,7 @@ from bert_tf.tasks.advice import not_above, unknown_warning
 from bert_tf.tasks.examples import Examples
 from bert_tf.tasks.features import FROZEN_OUTPUTS
 from bert_tf.tasks.heads import INPUTS
-from bert_tf.tasks.inference import infer, infer_one_batch
+from bert_tf.tasks.inference import outputs_of
 from bert_tf.tasks.metric_registry import is_lower_better
 from bert_tf.tasks.record import TASKS, check_columns, check_task
 from bert_tf.tasks.reinitialization import reinitialize_top_layers, with_vocabulary
@@ -435,7 +435,7 @@ class Task(abc.ABC):
         """
         if examples.labels is None:
             raise DataError(f"{examples.path}: evaluation needs labels; read it with labelled=True")
-        decided = self.decide(examples, self._infer(model, examples, batch_size))
+        decided = self.decide(examples, outputs_of(self, model, examples, batch_size))
         scores = self.measure(examples, decided)
         tokens, unknown = self.unknown_tokens(examples)
         scores["unknown_tokens"] = unknown / max(tokens, 1)
@@ -462,7 +462,7 @@ class Task(abc.ABC):
         examples = inputs if isinstance(inputs, Examples) else self.read(inputs, labelled=False)
         answers = []
         if len(examples):
-            outputs = self._infer(model, examples, batch_size, soon=True)
+            outputs = outputs_of(self, model, examples, batch_size, soon=True)
             answers = self.answers(examples, self.decide(examples, outputs))
         return answers if examples.lines is None else examples.answers_by_row(answers)
 
@@ -487,18 +487,3 @@ class Task(abc.ABC):
             content["tokenizer_fingerprint"] = self.tokenizer.fingerprint
             json.dump(content, file, indent=2, ensure_ascii=False)
             file.write("\n")
-
-    def _infer(self, model, examples, batch_size, soon=False):
-        """The model's outputs for each sequence: a list of dicts of arrays, in the order of the sequences.
-
-        With `soon` one batch is computed as it comes first; otherwise always by the same graph, bit by bit.
-        """
-        sequences = self.sequences(examples)
-        plan, full = sequences.plan(self.config, batch_size, static_shapes=model.static_shapes), None
-        if soon and len(plan) == 1 and not model.static_shapes:
-            outputs = dict(infer_one_batch(self, sequences, plan[0], model))
-        else:
-            if model.static_shapes:
-                full = -(-max(len(indexes) for indexes, _ in plan) // model.num_replicas) * model.num_replicas
-            outputs = dict(infer(self, sequences, plan, model.infer, static_size=full))
-        return [outputs[index] for index in range(len(sequences.lengths))]
