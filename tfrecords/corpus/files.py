@@ -159,7 +159,8 @@ def _choose(item, root, names, is_glob, holds, left_out):
         what = "matches no" if is_glob else f"holds no {', '.join(TEXT_SUFFIXES + TABLE_SUFFIXES)}"
         why = [f"; {path} is left out ({what})" for path, what in ignored.items()][:1]
         raise DataError(f"corpus {item}: it {what} file{''.join(why)}")
-    left_out |= {f"{root}/{path}": what for path, what in ignored.items()}
+    for path, what in ignored.items():
+        left_out[root / path if isinstance(root, Path) else f"{root}/{path}"] = what
     return sorted(texts or tables)
 
 
