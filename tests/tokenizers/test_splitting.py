@@ -17,8 +17,8 @@ def test_parts_are_those_of_tensorflow_text():
     for delimiter, kept in (("[ !]", "[!]"), (" |[^ a-zé]+", "[^ a-zé]+"), (" *<s>|é", " *<s>|é"), ("[ \n]", "")):
         words, begins, ends = tf_text.regex_split_with_offsets(tf.constant(texts), delimiter, kept)
         found = split_by_pattern(tf.constant(texts), delimiter, kept)
-        for ours, theirs in zip(found, (begins.values, ends.values, words.row_splits), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
+        for part, expected in zip(found, (begins.values, ends.values, words.row_splits), strict=True):
+            np.testing.assert_array_equal(part, expected)
         assert (found[0] < found[1]).numpy().all()  # no part is empty
         np.testing.assert_array_equal(cut_at(tf.constant(texts), *found), words.values)
 
