@@ -79,11 +79,22 @@ def test_tables_of_folders(tmp_path, caplog):
     assert names(f"{tmp_path}/*/*.csv") == ["a.csv", "a.csv"]
 
 
+def test_the_order_of_a_glob_is_that_of_its_paths(tmp_path):
+    for name in ("a-b/x.txt", "a/x.txt", "a/deep/y.txt", "a.txt", "b.txt"):
+        write(tmp_path / name, name)
+    found = [str(file.path.relative_to(tmp_path)) for file in find_files(f"{tmp_path}/*/x.txt")]
+    assert found == ["a-b/x.txt", "a/x.txt"]
+    # A folder that matches stands where its own path does.
+    assert names(f"{tmp_path}/*") == ["a/deep/y.txt", "a/x.txt", "a-b/x.txt", "a.txt", "b.txt"]
+
+
 def test_links(tmp_path):
     write(tmp_path / "elsewhere" / "far.txt", "far")
     write(tmp_path / "c" / "near.txt", "near")
     (tmp_path / "c" / "link").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "c" / "circle").symlink_to(tmp_path / "c")
+    assert names(tmp_path / "c") == ["c/link/far.txt", "c/near.txt"]
+    (tmp_path / "c" / "other").symlink_to(tmp_path / "elsewhere")  # the first name of a folder counts
     assert names(tmp_path / "c") == ["c/link/far.txt", "c/near.txt"]
     (tmp_path / "c" / "dangling.txt").symlink_to("nowhere.txt")
     with pytest.raises(DataError, match=r"c/dangling\.txt: a link to a file that does not exist; fix or remove it"):

@@ -87,10 +87,15 @@ def _named(item, left_out):
         collections.deque(os.walk(root, onerror=_raise), maxlen=0)
     matches = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))]
     names = [match.relative_to(root).as_posix() for match in matches if not match.is_dir()]
-    folders = [match for match in matches if match.is_dir() and "**" not in str(path)]
-    read = _choose(item, root, names, True, _listed(root), left_out) if names or not folders else []
-    files = [[(root / name, PurePath(name).name)] for name in read] + [_of_folder(f, left_out) for f in folders]
-    return [file for of_match in sorted(files) for file in of_match]
+    folders = {match for match in matches if match.is_dir() and "**" not in str(path)}
+    read = set(_choose(item, root, names, True, _listed(root), left_out)) if names or not folders else ()
+    files = []
+    for match in matches:
+        if match in folders:
+            files += _of_folder(match, left_out)
+        elif match.relative_to(root).as_posix() in read:
+            files.append((match, match.name))
+    return files
 
 
 def _raise(error):
@@ -98,11 +103,13 @@ def _raise(error):
 
 
 def _of_folder(folder, left_out):
-    root, seen, names = folder.resolve(), {folder.resolve()}, []
+    root, seen, names = folder.resolve(), set(), []
     for path, folders, files in os.walk(folder, onerror=_raise, followlinks=True):
-        new = {Path(path, name).resolve(): name for name in sorted(folders) if name[0] != "."}
-        folders[:] = [name for real, name in new.items() if real not in seen]  # links may lead in circles
-        seen |= new.keys()
+        if (real := Path(path).resolve()) in seen:  # links may lead in circles
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
         names += [Path(path, name).relative_to(folder).as_posix() for name in files]
     return [(folder / n, f"{root.name}/{n}") for n in _choose(folder, folder, names, False, _listed(folder), left_out)]
 
