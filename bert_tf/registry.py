@@ -81,8 +81,13 @@ def resolve(reference: Any) -> Any:
 
     Example:
         resolve("bert_tf.models.bert.model:BertEncoder")
+
+    Raises:
+        ConfigError: it is neither.
     """
     if not isinstance(reference, str):
+        if reference is not None and not isinstance(reference, type):
+            raise ConfigError(f'a record refers to {brief(reference)}; give the class itself, or "module:Class"')
         return reference
     module, _, name = reference.partition(":")
     return getattr(importlib.import_module(module), name)

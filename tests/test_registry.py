@@ -37,3 +37,5 @@ def test_a_name_is_given_once_and_can_be_removed():
 def test_references_are_imported_on_use():
     assert resolve("bert_tf.registry:Registry") is Registry and resolve(None) is None
     assert resolve(Registry) is Registry
+    with pytest.raises(ConfigError, match="give the class itself, or .module:Class."):
+        resolve(lambda: Registry)
