@@ -116,8 +116,11 @@ def test_predictions_are_in_the_order_of_the_inputs(task, model):
 
 def test_a_batch_that_comes_alone_needs_a_graph_only_after_some(task, examples):
     model = task.model(tiny.encoder())
-    answers = [task.predict(model, [text])[0]["probabilities"] for text in TEXTS[:5]]
-    assert model.infer.experimental_get_tracing_count() == 1  # of which the first three answers have none
+    answers, traced = [], []
+    for text in TEXTS[:5]:
+        answers.append(task.predict(model, [text])[0]["probabilities"])
+        traced.append(model.infer.experimental_get_tracing_count())
+    assert traced == [0, 0, 0, 1, 1]
     together = task.predict(model, TEXTS, batch_size=8)  # in other shapes, by the same graph
     assert model.infer.experimental_get_tracing_count() == 1
     for alone, other in zip(answers, together):
