@@ -25,6 +25,7 @@ from bert_tf.backend.layer import Layer
 from bert_tf.backend.layouts import LAYOUTS, layout_map
 from bert_tf.backend.model import TrainableModel
 from bert_tf.backend.optimizers import Adagrad, AdamW, Lamb
+from bert_tf.backend.plain import finite_mask
 from bert_tf.backend.schedules import WarmupDecay
 from bert_tf.backend.variable_rates import ScaledUpdates, scale_updates
 from bert_tf.errors import ConfigError
@@ -33,12 +34,9 @@ from bert_tf.errors import ConfigError
 EXPORTS: bool = active.EXPORTS
 Dense = active.Dense
 Dropout = active.Dropout
-LayerNormalization = active.LayerNormalization
-RMSNormalization = active.RMSNormalization
 UniformNumbers = active.UniformNumbers
 as_graph = active.as_graph
 assign = active.assign
-attention_weights = active.attention_weights
 compiled_loop = active.compiled_loop
 cross_entropy = active.cross_entropy
 fused_attention = active.fused_attention

@@ -25,25 +25,6 @@ def assign(variable: Any, blocks: Iterable[Any]) -> None:
     variable.assign(parts[0] if len(parts) == 1 else np.concatenate(parts))
 
 
-def attention_weights(scores: Any, mask: Any, dropout: Any, training: bool) -> tuple[Any, Any]:
-    """Softmax and dropout of attention scores (Vaswani et al. 2017, equation 1).
-
-    In float32 also under mixed precision: bfloat16 has too few digits for a sum of K terms.
-
-    Args:
-        scores: float [B, n, Q, K].
-        mask: float, broadcast to that and added.
-        dropout: a `Dropout` for the probabilities.
-        training: whether it is active.
-
-    Returns:
-        A pair: the weights, of the dtype of `scores`; float32 [B, n, Q, K], the probabilities before dropout.
-    """
-    # In a graph these are computed only if something reads them.
-    probabilities = ops.softmax(masked(scores, finite(mask)))
-    return dropout(ops.cast(probabilities, scores.dtype), training=training), probabilities
-
-
 def fused_attention(query: Any, key: Any, value: Any, mask: Any) -> Any:
     """softmax(query key^T + mask) value in one operation, where the backend has one; without dropout.
 
@@ -54,43 +35,13 @@ def fused_attention(query: Any, key: Any, value: Any, mask: Any) -> Any:
     return None
 
 
-def finite(mask: Any) -> Any:
+def finite_mask(mask: Any) -> Any:
     """A mask in float32, without infinities.
 
     Keras has cast it, as any float argument, to the compute dtype. In float16 -1e9 became an infinity, and a query that
     sees no key would get NaN.
     """
     return ops.maximum(ops.cast(mask, "float32"), -1e9)
-
-
-def masked(scores: Any, mask: Any) -> Any:
-    return ops.cast(scores, "float32") + mask
-
-
-@keras.saving.register_keras_serializable("bert_tf")
-class LayerNormalization(keras.layers.LayerNormalization):
-    """Keras's own, over the last axis (Ba et al. 2016, equation 4).
-
-    Statistics and sums are float32 in every precision.
-
-    Example:
-        LayerNormalization(epsilon=1e-12)(np.ones((2, 3, 8), "float32"))  # [2, 3, 8]
-    """
-
-
-@keras.saving.register_keras_serializable("bert_tf")
-class RMSNormalization(keras.layers.RMSNormalization):
-    """Keras's own, over the last axis (Zhang and Sennrich 2019, equation 4).
-
-    x / sqrt(mean(x^2) + epsilon) * scale, without mean and offset, as T5 has it.
-
-    Example:
-        RMSNormalization(epsilon=1e-6)(np.ones((2, 3, 8), "float32"))  # [2, 3, 8]
-    """
-
-    def build(self, input_shape: Any) -> None:
-        # Not cast under mixed precision, as in Keras's layer normalization.
-        self.scale = self.add_weight(name="scale", shape=(input_shape[-1],), initializer="ones", autocast=False)
 
 
 @keras.saving.register_keras_serializable("bert_tf")

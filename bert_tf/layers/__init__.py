@@ -10,7 +10,7 @@ from bert_tf.layers.block_settings import AttentionSettings, BlockSettings, Feed
 from bert_tf.layers.character_embeddings import CharacterEmbeddings
 from bert_tf.layers.embeddings import Embeddings
 from bert_tf.layers.heads import ClassificationHead, LastToken, LastTokenPooler, Pooler
-from bert_tf.layers.parts import OutputLayer, range_of
+from bert_tf.layers.parts import OutputLayer, RMSNormalization, range_of
 from bert_tf.layers.positions import RelativePositionBias, RotaryPositions, SinusoidalPositions
 from bert_tf.layers.pretraining_heads import DiscriminatorHead, LMHead, MaskedLMHead, SpanBoundaryHead
 from bert_tf.layers.recurrent import LSTM, BiLstm, EndsOfDirections, bilstms

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout, attention_weights, fused_attention
+from bert_tf.backend import Dropout, finite_mask, fused_attention
 from bert_tf.errors import ConfigError
 from bert_tf.layers.block_settings import AttentionSettings
 from bert_tf.layers.internals import is_recording, note
@@ -123,10 +123,13 @@ class Attention(SettingsLayer):
         if cache is None and bias is None and not (drops or return_attention_scores or recorded):
             context = fused_attention(query, key, value, attention_mask)
         if context is None:
+            # In float32 also under mixed precision: bfloat16 has too few digits for a sum of S terms.
             scores = self._scores(query, key, cached=cache is not None)
+            scores = ops.cast(scores, "float32") + _sum(attention_mask, bias)
             if recorded:
-                note(scores=ops.cast(scores, "float32") + ops.cast(_sum(attention_mask, bias), "float32"))
-            weights, probabilities = attention_weights(scores, _sum(attention_mask, bias), self.dropout, training)
+                note(scores=scores)
+            probabilities = ops.softmax(scores)
+            weights = self.dropout(ops.cast(probabilities, query.dtype), training=training)
             context = self._weighted(weights, value, cached=cache is not None)
         batch, length = ops.shape(context)[:2]
         output = self.output_projection(ops.reshape(context, (batch, length, self.num_heads * self.head_size)))
@@ -200,9 +203,9 @@ def _written(cache, new, position):
 
 
 def _sum(attention_mask, bias):
-    """What is added to the scores. The mask is kept finite: in float16 Keras has cast it to an infinity."""
-    mask = ops.zeros(()) if attention_mask is None else attention_mask
-    return mask if bias is None else ops.maximum(ops.cast(mask, "float32"), -1e9) + ops.cast(bias, "float32")
+    """float32: what is added to the scores."""
+    mask = ops.zeros(()) if attention_mask is None else finite_mask(attention_mask)
+    return mask if bias is None else mask + ops.cast(bias, "float32")
 
 
 def check_heads(hidden_size: int, num_heads: int) -> None:

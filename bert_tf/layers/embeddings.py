@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout, Layer, LayerNormalization, TruncatedNormal
+from bert_tf.backend import Dropout, Layer, TruncatedNormal
 from bert_tf.errors import ConfigError
 from bert_tf.layers.positions import SinusoidalPositions
 from bert_tf.types import Options, Shape, Tensor
@@ -87,7 +87,7 @@ class Embeddings(Layer):
             self.sinusoids = SinusoidalPositions(size, sinusoids, dtype=self.dtype_policy, name="sinusoids")
         self.layer_norm = None
         if layer_norm_epsilon is not None:
-            self.layer_norm = LayerNormalization(
+            self.layer_norm = keras.layers.LayerNormalization(
                 epsilon=layer_norm_epsilon, center=layer_norm_offset, dtype=self.dtype_policy, name="layer_norm"
             )
         self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout, Layer, LayerNormalization, RandomNormal, TruncatedNormal
+from bert_tf.backend import Dropout, Layer, RandomNormal, TruncatedNormal
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.block_settings import Initializer
 from bert_tf.layers.parts import dense, gather_positions
@@ -170,7 +170,7 @@ class ClassificationHead(Layer):
         self.hidden: Any = None
         self.norm = self.input_dropout = None
         if activation and norm_epsilon is not None:
-            self.norm = LayerNormalization(
+            self.norm = keras.layers.LayerNormalization(
                 epsilon=norm_epsilon, center=False, dtype=self.dtype_policy, name="layer_norm"
             )
         if activation and input_dropout:

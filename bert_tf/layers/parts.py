@@ -1,4 +1,4 @@
-"""Small parts of other layers: dense layers, the table of an output layer, the vectors at some positions."""
+"""Small parts of other layers: normalization, dense layers, the table of an output layer, the vectors at some positions."""
 
 from typing import Any
 
@@ -9,6 +9,21 @@ from bert_tf.backend import Dense, Layer, RandomNormal, initializer
 from bert_tf.config import build, to_dict
 from bert_tf.layers.block_settings import Initializer
 from bert_tf.types import Function, Options, Settings, Tensor
+
+
+@keras.saving.register_keras_serializable("bert_tf")
+class RMSNormalization(keras.layers.RMSNormalization):
+    """Keras's own, over the last axis (Zhang and Sennrich 2019, equation 4), whose scale stays float32.
+
+    x / sqrt(mean(x^2) + epsilon) * scale, without mean and offset, as T5 has it.
+
+    Example:
+        RMSNormalization(epsilon=1e-6)(np.ones((2, 3, 8), "float32"))  # [2, 3, 8]
+    """
+
+    def build(self, input_shape: Any) -> None:
+        # Not cast under mixed precision, as in Keras's layer normalization.
+        self.scale = self.add_weight(name="scale", shape=(input_shape[-1],), initializer="ones", autocast=False)
 
 
 class SettingsLayer(Layer):

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from bert_tf.backend import Layer, LayerNormalization, TruncatedNormal, product_with_transposed
+from bert_tf.backend import Layer, TruncatedNormal, product_with_transposed
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.block_settings import Initializer
 from bert_tf.layers.parts import dense
@@ -90,7 +90,7 @@ class MaskedLMHead(LMHead):
         super().__init__(vocabulary_size, **kwargs)
         self.activation, self.layer_norm_epsilon = activation, layer_norm_epsilon
         self.dense = dense(self, embedding_size, activation_function(activation), initializer_range, "dense", use_bias)
-        self.layer_norm = LayerNormalization(
+        self.layer_norm = keras.layers.LayerNormalization(
             epsilon=layer_norm_epsilon, center=use_bias, dtype=self.dtype_policy, name="layer_norm"
         )
 
@@ -171,7 +171,7 @@ class SpanBoundaryHead(Layer):
 
     def _dense_and_norm(self, number, inputs, units):
         layer = dense(self, units, self._activation_function, self.initializer_range, f"dense_{number}", inputs=inputs)
-        layer_norm = LayerNormalization(
+        layer_norm = keras.layers.LayerNormalization(
             epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=f"layer_norm_{number}"
         )
         layer_norm.build((None, None, units))

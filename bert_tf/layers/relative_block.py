@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import keras
 
-from bert_tf.backend import Dropout, LayerNormalization, RandomNormal, recomputed
+from bert_tf.backend import Dropout, RandomNormal, recomputed
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.block_settings import BlockSettings
 from bert_tf.layers.parts import SettingsLayer, dense
@@ -88,7 +88,7 @@ class RelativeBlock(SettingsLayer):
         hidden_size, policy, network = content_shape[-1], self.dtype_policy, self.settings.feed_forward
 
         def layer_norm(name):
-            layer = LayerNormalization(epsilon=self.settings.norm.epsilon, dtype=policy, name=name)
+            layer = keras.layers.LayerNormalization(epsilon=self.settings.norm.epsilon, dtype=policy, name=name)
             layer.build((None, None, hidden_size))
             return layer
 

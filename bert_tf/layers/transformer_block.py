@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout, LayerNormalization, RMSNormalization, recomputed
+from bert_tf.backend import Dropout, recomputed
 from bert_tf.errors import ConfigError
 from bert_tf.layers.activations import activation as activation_function
 from bert_tf.layers.attention import Attention, results
 from bert_tf.layers.block_settings import BlockSettings
 from bert_tf.layers.internals import note
-from bert_tf.layers.parts import SettingsLayer, dense, gather_positions
+from bert_tf.layers.parts import RMSNormalization, SettingsLayer, dense, gather_positions
 from bert_tf.types import Options, Settings, Shape, Tensor
 
 
@@ -162,7 +162,11 @@ class TransformerBlock(SettingsLayer):
     def _normalization(self, size, name):
         settings = self.settings.norm
         options = {"epsilon": settings.epsilon, "dtype": self.dtype_policy, "name": name}
-        layer = RMSNormalization(**options) if settings.rms else LayerNormalization(center=settings.offset, **options)
+        layer = (
+            RMSNormalization(**options)
+            if settings.rms
+            else keras.layers.LayerNormalization(center=settings.offset, **options)
+        )
         layer.build((None, None, size))
         return layer
 

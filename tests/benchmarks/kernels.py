@@ -47,10 +47,7 @@ def plain_dropout(backend):
 
 def nothing_for_changing_lengths(backend):
     """Without the functions for batches whose length is known only when they come."""
-    kernels, loops, randomness = backend.tensorflow.kernels, backend.tensorflow.loops, backend.tensorflow.randomness
-    kernels._weights_of_any_length = lambda scores, mask, keep, factor: loops.dropped(
-        kernels.ops.softmax(kernels.plain.masked(scores, mask)), keep, factor
-    )
+    loops, randomness = backend.tensorflow.loops, backend.tensorflow.randomness
     randomness._kept_in_pieces = lambda x, constants: randomness._kept(x, *constants)
 
     def compiled_loop(function, plain=None):
@@ -62,8 +59,6 @@ def nothing_for_changing_lengths(backend):
 
 #: Kernel -> function that leaves it out, called before any layer is imported.
 KERNELS = {
-    "attention weights": plain_functions("attention_weights"),
-    "layer normalization": plain_functions("LayerNormalization", "RMSNormalization"),
     "Dense as one product": plain_functions("Dense"),
     "the product with the transposed table": plain_functions("product_with_transposed"),
     "argmax": plain_functions("largest"),

@@ -12,9 +12,9 @@ import pytest
 from model_goldens import assert_exported, assert_gradients, load, mean_loss, part
 from numeric import relative_error
 
-from bert_tf.backend import AdamW, RMSNormalization
+from bert_tf.backend import AdamW
 from bert_tf.generation import DecoderSteps, GenerationConfig, Restrictions, generate_tokens
-from bert_tf.layers import AttentionMask, Embeddings, OutputLayer, RotaryPositions
+from bert_tf.layers import AttentionMask, Embeddings, OutputLayer, RMSNormalization, RotaryPositions
 from bert_tf.models import REQUIRED, ConfigMap, ContextLayers, Decoder, Stack, WeightMap, block_settings
 from bert_tf.models.model_config import Positive, StackConfig, Width
 from bert_tf.models.stack import transformer_blocks

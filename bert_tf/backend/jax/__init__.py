@@ -12,12 +12,9 @@ from bert_tf.backend.jax.trainer import Trainer
 from bert_tf.backend.plain import (
     EXPORTS,
     Dense,
-    LayerNormalization,
-    RMSNormalization,
     apply_adam,
     as_graph,
     assign,
-    attention_weights,
     compiled_loop,
     cross_entropy,
     dense,

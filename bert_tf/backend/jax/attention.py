@@ -16,7 +16,7 @@ def fused_attention(query: Any, key: Any, value: Any, mask: Any) -> Any:
     if not _has_kernel(query, key):
         return None
     if mask is not None:
-        mask = plain.finite(mask).astype(query.dtype)
+        mask = plain.finite_mask(mask).astype(query.dtype)
         mask = mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
         mask = jnp.broadcast_to(mask, (*mask.shape[:2], query.shape[1], key.shape[1]))
     return jax.nn.dot_product_attention(query, key, value, bias=mask, scale=1.0, implementation="cudnn")

@@ -47,14 +47,10 @@ class Dropout(Layer):
             return inputs
         if current_step() is None:
             return keras.random.dropout(inputs, self.rate)
-        kept, factor = self.draw(inputs)
-        return jnp.where(kept, (inputs.astype("float32") * factor).astype(inputs.dtype), jnp.zeros_like(inputs))
-
-    def draw(self, inputs: Any) -> Any:
-        """What is kept of `inputs` in this step: bool of their shape, and the factor of what is, float32."""
         threshold = round(self.rate * _RANGE)
         kept = _random_bits(inputs.shape, current_step().next_seed(self)) >= threshold
-        return kept, jnp.float32(_RANGE / (_RANGE - threshold))
+        factor = jnp.float32(_RANGE / (_RANGE - threshold))
+        return jnp.where(kept, (inputs.astype("float32") * factor).astype(inputs.dtype), jnp.zeros_like(inputs))
 
 
 class UniformNumbers(Layer):

@@ -54,10 +54,6 @@ class Dropout(Layer):
         if current_step() is None:
             # Keras would make a variable, which no strategy allows inside a step.
             return tf.nn.dropout(inputs, self.rate)
-        return _dropped_in_one_piece(inputs, *self.draw(inputs))
-
-    def draw(self, inputs: Any) -> Any:
-        """What is kept of `inputs` in this step: bool of their shape, and the factor of what is, float32."""
         threshold, seed = round(self.rate * _RANGE), current_step().next_seed(self)
         if not in_train_step_on_cpu():
             kept = _kept(inputs, seed, threshold)
@@ -65,7 +61,7 @@ class Dropout(Layer):
             kept = _kept_in_one_piece(inputs, seed, threshold)
         else:
             kept = _kept_in_pieces(inputs, constants=(seed, threshold))
-        return kept, tf.constant(_RANGE / (_RANGE - threshold))
+        return _dropped_in_one_piece(inputs, kept, tf.constant(_RANGE / (_RANGE - threshold)))
 
 
 class UniformNumbers(Layer):

@@ -2,7 +2,6 @@
 
 import keras
 
-from bert_tf.backend import LayerNormalization
 from bert_tf.models.decoder import Decoder, decoder_stack
 from bert_tf.models.gpt2.config import GPT2Config
 from bert_tf.models.stack import Stack, block_settings
@@ -32,6 +31,8 @@ class GPT2Decoder(Decoder):
             config,
             dtype,
             block_settings(config, norm={"position": "pre"}, attention=added, feed_forward=added),
-            final_norm=LayerNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name="final_layer_norm"),
+            final_norm=keras.layers.LayerNormalization(
+                epsilon=config.layer_norm_epsilon, dtype=dtype, name="final_layer_norm"
+            ),
             position_initializer_range=config.position_initializer_range,
         )

@@ -6,7 +6,6 @@ The variant is Hugging Face's `modeling_modernbert.py`, which the published chec
 
 import keras
 
-from bert_tf.backend import LayerNormalization
 from bert_tf.layers import AttentionMask, RotaryPositions, TransformerBlock
 from bert_tf.models.modernbert.config import ModernBertConfig
 from bert_tf.models.stack import ContextLayers, Stack, block_settings, token_embeddings
@@ -54,7 +53,7 @@ class ModernBertEncoder(TransformerEncoder):
             ],
             # Layers 0, n, 2 n, ... see all tokens.
             contexts=[near if i % config.global_attention_every else everywhere for i in range(config.num_layers)],
-            final_norm=LayerNormalization(
+            final_norm=keras.layers.LayerNormalization(
                 epsilon=config.layer_norm_epsilon, center=False, dtype=dtype, name="final_layer_norm"
             ),
         )

@@ -12,8 +12,8 @@ Decoders with T5's layers (Raffel et al. 2020, section 3.2), with which the enco
 
 import keras
 
-from bert_tf.backend import Dropout, RMSNormalization
-from bert_tf.layers import AttentionMask, OutputLayer, RelativePositionBias, range_of
+from bert_tf.backend import Dropout
+from bert_tf.layers import AttentionMask, OutputLayer, RelativePositionBias, RMSNormalization, range_of
 from bert_tf.layers.block_settings import BlockSettings
 from bert_tf.models.decoder import Decoder
 from bert_tf.models.encoder_decoder import EncoderDecoder

@@ -2,7 +2,6 @@
 
 import keras
 
-from bert_tf.backend import LayerNormalization
 from bert_tf.layers import AttentionMask, range_of
 from bert_tf.models.encoder_decoder import EncoderDecoder
 from bert_tf.models.stack import ContextLayers, Stack, block_settings, token_embeddings, transformer_blocks
@@ -75,4 +74,4 @@ def _block(config, cross_attention=False):
 def _final_norm(config, dtype, name):
     if config.norm == "post":
         return None  # the last layer ends with one
-    return LayerNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name=name)
+    return keras.layers.LayerNormalization(epsilon=config.layer_norm_epsilon, dtype=dtype, name=name)

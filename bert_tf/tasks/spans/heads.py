@@ -6,7 +6,7 @@ import math
 import keras
 from keras import ops
 
-from bert_tf.backend import Dropout, LayerNormalization
+from bert_tf.backend import Dropout
 from bert_tf.layers.activations import activation
 from bert_tf.layers.parts import dense, gather_positions
 
@@ -100,7 +100,7 @@ class ModernBertSpanHead(BertSpanHead):
         super().build(shape)
         gelu, width = activation("gelu_erf"), shape[-1]
         self.hidden = dense(self, width, gelu, self.initializer_range, "hidden", use_bias=False, inputs=width)
-        self.norm = LayerNormalization(epsilon=1e-5, center=False, dtype="float32", name="layer_norm")
+        self.norm = keras.layers.LayerNormalization(epsilon=1e-5, center=False, dtype="float32", name="layer_norm")
         self.norm.build(shape)
 
     def _logits(self, hidden, features, training=False):
@@ -197,7 +197,7 @@ class XLNetSpanHead(JointSpanHead):
         hidden, deviation = shape[-1], self.initializer_range
         self.start = dense(self, 1, None, deviation, "start", inputs=hidden)
         self.end_hidden = dense(self, hidden, None, deviation, "end_hidden", inputs=2 * hidden)
-        self.end_norm = LayerNormalization(epsilon=1e-12, dtype="float32", name="end_norm")
+        self.end_norm = keras.layers.LayerNormalization(epsilon=1e-12, dtype="float32", name="end_norm")
         self.end_norm.build((None, None, None, hidden))
         self.end = dense(self, 1, None, deviation, "end", inputs=hidden)
         self.answer_hidden = dense(self, hidden, ops.tanh, deviation, "answer_hidden", inputs=2 * hidden)
