@@ -21,6 +21,8 @@ from bert_tf.types import StrPath
 
 #: The outputs of `bert_tf.export.ServedEmbedding` that are one vector for each text.
 POOLINGS = ("mean", "cls")
+#: The length to which `fill_mask` truncates texts. Some models (XLNet) have no largest length.
+_LONGEST_WITH_MASKS = 512
 #: The parts of a model that hold weights, once they are made.
 _PARTS = {"backbone", "encoder", "objective", "model", "generator", "scorer"}
 
@@ -106,10 +108,11 @@ class LanguageModel(OpenedModel):
         Example:
             bert_tf.load("bert-base-uncased").fill_mask("The [MASK] of the United States.")[0][0]
         """
-        from bert_tf.export.fill_mask import fill_mask
+        from bert_tf.export.fill_mask import ServedMaskedLM
 
         rows, is_one = _as_list(texts)
-        return _answers(fill_mask(self.objective, self.tokenizer, rows, top_k), is_one)
+        length = min(self.config.max_positions, _LONGEST_WITH_MASKS)
+        return _answers(self._served(ServedMaskedLM, self.objective, length, top_k=top_k).fill(rows), is_one)
 
     def embed(
         self,
@@ -138,23 +141,28 @@ class LanguageModel(OpenedModel):
         Example:
             bert_tf.load("all-MiniLM-L6-v2").embed(["a good film", "a bad film"], normalize=True).shape  # [2, 384]
         """
-        import tensorflow as tf
-
         from bert_tf.export.embedding import ServedEmbedding
 
         if pooling not in POOLINGS:
             raise ConfigError(f"pooling is {brief(pooling)}{nearest(str(pooling), POOLINGS)}")
         rows, is_one = _as_list(texts)
-        module = ServedEmbedding(self.encoder, self.tokenizer, sequence_length or self.sequence_length)
+        module = self._served(ServedEmbedding, self.encoder, sequence_length or self.sequence_length)
         vectors = np.zeros((len(rows), self.encoder.config.hidden_size), np.float32)
         by_length = sorted(range(len(rows)), key=lambda i: len(rows[i]))  # so that a batch has little padding
         for begin in range(0, len(rows), batch_size):
             batch = by_length[begin : begin + batch_size]
-            encoded = tf.constant([rows[i].encode("utf-8", "surrogatepass") for i in batch])
-            vectors[batch] = module.answer_text(encoded)[pooling]
+            vectors[batch] = module.answer_here([rows[i] for i in batch])[pooling]
         if normalize:
             vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return vectors[0] if is_one else vectors
+
+    def _served(self, module_class, model, length, **options):
+        """The `ServingModule` that answers here, kept with its graph."""
+        modules = vars(self).setdefault("_modules", {})
+        key = (module_class, id(model), length, *options.values())
+        if key not in modules:
+            modules[key] = module_class(model, self.tokenizer, length, **options)
+        return modules[key]
 
     def generate(self, prompts: str | Sequence[str], **settings: Any) -> Any:
         """The texts with which a decoder continues prompts, or an encoder-decoder answers them.

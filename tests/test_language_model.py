@@ -49,6 +49,23 @@ def test_a_text_has_one_vector_and_a_list_a_row_each(bert):
         bert.embed(texts, pooling="men")
 
 
+def test_later_answers_are_one_graph_with_the_same_numbers():
+    lm = bert_tf.load(BERT)
+    texts = ["the law", "the people of the war and the law", "a", "of the union"]
+    vectors, masks = [], []
+    for _ in range(5):
+        vectors.append(lm.embed(texts, pooling="cls"))
+        masks.append(lm.fill_mask("the [MASK] of [MASK]"))
+    assert ["graph" in vars(module._here) for module in lm._modules.values()] == [True] * 2
+    for later in vectors[1:]:
+        np.testing.assert_allclose(later, vectors[0], atol=1e-6)
+    assert [[[token for token, _ in best] for best in row] for row in masks] == [
+        [[token for token, _ in best] for best in masks[0]]
+    ] * 5
+    lm.encoder.embedding_table.assign(0 * lm.encoder.embedding_table)
+    assert np.abs(lm.embed(texts, pooling="cls") - vectors[0]).max() > 0.01  # the graph reads the weights anew
+
+
 def test_masks(bert):
     ((best, *_),) = bert.fill_mask("the [MASK] of people")
     assert bert.fill_mask(["the [MASK] of people"], top_k=1) == [[[best]]]

@@ -87,13 +87,11 @@ def run(arguments):
 
 def _fill_masks(opened, arguments):
     """One line of JSON for each text: "masks" has a dict from token to probability for each mask."""
-    from bert_tf.export.fill_mask import fill_mask
-
     if arguments.file or arguments.pair or arguments.output or arguments.official:
         raise ConfigError(f"{arguments.run} is not fine-tuned; remove --file, --pair, --output and --official")
     tokenizer = opened.tokenizer
     spell = lambda token: tokenizer.readable(tokenizer.token_to_id(token))  # noqa: E731
-    filled = fill_mask(opened.objective, tokenizer, arguments.text, arguments.top_k or 5)
+    filled = opened.fill_mask(arguments.text, arguments.top_k or 5)
     for text, masks in zip(arguments.text, filled):
         shown = [{spell(token): round(float(probability), 4) for token, probability in of_mask} for of_mask in masks]
         print(_line({"text": text, "masks": shown}), end="")

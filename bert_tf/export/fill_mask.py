@@ -8,9 +8,6 @@ from bert_tf.export.signatures import ServingModule, dense
 from bert_tf.objectives import MaskedLM
 from bert_tf.parsing import brief
 
-#: The length to which `fill_mask` truncates texts by default. Some models (XLNet) have no largest length.
-_LONGEST = 512
-
 
 class ServedMaskedLM(ServingModule):
     """Text with [MASK] to the most probable tokens at each mask.
@@ -29,7 +26,7 @@ class ServedMaskedLM(ServingModule):
         top_k: k.
 
     Raises:
-        ConfigError: `top_k` is larger than the vocabulary.
+        ConfigError: a model that was not trained to fill masks; `top_k` is larger than the vocabulary.
 
     Example:
         module = ServedMaskedLM(MaskedLM(encoder), tokenizer, sequence_length=32, top_k=3)
@@ -39,6 +36,10 @@ class ServedMaskedLM(ServingModule):
     options = ("top_k",)
 
     def __init__(self, model, tokenizer, sequence_length=128, static=False, top_k=5):
+        if not isinstance(model, MaskedLM):
+            raise ConfigError(
+                f"a model pretrained with {model.settings.name} cannot fill masks; use one pretrained with masked_lm"
+            )
         super().__init__(model, tokenizer, sequence_length, static=static)
         check_count("top_k", top_k, tokenizer.vocabulary_size, "the tokens there are")
         self.top_k = top_k
@@ -74,45 +75,37 @@ class ServedMaskedLM(ServingModule):
         real = tf.sequence_mask(counts, tf.shape(positions)[1])[..., None]
         return {"tokens": tf.where(real, tokens, ""), "probabilities": tf.where(real, best, 0.0)}
 
+    def fill(self, texts):
+        """The most probable tokens at each mask of some texts, in this process.
 
-def fill_mask(model, tokenizer, texts, top_k=5, sequence_length=None):
-    """The most probable tokens at each [MASK] of the texts, by the code that is also served.
+        Args:
+            texts: list of str, each with one mask or several.
 
-    Args:
-        model, tokenizer: `objective` and `tokenizer` of what `bert_tf.load` returns.
-        texts: list of str, each with one mask or several.
-        top_k: guesses for each mask.
-        sequence_length: what stands beyond so many tokens is not read; None: all positions of the model, at most 512.
+        Returns:
+            For each text a list with, for each of its masks, a list of (token, probability), best first.
 
-    Returns:
-        For each text a list with, for each of its masks, a list of (token, probability), best first.
-
-    Raises:
-        DataError: a text without a mask, or with one beyond the sequence length.
-        ConfigError: a model that was not trained to fill masks.
-    """
-    if not isinstance(model, MaskedLM):
-        raise ConfigError(
-            f"a model pretrained with {model.settings.name} cannot fill masks; use one pretrained with masked_lm"
-        )
-    for text in texts:
-        if tokenizer.mask_id not in tokenizer.encode(text):
-            raise DataError(f"there is no {tokenizer.id_to_token(tokenizer.mask_id)} in {text!r}")
-    if not texts:
-        return []
-    length = sequence_length or min(model.backbone.config.max_positions, _LONGEST)
-    module = ServedMaskedLM(model, tokenizer, length, top_k=top_k)
-    encoded = tf.constant([text.encode("utf-8", "surrogatepass") for text in texts])
-    answers = {name: value.numpy() for name, value in module.answer_text(encoded).items()}
-    filled = [
-        [
-            [(token.decode(), float(p)) for token, p in zip(tokens, probabilities)]
-            for tokens, probabilities, start in zip(*row)
-            if start >= 0
+        Raises:
+            DataError: a text without a mask, or with one beyond the sequence length.
+        """
+        tokenizer, counts = self.tokenizer, []
+        for text in texts:
+            counts.append(list(tokenizer.encode(text)).count(tokenizer.mask_id))
+            if not counts[-1]:
+                raise DataError(f"there is no {tokenizer.id_to_token(tokenizer.mask_id)} in {text!r}")
+        if not texts:
+            return []
+        answers = self.answer_here(texts)
+        filled = [
+            [
+                [(token.decode(), float(p)) for token, p in zip(tokens, probabilities)]
+                for tokens, probabilities, start in zip(*row)
+                if start >= 0
+            ]
+            for row in zip(answers["tokens"], answers["probabilities"], answers["starts"])
         ]
-        for row in zip(answers["tokens"], answers["probabilities"], answers["starts"])
-    ]
-    for text, answer in zip(texts, filled):
-        if len(answer) < list(tokenizer.encode(text)).count(tokenizer.mask_id):
-            raise DataError(f"{brief(text)} has a mask beyond the {length} tokens that are read; shorten the text")
-    return filled
+        for text, answer, count in zip(texts, filled, counts):
+            if len(answer) < count:
+                raise DataError(
+                    f"{brief(text)} has a mask beyond the {self.sequence_length} tokens that are read; shorten the text"
+                )
+        return filled

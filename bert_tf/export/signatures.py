@@ -13,14 +13,18 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from bert_tf.backend import EXPORTS
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
 from bert_tf.export.length_bucketing import apply_in_buckets
 from bert_tf.export.requests import check_as_many, check_ids
 from bert_tf.export.storage import cast_once, check_finite, reading
 from bert_tf.models.backbone import Backbone
+from bert_tf.tokenizers.ops.lazy_graph import LazyGraph
 
 TEXT = tf.TensorSpec([None], tf.string)
+#: Calls of `ServingModule.answer_here` before it makes a graph: tracing a model takes as long as some of them.
+_EAGER_CALLS = 3
 #: The file in which an export says what it is.
 SETTINGS = "export.json"
 
@@ -111,6 +115,7 @@ class ServingModule(tf.Module):
         # A lambda hides the model from `tf.Module`, which would track it.
         self._model = lambda: model
         self._computed = self.compute
+        self._here = LazyGraph(self.answer_text, TEXT, eager_calls=_EAGER_CALLS) if EXPORTS else self.answer_text
         self.tokenizer = tokenizer
         self.sequence_length, self.pairs, self.static = sequence_length, pairs, static
         self.num_segments = getattr(encoder.config, "num_segments", 0)
@@ -201,6 +206,15 @@ class ServingModule(tf.Module):
     def answer_text(self, text, text_pair=None):
         """What `serving_default` computes."""
         return self.answer(self.features(text, text_pair))
+
+    def answer_here(self, texts):
+        """What `answer_text` returns for a list of str, in this process: dict of arrays.
+
+        The first calls are computed operation by operation, which begins sooner, the others as a graph, with the same
+        numbers but for rounding.
+        """
+        encoded = tf.constant([text.encode("utf-8", "surrogatepass") for text in texts], tf.string)
+        return {name: value.numpy() for name, value in self._here(encoded).items()}
 
     def answer_ids(self, **features):
         """What `ids` computes; refuses requests that are not a batch for this model."""

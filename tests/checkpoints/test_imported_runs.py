@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from opened import objective_and_tokenizer
 from published_models import assert_same_weights
 from safetensors.numpy import load_file, save_file
 from training.sample_corpus import addresses, vocabulary_of, write_corpus
@@ -16,7 +15,6 @@ from bert_tf.checkpoints import open_source
 from bert_tf.cli.main import main
 from bert_tf.cli.settings import apply_overrides
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
-from bert_tf.export.fill_mask import fill_mask
 from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
@@ -88,8 +86,8 @@ def test_an_imported_run_is_a_run(made, tmp_path):
     again = bert_tf.load(tmp_path / "run")
     assert_same_weights(loaded.objective, again.objective)
     assert again.encoder.config == loaded.encoder.config
-    runs, question = (made / "run", tmp_path / "run"), ["the people of the united [MASK]"]
-    answers = [fill_mask(*objective_and_tokenizer(run), question, 3) for run in runs]
+    question = "the people of the united [MASK]"
+    answers = [bert_tf.load(run).fill_mask(question, 3) for run in (made / "run", tmp_path / "run")]
     assert answers[0] == answers[1]
     with pytest.raises(RunDirectoryError, match="is not an empty folder"):
         bert_tf.load(made / "hf").save(tmp_path / "run", format="run")

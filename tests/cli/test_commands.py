@@ -136,9 +136,10 @@ def test_fill_mask(road):
 def test_fill_mask_shows_the_characters_of_byte_level_tokens(monkeypatch):
     tokenizer = train_byte_level_bpe(["가장 좋은 영화다"] * 3, 400)
     token = tokenizer.id_to_token(tokenizer.encode(" 영화다")[-1])
-    opened = types.SimpleNamespace(objective=None, tokenizer=tokenizer, source=types.SimpleNamespace(task=None))
+    guesses = [[[(token, 0.5)]]]
+    source = types.SimpleNamespace(task=None)
+    opened = types.SimpleNamespace(tokenizer=tokenizer, source=source, fill_mask=lambda *_: guesses)
     monkeypatch.setattr("bert_tf.load", lambda path: opened)
-    monkeypatch.setattr("bert_tf.export.fill_mask.fill_mask", lambda *_: [[[(token, 0.5)]]])
     answer = json.loads(output_of("predict run '가장 좋은 <mask>'"))
     assert answer == {"text": "가장 좋은 <mask>", "masks": [{"Ġ영화다": 0.5}]}
 

@@ -16,7 +16,7 @@ from bert_tf.backend import AdamW
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import export_run, run
-from bert_tf.export.fill_mask import fill_mask
+from bert_tf.export.fill_mask import ServedMaskedLM
 from bert_tf.generation import GenerationConfig, TextGenerator
 from bert_tf.models import XLNetConfig, XLNetEncoder
 from bert_tf.models.families import describe
@@ -119,10 +119,11 @@ def test_a_pretrained_run_fills_masks(pretrained_run, unwritten):
     objective, tokenizer = objective_and_tokenizer(pretrained_run)
     assert objective.pair_task == "nsp"
     answer = ask(export_run(pretrained_run, top_k=2), text=["The [MASK] sat.", "[MASK] [MASK]"])
-    guesses = fill_mask(objective, tokenizer, ["The [MASK] sat.", "[MASK] [MASK]"], top_k=2)
-    assert fill_mask(objective, tokenizer, []) == []
+    module = ServedMaskedLM(objective, tokenizer, 16, top_k=2)
+    guesses = module.fill(["The [MASK] sat.", "[MASK] [MASK]"])
+    assert module.fill([]) == []
     with pytest.raises(DataError, match="has a mask beyond the 4 tokens that are read"):
-        fill_mask(objective, tokenizer, ["The cat sat [MASK]"], sequence_length=4)
+        ServedMaskedLM(objective, tokenizer, 4).fill(["The cat sat [MASK]"])
     assert [len(masks) for masks in guesses] == [1, 2]
     for i, masks in enumerate(guesses):
         for j, best in enumerate(masks):
@@ -150,11 +151,11 @@ def test_a_causal_language_model_writes_what_it_writes_in_python(tmp_path, unwri
 
 def test_fill_mask_wants_a_mask_and_a_model_that_fills_it(pretrained_run):
     with pytest.raises(DataError, match=re.escape("there is no [MASK] in 'the cat'")):
-        fill_mask(*objective_and_tokenizer(pretrained_run), ["[MASK]", "the cat"])
+        ServedMaskedLM(*objective_and_tokenizer(pretrained_run), 16).fill(["[MASK]", "the cat"])
     objective = PermutationLM(XLNetEncoder(XLNetConfig(50, 16, 1, 2, 16)))
     message = "pretrained with permutation_lm cannot fill masks; use one pretrained with masked_lm"
     with pytest.raises(ConfigError, match=message):
-        fill_mask(objective, None, ["[MASK]"])
+        ServedMaskedLM(objective, None)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from opened import objective_and_tokenizer
 
 import bert_tf
 from bert_tf.export import ServedEmbedding, export_run
-from bert_tf.export.fill_mask import fill_mask
+from bert_tf.export.fill_mask import ServedMaskedLM
 from bert_tf.testing import check_served
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
@@ -37,7 +37,7 @@ def test_it_is_exported_and_answers(imported):
     mask = tokenizer.id_to_token(tokenizer.mask_id)
     texts = [*TEXTS, f"{mask} of the {mask}", mask]
     answer = check_served(export_run(folder, precision="float32"), texts)
-    guesses = fill_mask(objective, tokenizer, texts[3:])
+    guesses = ServedMaskedLM(objective, tokenizer, LENGTH).fill(texts[3:])
     for found, masks in zip(answer["tokens"][3:], guesses, strict=True):
         for tokens, best in zip(found, masks):
             assert [token.decode() for token in tokens] == [token for token, _ in best]

@@ -13,7 +13,7 @@ EAGER_CALLS = 10
 
 
 class LazyGraph:
-    """Runs `function` operation by operation in its first `EAGER_CALLS` eager calls, and as one graph afterwards.
+    """Runs `function` operation by operation in its first eager calls, and as one graph afterwards.
 
     A graph is much faster than its operations one by one, and takes a third of a second to trace: too long for a program that
     tokenizes one text. Inside another graph (`tf.data`, an export) the graph is used at once.
@@ -21,12 +21,13 @@ class LazyGraph:
     Args:
         function: takes tensors, returns tensors.
         *signature: the `tf.TensorSpec` of each argument.
+        eager_calls: how many eager calls.
     """
 
-    def __init__(self, function: Callable[..., Any], *signature: Any) -> None:
+    def __init__(self, function: Callable[..., Any], *signature: Any, eager_calls: int = EAGER_CALLS) -> None:
         self._function = function
         self._signature = signature
-        self._eager_calls = 0
+        self._eager_calls = eager_calls
 
     @functools.cached_property
     def graph(self) -> Any:
@@ -35,7 +36,7 @@ class LazyGraph:
             return tf.function(self._function, input_signature=self._signature, autograph=False).get_concrete_function()
 
     def __call__(self, *tensors: Tensor) -> Any:
-        if self._eager_calls < EAGER_CALLS and tf.executing_eagerly():
-            self._eager_calls += 1
+        if self._eager_calls and tf.executing_eagerly():
+            self._eager_calls -= 1
             return self._function(*tensors)
         return self.graph(*tensors)

@@ -4,7 +4,7 @@ import typing
 
 import numpy as np
 
-from bert_tf.export.fill_mask import fill_mask
+from bert_tf.export.fill_mask import ServedMaskedLM
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
 from reference_parts.model_cases import MODELS, inputs, load
 
@@ -132,11 +132,12 @@ def filled(room, name):
     """The best tokens at each mask: the order of equals counts, too."""
     _, tokenizer, objective, _ = load(room, name, pretraining=True)
     mask = tokenizer.id_to_token(tokenizer.mask_id)
+    module = ServedMaskedLM(objective, tokenizer, min(objective.backbone.config.max_positions, 512), top_k=7)
     texts = [f"the {mask} of the union", f"{mask} {mask} naïve 한국 {mask}", f"The people{mask}."]
-    found = guesses(fill_mask(objective, tokenizer, texts, top_k=7))
+    found = guesses(module.fill(texts))
     for variable in objective.weights:
         variable.assign(0 * variable)
-    return {"filled": found, "tied": guesses(fill_mask(objective, tokenizer, texts[:1], top_k=7))}
+    return {"filled": found, "tied": guesses(module.fill(texts[:1]))}
 
 
 def guesses(answers):
