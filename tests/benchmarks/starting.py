@@ -1,13 +1,16 @@
-"""How long one waits for a first answer, and for the next ones: the command, Python, an export, and transformers.
+"""How long one waits for a first answer, and for the next ones, in how much memory: the commands, Python, an export, and
+transformers.
 
     python tests/benchmarks/starting.py MODEL [--rounds 3] [--text "A quiet triumph."] [--torch-python PYTHON]
 
 MODEL is a fine-tuned run, or a directory of Hugging Face with a classifier; only that has a row for transformers. Each round
-starts each of them anew. Medians, in seconds; a later answer is the median of the 10th to the 30th.
+starts each of them anew. Medians, in seconds; a later answer is the median of the 10th to the 30th. Memory is the most that
+a process had, in GB: of a library when it is imported, when the model is open, and at the end.
 """
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -17,37 +20,56 @@ import time
 from side_by_side import cpu
 
 ANSWERS = """
-import json, statistics, sys, time
-started, marks, model, text = time.perf_counter(), [], *sys.argv[1:]
+import json, resource, statistics, sys, time
+started, marks, memory, model, text = time.perf_counter(), [], [], *sys.argv[1:]
 def mark():
     marks.append(time.perf_counter() - started)
+    memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+{library}
+mark()
 {open}
 mark()
 for _ in range(30):
     {answer}
     mark()
-later = statistics.median(end - begin for begin, end in zip(marks[9:], marks[10:]))
-print(json.dumps([marks[0], marks[1] - marks[0], later]))
+later = statistics.median(end - begin for begin, end in zip(marks[10:], marks[11:]))
+print(json.dumps([marks[1], marks[2] - marks[1], later, *memory[:2], memory[-1]]))
 """
 WAYS = {
-    "bert_tf.load(MODEL).predict(text)": ("import bert_tf; opened = bert_tf.load(model)", "opened.predict(text)"),
+    "bert_tf.load(MODEL).predict(text)": (
+        "import bert_tf, tensorflow",
+        "opened = bert_tf.load(model); opened.model",
+        "opened.predict(text)",
+    ),
     "the SavedModel, called in Python": (
-        "import tensorflow as tf, tensorflow_text; served = tf.saved_model.load(model).signatures['serving_default']",
+        "import tensorflow as tf, tensorflow_text",
+        "served = tf.saved_model.load(model).signatures['serving_default']",
         "served(text=tf.constant([text]))",
     ),
     "transformers on PyTorch": (
-        "import transformers; answer = transformers.pipeline('text-classification', model)",
+        "import transformers, torch",
+        "answer = transformers.pipeline('text-classification', model)",
         "answer(text)",
     ),
 }
 
 
-def seconds(python, way, model, text):
-    """[until it is opened, until the first answer, a later one]."""
-    opening, answer = WAYS[way]
-    code = ANSWERS.format(open=opening, answer=answer)
+def in_python(python, way, model, text):
+    """Seconds until it is opened, until the first answer, of a later one; memory when imported, when opened, at the end."""
+    library, opening, answer = WAYS[way]
+    code = ANSWERS.format(library=library, open=opening, answer=answer)
     done = subprocess.run([python, "-c", code, model, text], check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def by_command(*arguments):
+    """Seconds and memory of a command of bert-tf."""
+    start = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-m", "bert_tf.cli.main", *arguments], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(f"bert-tf {arguments[0]} failed")
+    return [None, time.perf_counter() - start, None, None, None, usage.ru_maxrss / 1e6]
 
 
 def main():
@@ -57,25 +79,23 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--torch-python")
     a = parser.parse_args()
-    command = [sys.executable, "-m", "bert_tf.cli.main"]
-    found = {"bert-tf predict MODEL text": []} | {way: [] for way in WAYS}
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(
-            [*command, "export", a.model, "--output", f"{folder}/export"], check=True, stdout=subprocess.DEVNULL
-        )
-        models = [(sys.executable, a.model), (sys.executable, f"{folder}/export/1")]
-        for _ in range(a.rounds):
-            start = time.perf_counter()
-            subprocess.run([*command, "predict", a.model, a.text], check=True, stdout=subprocess.DEVNULL)
-            found["bert-tf predict MODEL text"].append([0, time.perf_counter() - start, 0])
-            for way, (python, model) in zip(WAYS, [*models, (a.torch_python, a.model)]):
+    found = {"bert-tf export MODEL": [], "bert-tf predict MODEL text": []} | {way: [] for way in WAYS}
+    for _ in range(a.rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            found["bert-tf export MODEL"].append(by_command("export", a.model, "--output", f"{folder}/export"))
+            found["bert-tf predict MODEL text"].append(by_command("predict", a.model, a.text))
+            models = [(sys.executable, a.model), (sys.executable, f"{folder}/export/1"), (a.torch_python, a.model)]
+            for way, (python, model) in zip(WAYS, models):
                 if python:
-                    found[way].append(seconds(python, way, model, a.text))
-    print(f"{cpu()}\n\n| | opened | first answer after that | a later answer |\n|---|---|---|---|")
+                    found[way].append(in_python(python, way, model, a.text))
+    print(
+        f"{cpu()}\n\n| | opened | first answer after that | a later answer | GB when imported | opened | at the end |\n"
+        "|---|---|---|---|---|---|---|"
+    )
     for way, rounds in found.items():
-        if rounds:
-            opened, first, later = map(statistics.median, zip(*rounds))
-            print(f"| {way} | {opened:.1f} | {first:.2f} | {later:.3f} |")
+        cells = ["" if None in column else f"{statistics.median(column):.3g}" for column in zip(*rounds)]
+        if cells:
+            print(f"| {way} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ from bert_tf.tasks.spans.windows import null_at_end
 from bert_tf.tasks.state import TaskState
 from bert_tf.tasks.task import Task
 
+_MARGIN = 1e-4  # of a threshold above the best score: predictions differ by rounding from batch to batch
+
 
 @dataclasses.dataclass(frozen=True)
 class QuestionAnsweringState(TaskState):
@@ -162,7 +164,8 @@ class QuestionAnsweringTask(Task):
         if not self.state.impossible or self.config.null_threshold is not None or "best_f1_threshold" not in scores:
             return self
         # 0 of the scorer is "no answer" for all: the official one is written for probabilities, `null_odds` may be negative.
-        return self.with_state(threshold=scores["best_f1_threshold"] or -CERTAIN)
+        # The scorer's is the `null_odds` of one question, which in another batch differ by rounding.
+        return self.with_state(threshold=(scores["best_f1_threshold"] or -CERTAIN) + _MARGIN)
 
     def decide(self, examples, outputs):
         """{"best": what `find_answers` returns, "loss": a mean over the windows that are trained on, if there are labels}."""

@@ -54,7 +54,7 @@ def test_it_learns_and_answers_with_the_characters_of_the_context(trained):
     scores = task.evaluate(model, examples)
     assert scores["best_f1"] == 1.0 and task.metric == "best_f1" and not scores["collapsed"]
     tuned = task.with_thresholds(scores)
-    assert (task.threshold, tuned.threshold) == (0.0, scores["best_f1_threshold"])
+    assert (task.threshold, tuned.threshold) == (0.0, scores["best_f1_threshold"] + 1e-4)  # beyond rounding
     again = tuned.evaluate(model, examples)
     assert again["f1"] == again["has_answer_f1"] == again["no_answer_f1"] == 1.0
     answers = tuned.predict(model, examples)
