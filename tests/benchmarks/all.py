@@ -124,7 +124,7 @@ def main():
                 absent |= set(missing)
                 say(line)
         if absent:
-            say(f"\nnot installed here: {', '.join(sorted(absent))}")
+            say(f"\nnot measured here, because they are not installed or failed: {', '.join(sorted(absent))}")
         for what, command in DATA.items():
             if command[0] in arguments.only:
                 printed, _, _ = run([str(vocabulary_file()) if part == "VOCABULARY" else part for part in command])

@@ -41,6 +41,16 @@ WAYS = {
         "opened = bert_tf.load(model); opened.model",
         "opened.predict(text)",
     ),
+    "bert_tf.load(MODEL).embed(text)": (
+        "import bert_tf, tensorflow",
+        "opened = bert_tf.load(model); opened.encoder",
+        "opened.embed(text)",
+    ),
+    "of 32 such texts": (
+        "import bert_tf, tensorflow",
+        "opened = bert_tf.load(model); opened.encoder",
+        "opened.embed([text] * 32)",
+    ),
     "the SavedModel, called in Python": (
         "import tensorflow as tf, tensorflow_text",
         "served = tf.saved_model.load(model).signatures['serving_default']",
@@ -84,9 +94,10 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             found["bert-tf export MODEL"].append(by_command("export", a.model, "--output", f"{folder}/export"))
             found["bert-tf predict MODEL text"].append(by_command("predict", a.model, a.text))
-            models = [(sys.executable, a.model), (sys.executable, f"{folder}/export/1"), (a.torch_python, a.model)]
-            for way, (python, model) in zip(WAYS, models):
+            for way in WAYS:
+                python = a.torch_python if "PyTorch" in way else sys.executable
                 if python:
+                    model = f"{folder}/export/1" if "SavedModel" in way else a.model
                     found[way].append(in_python(python, way, model, a.text))
     print(
         f"{cpu()}\n\n| | opened | first answer after that | a later answer | GB when imported | opened | at the end |\n"
