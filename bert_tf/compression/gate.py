@@ -129,11 +129,10 @@ def compare(task, examples, before, after):
 
 
 def outputs_of(task, examples, model, label, batch_size=32):
-    """What `model` returns for each sequence of `examples`: a list of dicts of arrays, in their order."""
+    """What `model` returns for each sequence of `examples`: `Outputs`."""
     sequences = task.sequences(examples)
     plan = sequences.plan(task.config, batch_size)
-    outputs = dict(infer(task, sequences, plan, model, progress=Progress(label, len(plan), "batches")))
-    return [outputs[index] for index in range(len(sequences.lengths))]
+    return infer(task, sequences, plan, model, progress=Progress(label, len(plan), "batches"))
 
 
 def _differences(first, second):

@@ -77,7 +77,7 @@ class TeacherOutputs:
         bounds = bucket_bounds(task.config.sequence_length)
         plan = plan_batches(sequences.lengths[chosen], bounds, BATCH, task.config.tokens_per_batch)
         plan = [(chosen[indexes], bound) for indexes, bound in plan]
-        outputs = dict(infer(task, sequences, plan, self._compute_outputs))
+        outputs = infer(task, sequences, plan, self._compute_outputs)
         rows = [outputs[index] for index in chosen]
         rows = [row if row.ndim == 1 else row[: sequences.lengths[index]] for index, row in zip(chosen, rows)]
         values = np.stack(rows) if rows[0].ndim == 1 else np.concatenate(rows)

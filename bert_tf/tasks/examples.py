@@ -45,7 +45,7 @@ class Examples:
         path: the file they were read from.
         lines: the line of each example in that file, counted from 1; None without a file.
         unit: what `lines` count: "line", or "item" of a JSON array.
-        ids: for each example {"id": ...}, or {} if its row has none; None without a file.
+        ids: for each example {"id": ...}, or {} if its row has none; None without a file, or where no row has one.
         unusable_rows: of a file the answers of `predict` to rows that hold no example:
             {"line": 7, "error": "the line is empty"}.
         skipped: how many of them are not empty lines.
@@ -159,7 +159,7 @@ def read_examples(
         text_pairs=values("text_pair"),
         words=words,
         labels=[example.label for example in examples] if labelled else None,
-        ids=[example.id or {} for example in examples] if table.is_file else None,
+        ids=[example.id or {} for example in examples] if table.is_file and any(e.id for e in examples) else None,
         path=table.path,
         lines=rows.numbers if table.is_file else None,
         unit=table.unit,

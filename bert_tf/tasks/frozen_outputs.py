@@ -7,7 +7,7 @@ from keras import ops
 from bert_tf.progress import Progress
 from bert_tf.tasks.features import FROZEN_OUTPUTS
 from bert_tf.tasks.heads import INPUTS, backbone_inputs
-from bert_tf.tasks.inference import batches, infer
+from bert_tf.tasks.inference import batches, infer_batches
 
 #: A file's outputs are kept in memory up to so many bytes. A fixed number: on every machine a run computes the same.
 MOST_BYTES = 4 * 2**30
@@ -57,9 +57,10 @@ def keep_frozen_outputs(task, model, examples, batch_size, most_bytes=MOST_BYTES
 
     values, starts = np.empty(shape, dtype.as_numpy_dtype), np.cumsum(sequences.lengths) - sequences.lengths
     progress = Progress("outputs of the frozen model,", len(plan), "batches")
-    for index, states in infer(task, sequences, plan, compute, INPUTS, progress=progress):
-        length = sequences.lengths[index]
-        values[starts[index] : starts[index] + length] = states[:length]
+    for indexes, of_batch in infer_batches(task, sequences, plan, compute, INPUTS, progress=progress):
+        for index, states in zip(indexes, of_batch):
+            length = sequences.lengths[index]
+            values[starts[index] : starts[index] + length] = states[:length]
     states_of_texts = tf.RaggedTensor.from_row_lengths(values, sequences.lengths)
     task.add_features(examples, sequences.extras | {FROZEN_OUTPUTS: states_of_texts})
     return True
