@@ -64,6 +64,24 @@ def test_softmax_is_float32_under_mixed_precision():
     assert np.abs(np.asarray(output).astype("float64") - expected).max() < 0.05 * np.abs(expected).max()
 
 
+def test_weights_are_dropped_in_training():
+    """Where all scores are equal and all values 1, the output is the sum of the weights that are left, over 1 - rate."""
+    layer, length, rate = make(dropout=0.4), 500, 0.4
+    for projection in (layer.query, layer.key, layer.value):
+        projection.kernel.assign(0 * projection.kernel)
+    layer.value.bias.assign(np.ones(SIZE))
+    layer.output_projection.kernel.assign(np.eye(SIZE))
+    layer.output_projection.bias.assign(np.zeros(SIZE))
+    x = np.zeros((1, length, SIZE), "float32")
+    np.testing.assert_allclose(layer(x), 1, atol=1e-5)
+    output, probabilities = layer(x, training=True, return_attention_scores=True)
+    np.testing.assert_allclose(probabilities, 1 / length, rtol=1e-5)  # they are those before dropout
+    sums = np.asarray(output)[0, :, :: SIZE // HEADS]
+    deviation = np.sqrt(rate / (1 - rate) / length)
+    assert abs(sums.mean() - 1) < 3 * deviation / np.sqrt(sums.size)
+    assert abs(sums.std() / deviation - 1) < 3 / np.sqrt(2 * sums.size)
+
+
 def test_config_round_trip():
     config = make(dropout=0.3, packed=True).get_config()
     assert Attention.from_config(config).get_config() == config
