@@ -109,7 +109,12 @@ class LanguageModel(OpenedModel):
             bert_tf.load("bert-base-uncased").fill_mask("The [MASK] of the United States.")[0][0]
         """
         from bert_tf.export.fill_mask import ServedMaskedLM
+        from bert_tf.objectives import MaskedLM
 
+        if not isinstance(self.objective, MaskedLM):
+            raise ConfigError(
+                f"a model pretrained with {self.objective.settings.name} cannot fill masks; use one pretrained with masked_lm"
+            )
         rows, is_one = _as_list(texts)
         length = min(self.config.max_positions, _LONGEST_WITH_MASKS)
         return _answers(self._served(ServedMaskedLM, self.objective, length, top_k=top_k).fill(rows), is_one)

@@ -82,6 +82,10 @@ def test_texts_are_written_as_the_generator_writes_them(gpt):
     assert len(several) == 2 and all(isinstance(text, str) for text in several)
     with pytest.raises(ConfigError, match="unknown key 'max_new_token'; did you mean 'max_new_tokens'"):
         gpt.generate("the", max_new_token=4)
+    with pytest.raises(
+        ConfigError, match="pretrained with causal_lm cannot fill masks; use one pretrained with masked_lm"
+    ):
+        gpt.fill_mask("the [MASK]")
 
 
 def test_scores(gpt):

@@ -2,10 +2,9 @@
 
 import tensorflow as tf
 
-from bert_tf.errors import ConfigError, DataError
+from bert_tf.errors import DataError
 from bert_tf.export.requests import check_count
 from bert_tf.export.signatures import ServingModule, dense
-from bert_tf.objectives import MaskedLM
 from bert_tf.parsing import brief
 
 
@@ -26,7 +25,7 @@ class ServedMaskedLM(ServingModule):
         top_k: k.
 
     Raises:
-        ConfigError: a model that was not trained to fill masks; `top_k` is larger than the vocabulary.
+        ConfigError: `top_k` is larger than the vocabulary.
 
     Example:
         module = ServedMaskedLM(MaskedLM(encoder), tokenizer, sequence_length=32, top_k=3)
@@ -36,10 +35,6 @@ class ServedMaskedLM(ServingModule):
     options = ("top_k",)
 
     def __init__(self, model, tokenizer, sequence_length=128, static=False, top_k=5):
-        if not isinstance(model, MaskedLM):
-            raise ConfigError(
-                f"a model pretrained with {model.settings.name} cannot fill masks; use one pretrained with masked_lm"
-            )
         super().__init__(model, tokenizer, sequence_length, static=static)
         check_count("top_k", top_k, tokenizer.vocabulary_size, "the tokens there are")
         self.top_k = top_k
