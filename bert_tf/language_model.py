@@ -162,12 +162,14 @@ class LanguageModel(OpenedModel):
         return vectors[0] if is_one else vectors
 
     def _served(self, module_class, model, length, **options):
-        """The `ServingModule` that answers here, kept with its graph."""
+        """The `ServingModule` that answers here, kept with its graph for as long as the model has the same variables."""
         modules = vars(self).setdefault("_modules", {})
-        key = (module_class, id(model), length, *options.values())
-        if key not in modules:
-            modules[key] = module_class(model, self.tokenizer, length, **options)
-        return modules[key]
+        key, parts = (module_class, length, *options.values()), [model, *model.variables]  # LoRA has more, int8 others
+        module, traced = modules.get(key, (None, []))
+        if [*map(id, traced)] != [*map(id, parts)]:
+            module = module_class(model, self.tokenizer, length, **options)
+            modules[key] = module, parts
+        return module
 
     def generate(self, prompts: str | Sequence[str], **settings: Any) -> Any:
         """The texts with which a decoder continues prompts, or an encoder-decoder answers them.

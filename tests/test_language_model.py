@@ -56,14 +56,19 @@ def test_later_answers_are_one_graph_with_the_same_numbers():
     for _ in range(5):
         vectors.append(lm.embed(texts, pooling="cls"))
         masks.append(lm.fill_mask("the [MASK] of [MASK]"))
-    assert ["graph" in vars(module._here) for module in lm._modules.values()] == [True] * 2
+    assert ["graph" in vars(module._here) for module, _ in lm._modules.values()] == [True] * 2
     for later in vectors[1:]:
         np.testing.assert_allclose(later, vectors[0], atol=1e-6)
     assert [[[token for token, _ in best] for best in row] for row in masks] == [
         [[token for token, _ in best] for best in masks[0]]
     ] * 5
     lm.encoder.embedding_table.assign(0 * lm.encoder.embedding_table)
-    assert np.abs(lm.embed(texts, pooling="cls") - vectors[0]).max() > 0.01  # the graph reads the weights anew
+    zeroed = lm.embed(texts, pooling="cls")
+    assert np.abs(zeroed - vectors[0]).max() > 0.01  # the graph reads the weights anew
+    value, *_ = (layer for layer in lm.encoder._flatten_layers() if layer.name == "value")
+    value.enable_lora(2)
+    value.lora_kernel_b.assign(value.lora_kernel_b + 1)
+    assert np.abs(lm.embed(texts, pooling="cls") - zeroed).max() > 1e-4  # layers that changed are traced again
 
 
 def test_masks(bert):
