@@ -114,6 +114,22 @@ def test_predictions_are_in_the_order_of_the_inputs(task, model):
     assert task.predict(model, []) == []
 
 
+def test_a_model_whose_layers_changed_is_traced_anew(task, examples):
+    model = task.model(tiny.encoder())
+    before = task.evaluate(model, examples)["loss"]
+    graph = model.infer
+    assert model.infer is graph and task.evaluate(model, examples)["loss"] == before
+    value, *_ = (layer for layer in model._flatten_layers() if layer.name == "value")
+    value.enable_lora(2)
+    value.lora_kernel_b.assign(value.lora_kernel_b + 1)
+    adapted = task.evaluate(model, examples)["loss"]
+    assert abs(adapted - before) > 1e-3
+    for features in task.dataset(examples, 53):
+        np.testing.assert_allclose(model.infer(features)["logits"], model(features)["logits"], atol=1e-6)
+    value.quantize("int8")  # which merges the factors
+    assert 0 < abs(task.evaluate(model, examples)["loss"] - adapted) < 0.01 and model.infer is not graph
+
+
 def test_a_batch_that_comes_alone_needs_a_graph_only_after_some(task, examples):
     model = task.model(tiny.encoder())
     answers, traced = [], []

@@ -104,9 +104,20 @@ class Trainer(Steps):
         local = self.distribute_strategy.experimental_local_results
         return {name: tf.concat(local(values), axis=0) for name, values in parts.items()}
 
-    # Not Keras's predict_on_batch, which under a strategy answers once per replica and without
-    # compile() runs through XLA.
-    infer = tf.function(_infer, autograph=False)
+    @property
+    def infer(self) -> Any:
+        """`call` without dropout on a dict of features, for evaluation and prediction, as a graph: its dict of tensors.
+
+        The graph is made anew when the model's variables are others, as after `enable_lora` or `quantize` on a layer.
+        """
+        # Not Keras's predict_on_batch, which under a strategy answers once per replica and without compile() runs
+        # through XLA. Keras would track what is set as an attribute.
+        function, traced = self.__dict__.get("_inferred", (None, []))
+        if [*map(id, traced)] != [*map(id, self.variables)]:
+            function = tf.function(self._infer, autograph=False)
+            self.__dict__["_inferred"] = function, self.variables
+        return function
+
     _runs_alone = 0
 
     def infer_alone(self, features: Any, spec: Callable[[], Any]) -> Any:
