@@ -148,7 +148,7 @@ def public_functions(body, prefix=""):
             yield prefix + node.name, node
 
 
-@pytest.mark.parametrize("path", checked_files(), ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize("path", list(checked_files()), ids=lambda p: str(p.relative_to(ROOT)))
 def test_public_signatures_have_types(path):
     """mypy checks the types that there are, and has no notion of public."""
     for name, function in public_functions(ast.parse(path.read_text(encoding="utf-8")).body):

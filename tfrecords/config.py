@@ -167,18 +167,13 @@ class ShardsConfig(CorpusConfig):
             )
 
     def _check_text_pairs(self):
+        unused = ("sentences", "text_field", "one_document_a_line", "keep_text")
+        reason = "text_pairs, whose files have two columns"
         if not self.text_pairs:
-            for name in ("target_length", "pack_pairs"):
-                if getattr(self, name) is not None:
-                    raise ConfigError(
-                        f"{name} applies only to the format text_pairs, but format is '{self.format}'; remove {name}"
-                    )
-            return
-        for name in ("sentences", "text_field", "one_document_a_line", "keep_text"):
-            if getattr(self, name) != getattr(CorpusConfig, name):
-                raise ConfigError(
-                    f"{name} does not apply to the format text_pairs, whose files have two columns; remove {name}"
-                )
+            unused, reason = ("target_length", "pack_pairs"), f"{self.format}, only to text_pairs"
+        for name in unused:
+            if getattr(self, name) != getattr(ShardsConfig, name):
+                raise ConfigError(f"{name} does not apply to the format {reason}; remove {name}")
 
     @property
     def text_pairs(self):

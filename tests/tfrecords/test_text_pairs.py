@@ -125,7 +125,9 @@ def test_damaged_files(name, text, message, tmp_path):
 
 
 def test_settings_that_contradict_each_other():
-    with pytest.raises(ConfigError, match="target_length applies only to the format text_pairs"):
+    with pytest.raises(
+        ConfigError, match="target_length does not apply to the format segment_pair, only to text_pairs"
+    ):
         ShardsConfig(target_length=8)
     with pytest.raises(ConfigError, match="text_field does not apply to the format text_pairs"):
         ShardsConfig(format="text_pairs", text_field="body")

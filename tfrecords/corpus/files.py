@@ -158,7 +158,7 @@ def _choose(item, root, names, is_glob, holds, left_out):
         outermost = next(filter(wrote.get, wrote), None)
         if outermost:
             ignored[outermost] = wrote[outermost]
-        elif is_glob or _is_read(name.name):
+        elif is_glob or name.name.lower().endswith(TEXT_SUFFIXES + TABLE_SUFFIXES):
             (tables if not is_glob and name.name.lower().endswith(TABLE_SUFFIXES) else texts).append(str(name))
     if texts and tables:
         ignored |= dict.fromkeys(map(PurePosixPath, sorted(tables)), "a table beside text; name it to read it")
@@ -169,10 +169,6 @@ def _choose(item, root, names, is_glob, holds, left_out):
     for path, what in ignored.items():
         left_out[root / path if isinstance(root, Path) else f"{root}/{path}"] = what
     return sorted(texts or tables)
-
-
-def _is_read(name):
-    return name.lower().endswith(TEXT_SUFFIXES + TABLE_SUFFIXES)
 
 
 def _what_we_wrote(names):

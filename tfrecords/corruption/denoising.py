@@ -109,9 +109,7 @@ class DenoisingCorruption(Corruption):
 
     def explain(self, batch, features, seed):
         """Yields a `RowExplanation` for each row: the input and the target, token by token."""
-        values = {
-            name: features[name].numpy() for name in ("token_ids", "padding_mask", "target_ids", "target_weights")
-        }
+        values = {name: feature.numpy() for name, feature in features.items()}
         for row in range(len(values["token_ids"])):
             inputs = values["token_ids"][row][values["padding_mask"][row]].tolist()
             targets = values["target_ids"][row][values["target_weights"][row] > 0].tolist()
@@ -158,8 +156,7 @@ class DenoisingCorruption(Corruption):
         length = text.shape[1]
         noise_of, spans_of = self.config.noise(range(length + 1))
         count = tf.reduce_sum(tf.cast(text, tf.int32), axis=1)
-        noise = tf.gather(tf.constant(noise_of, tf.int32), count)
-        spans = tf.gather(tf.constant(spans_of, tf.int32), count)
+        noise, spans = (tf.gather(tf.constant(numbers, tf.int32), count) for numbers in (noise_of, spans_of))
         width = max(int(max(spans_of)), 1)
 
         def ends(total, stream):

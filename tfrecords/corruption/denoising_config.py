@@ -94,7 +94,6 @@ class DenoisingConfig:
             needed = {
                 "replace_spans": (tokens, at_most(drawn + spans)),
                 "drop": (tokens, at_most(drawn)),
-                "prefix_lm": (tokens, tokens),
                 "lm": (0, tokens),
             }.get(self.method, (tokens, tokens))
         return (self.input_length or needed[0] + 1, self.target_length or needed[1] + 1)

@@ -159,18 +159,12 @@ class PermutationCorruption(Corruption):
 
     def _positions(self, predicted, window):
         """The positions of what is predicted: int32 [B, P] and bool [B, P]."""
-        windows = predicted.shape[1] // window
-        quotas = self.config.quotas(predicted.shape[1])
-        mask = tf.cast(tf.reshape(predicted, [-1, window]), tf.float32)
-        positions, valid = marked(mask, max(quotas))
-        positions = tf.reshape(positions, [-1, windows, max(quotas)]) + tf.range(windows)[None, :, None] * window
-        valid = tf.reshape(valid, tf.shape(positions))
-        positions = tf.where(valid, positions, 0)
-
-        def joined(x):
-            return tf.concat([x[:, i, :quota] for i, quota in enumerate(quotas)], axis=1)
-
-        return joined(positions), joined(valid)
+        windows, quotas = predicted.shape[1] // window, np.array(self.config.quotas(predicted.shape[1]))
+        most = int(quotas.max())
+        slots = np.flatnonzero(np.arange(most) < quotas[:, None]).astype(np.int32)  # of `most` in each window
+        marks = marked(tf.cast(tf.reshape(predicted, [-1, window]), tf.float32), most)
+        positions, valid = (tf.gather(tf.reshape(x, [-1, windows * most]), slots, axis=1) for x in marks)
+        return tf.where(valid, positions + slots // most * window, 0), valid
 
     def _reversed_positions(self, padding_mask, backward):
         """The position from which each position of a row takes its token: int32 [B, S]."""

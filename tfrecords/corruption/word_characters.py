@@ -48,14 +48,10 @@ class WordCharacters(Corruption):
             rows = characters.tokenize(tokenizer.vocabulary)
             # A token of white space alone would be no word, and one that holds it several.
             words = rows.to_tensor(shape=[None, 1, config.max_characters])[:, 0]
-            marks = {
-                tokenizer.cls_id: characters.cls_id,
-                tokenizer.sep_id: characters.sep_id,
-                tokenizer.pad_id: characters.pad_id,
-            }
-            own = {ours: theirs for ours, theirs in marks.items() if ours is not None}
-            special = tf.gather(characters.special_words, list(own.values()))
-            self.table = tf.tensor_scatter_nd_update(words, [[i] for i in own], special).numpy()
+            roles = [name for name in ("cls_id", "sep_id", "pad_id") if getattr(tokenizer, name) is not None]
+            special = tf.gather(characters.special_words, [getattr(characters, name) for name in roles])
+            places = [[getattr(tokenizer, name)] for name in roles]
+            self.table = tf.tensor_scatter_nd_update(words, places, special).numpy()
 
     def __call__(self, batch, seed):
         words = batch["token_ids"]

@@ -14,11 +14,11 @@ import tensorflow as tf
 from bert_tf.errors import ConfigError, DataError, UserError
 from bert_tf.files import is_address, is_there, local_copy, without_scheme
 from bert_tf.tokenizers import load_tokenizer
-from tfrecords.reading import verification
 from tfrecords.reading.order import ReadingOrder
 from tfrecords.reading.parsing import parse
 from tfrecords.reading.untuned import untuned
 from tfrecords.schema import TOKENIZER_FOLDER
+from tfrecords.shards import verification
 from tfrecords.shards.manifest import Manifest
 
 _ENDLESS = np.iinfo(np.int64).max >> 8

@@ -1,15 +1,18 @@
 """manifest.json: what a folder of shards holds, and which tokenizer made it."""
 
+import dataclasses
+import hashlib
+import json
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from bert_tf.config import Range
+from bert_tf.config import Range, build
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.files import is_there
-from bert_tf.parsing import bare_name, brief
+from bert_tf.files import atomic_write, is_there
+from bert_tf.parsing import bare_name, brief, read_json_object
 from tfrecords.schema import MANIFEST_NAME, PAIR_TASKS, RECORD_FRAME_BYTES, SCHEMA_VERSION, packed_pair_task
-from tfrecords.shards.checked_record import load_record, save_record
 
+_CHECKSUM = "checksum"
 #: Bytes of a file, and of the files of a folder together: what 64 bits hold, with room to add up.
 Size = Annotated[int, Range(at_least=0, at_most=1 << 50)]
 
@@ -72,7 +75,7 @@ class Manifest:
     schema_version: int = SCHEMA_VERSION
 
     def __post_init__(self):
-        check_names(self.shards, "shards")
+        self._check_names()
         if len(self.segment_ids) != 3:
             raise ConfigError(f"'segment_ids' must be three numbers, got {brief(self.segment_ids)}")
         if not isinstance(self.packing.get("format"), str):
@@ -118,24 +121,43 @@ class Manifest:
         of_tokenizer = {"tokenizer": self.tokenizer_fingerprint, "schema_version": self.schema_version}
         return self.packing | of_tokenizer
 
-    @property
-    def files(self):
-        return self.shards
-
     @classmethod
     def load(cls, folder):
-        """Reads `folder`/manifest.json; DataError if it is missing, not readable, of another version, or was edited."""
+        """Reads `folder`/manifest.json; a user who changes it on purpose removes its checksum.
+
+        Raises:
+            DataError: it is missing, not JSON, of another version, was edited, or holds a value that no folder of shards
+                has; the message names the file and the key.
+        """
         path = f"{str(folder).rstrip('/')}/{MANIFEST_NAME}"
         if not is_there(path):
             raise DataError(
                 f"{folder} holds no {MANIFEST_NAME}: it is not a finished folder of shards; write one with "
                 "`bert-tf shards`, or run that command again if it was interrupted"
             )
-        return load_record(cls, path, "schema_version", SCHEMA_VERSION, "write the shards again")
+        values = read_json_object(path)
+        version, checksum = values.get("schema_version"), values.pop(_CHECKSUM, None)
+        if version != SCHEMA_VERSION:
+            raise DataError(
+                f"{path} has schema version {version!r}, this library reads {SCHEMA_VERSION}; write the shards again"
+            )
+        try:
+            manifest = build(cls, values)
+        except ConfigError as error:
+            raise DataError(f"{path} is not a file that this library wrote: {error}; write the shards again") from None
+        if checksum not in (None, _checksum(values)):
+            raise DataError(
+                f"{path} was changed since it was written: its checksum differs; copy it again or write the shards again. "
+                f'If the change is wanted, remove the line "{_CHECKSUM}" from the file'
+            )
+        return manifest
 
     def save(self, folder):
-        """Writes `folder`/manifest.json, atomically."""
-        save_record(self, f"{folder}/{MANIFEST_NAME}")
+        """Writes `folder`/manifest.json, atomically, with a checksum of its contents."""
+        values = dataclasses.asdict(self)
+        with atomic_write(f"{folder}/{MANIFEST_NAME}") as file:
+            json.dump(values | {_CHECKSUM: _checksum(values)}, file, indent=1, sort_keys=True, ensure_ascii=False)
+            file.write("\n")
 
     def check_tokenizer(self, tokenizer):
         """Raises DataError if the ids in the shards are not those of `tokenizer`."""
@@ -157,18 +179,19 @@ class Manifest:
         """The number of examples in all shards."""
         return sum(shard.examples for shard in self.shards)
 
+    def _check_names(self):
+        """Raises ConfigError if a shard's file leads out of the folder or is listed twice."""
+        names = set()
+        for number, shard in enumerate(self.shards):
+            try:
+                name = bare_name(shard.file, f"'shards[{number}].file'")
+            except DataError as error:
+                raise ConfigError(str(error)) from None
+            if name in names:
+                raise ConfigError(f"'shards[{number}].file' is {brief(name)}, which is listed twice")
+            names.add(name)
 
-def check_names(files, key):
-    """Raises ConfigError if the `file` of one of `files` leads out of the folder or is listed twice.
 
-    `key` is that of the list, for messages.
-    """
-    names = set()
-    for number, entry in enumerate(files):
-        try:
-            name = bare_name(entry.file, f"'{key}[{number}].file'")
-        except DataError as error:
-            raise ConfigError(str(error)) from None
-        if name in names:
-            raise ConfigError(f"'{key}[{number}].file' is {brief(name)}, which is listed twice")
-        names.add(name)
+def _checksum(values):
+    """SHA-256 in hex of a JSON object, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

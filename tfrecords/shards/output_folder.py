@@ -4,12 +4,13 @@ import json
 import shutil
 
 from bert_tf.errors import Advice, ConfigError, DataError, RunDirectoryError
-from bert_tf.files import atomic_write, display_path, explain_disk_errors, is_address, list_files
+from bert_tf.files import atomic_write, display_path, explain_disk_errors
 from bert_tf.parsing import brief, read_json_object
 from bert_tf.tokenizers import load_tokenizer
 from tfrecords.schema import MANIFEST_NAME, TOKENIZER_FOLDER
 from tfrecords.shards.manifest import Manifest
-from tfrecords.shards.results import UNFINISHED_FOLDER, is_whole
+from tfrecords.shards.results import UNFINISHED_FOLDER
+from tfrecords.shards.verification import check_sizes
 
 _SETTINGS = "settings.json"
 _FILES = "shard-*.tfrecord"
@@ -61,7 +62,7 @@ class OutputFolder:
 
     def finish(self, manifest):
         """Writes the manifest, which marks the folder as finished, and removes what is not listed in it."""
-        listed = {entry.file for entry in manifest.files}
+        listed = {entry.file for entry in manifest.shards}
         for path in self.path.glob(_FILES):  # empty, or of a corpus that was longer before
             if path.name not in listed:
                 path.unlink()
@@ -88,13 +89,10 @@ class OutputFolder:
         if manifest.corpus != self._corpus:
             raise RunDirectoryError(f"{self.path} holds finished shards of another corpus", *_ANOTHER)
         folder = display_path(self.path)  # the workers of Beam write to an address, not to the copy of it
-        sizes = list_files(folder) if is_address(folder) else None
-        for entry in manifest.files:
-            path = f"{folder}/{entry.file}"
-            if not (is_whole(path, entry.bytes) if sizes is None else sizes.get(path) == entry.bytes):
-                raise RunDirectoryError(
-                    f"{path} is missing or not of the size in {MANIFEST_NAME}; write the folder again with ", _OVERWRITE
-                )
+        try:
+            check_sizes(folder, manifest.shards)
+        except DataError as error:
+            raise RunDirectoryError(*error.args) from None
 
     def _check_settings(self, what, recorded):
         current = self._settings

@@ -1,5 +1,6 @@
 """Results of finished chunks: a sidecar file for each, from which an interrupted run resumes, and their sums."""
 
+import collections
 import dataclasses
 import json
 import os
@@ -27,7 +28,7 @@ class ChunkResult:
 
     identity: str
     entry: Shard
-    counts: dict
+    counts: dict[str, int]
 
     def save(self, folder):
         """Writes the sidecar, from which an interrupted run knows that this chunk is finished."""
@@ -38,14 +39,11 @@ class ChunkResult:
     def load(cls, folder, name, identity):
         """The result for the file `name` that is there; None if it or its sidecar is missing, damaged or of other text."""
         try:
-            values = read_json_object(sidecar_path(folder, name))
-            entry = build(Shard, values.pop("entry"))
-            counts = {key: int(count) for key, count in values.pop("counts").items()}
-            result = cls(**values, entry=entry, counts=counts)
-        except (UserError, ValueError, KeyError, TypeError, AttributeError):
+            result = build(cls, read_json_object(sidecar_path(folder, name)))
+        except UserError:
             return None
-        is_same = entry.file == name and result.identity == identity
-        return result if is_same and is_whole(f"{folder}/{name}", entry.bytes) else None
+        is_same = result.entry.file == name and result.identity == identity
+        return result if is_same and is_whole(f"{folder}/{name}", result.entry.bytes) else None
 
 
 class Done(NamedTuple):
@@ -79,21 +77,17 @@ class Totals:
     """The sums over chunks."""
 
     def __init__(self):
-        self.counts, self._entries = {}, []
+        self.counts, self._entries = collections.Counter(), []
 
     def add(self, done):
         """Adds a `Done`."""
         self._entries.append((done.place, done.result.entry))
-        self._count(done.result.counts)
+        self.counts.update(done.result.counts)
 
     def merge(self, other):
         """Adds other `Totals`."""
         self._entries += other._entries
-        self._count(other.counts)
-
-    def _count(self, counts):
-        for name, count in counts.items():
-            self.counts[name] = self.counts.get(name, 0) + count
+        self.counts.update(other.counts)
 
     def in_order(self):
         """The entries in the order of the corpus."""

@@ -32,23 +32,23 @@ def report(counts, sequence_length, target_length=0):
 
     `target_length` is that of the manifest, for the format text_pairs.
     """
-    sequence_length += target_length
-    per_example = counts["tokens_per_example"]
-    fill = per_example / sequence_length
+    fill = counts["tokens_per_example"] / (sequence_length + target_length)
     truncated = _ratio(counts["truncated_tokens"], counts["packed_tokens"])
-    lines = _text_lines(counts)
-    lines.insert(
-        1,
-        f"{_number_of(counts['examples'], 'example')} of {per_example:.1f} tokens on average "
-        f"({_percent(fill)} of {sequence_length})",
-    )
-    lines[2] += f", cut off by truncation {100 * truncated:.1f} % of tokens"
+    sizes = [_number_of(counts[f"{what}s"], what) for what in ("document", "sentence", "token")]
+    lines = [
+        f"{', '.join(sizes)} ({counts['tokens_per_sentence']:.1f} a sentence)",
+        f"{_number_of(counts['examples'], 'example')} of {counts['tokens_per_example']:.1f} tokens on average "
+        f"({_percent(fill)} of {sequence_length + target_length})",
+        f"unknown tokens {100 * counts['unknown_rate']:.2f} %, sentences repeated within a shard "
+        f"{100 * counts['duplicate_sentence_rate']:.1f} %, cut off by truncation {100 * truncated:.1f} % of tokens",
+    ]
+    if counts["replaced_characters"]:
+        pieces = _number_of(counts["replaced_characters"], "piece")
+        lines.append(f"replaced by U+FFFD: {pieces} of text that was not UTF-8")
     if "pairs" in counts:
-        cut = (
-            f"{name} {_number_and_rate(counts[f'truncated_{name}'], counts['pairs'])}"
-            for name in ("sources", "targets")
-        )
-        lines.append(f"{_number_of(counts['pairs'], 'pair')}; truncated: {', '.join(cut)}")
+        cut = {name: counts[f"truncated_{name}"] for name in ("sources", "targets")}
+        shown = (f"{name} {number:,} ({100 * _ratio(number, counts['pairs']):.1f} %)" for name, number in cut.items())
+        lines.append(f"{_number_of(counts['pairs'], 'pair')}; truncated: {', '.join(shown)}")
     elif counts.get("two_segments") or counts.get("lone_segments"):
         lines.append(_pair_line(counts))
     if fill < FILL_LOW:
@@ -107,19 +107,6 @@ def _packing_warnings(counts, truncated):
     return lines
 
 
-def _text_lines(counts):
-    lines = [
-        ", ".join(_number_of(counts[f"{what}s"], what) for what in ("document", "sentence", "token"))
-        + f" ({counts['tokens_per_sentence']:.1f} a sentence)",
-        f"unknown tokens {100 * counts['unknown_rate']:.2f} %, sentences repeated within a shard "
-        f"{100 * counts['duplicate_sentence_rate']:.1f} %",
-    ]
-    if counts["replaced_characters"]:
-        pieces = _number_of(counts["replaced_characters"], "piece")
-        lines.append(f"replaced by U+FFFD: {pieces} of text that was not UTF-8")
-    return lines
-
-
 def _text_warnings(counts):
     lines = []
     per_document = counts["sentences"] / max(counts["documents"], 1)
@@ -142,10 +129,6 @@ def _text_warnings(counts):
             "of this language and case? Train one on this corpus with `bert-tf vocab`"
         )
     return lines
-
-
-def _number_and_rate(number, of):
-    return f"{number:,} ({100 * _ratio(number, of):.1f} %)"
 
 
 def _percent(fraction):
