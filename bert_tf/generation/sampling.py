@@ -4,10 +4,9 @@ import dataclasses
 import types
 from collections.abc import Callable, Mapping, Sequence
 
-import keras
 from keras import ops
 
-from bert_tf.backend import uniform_of
+from bert_tf.backend import repeat_while, uniform_of
 from bert_tf.generation.generation_config import GenerationConfig
 from bert_tf.generation.restrictions import Restrictions
 from bert_tf.generation.samplers import SAMPLERS, Sampler
@@ -63,7 +62,7 @@ def generate_tokens(
     stop_ids = tuple(restrictions.stop_ids)
 
     def extend(index, logits, tokens, ended, lengths, scores):
-        """The state with new token number `index`."""
+        """New token number `index`, and the state with it."""
         column = prompt_length + index
         token = next_token(logits, tokens, real, column, index, config, restrictions, each, sampler)
         log_p = ops.take_along_axis(ops.log_softmax(logits, axis=-1), token[:, None], axis=-1)[:, 0]
@@ -74,20 +73,20 @@ def generate_tokens(
         last = ops.logical_or(is_any(token, stop_ids), index + 1 >= limits)
         if ends:
             last = ops.logical_or(last, ends(tokens[:, prompt_length:], lengths))
-        return index + 1, token, tokens, ops.logical_or(ended, last), lengths, scores
+        return token, index + 1, tokens, ops.logical_or(ended, last), lengths, scores
 
-    def is_unfinished(index, token, tokens, ended, lengths, scores, cache):
+    def is_unfinished(index, tokens, ended, lengths, scores, cache):
         return ops.logical_and(index < limit, ops.logical_not(ops.all(ended)))
 
-    def body(index, token, tokens, ended, lengths, scores, cache):
-        logits, cache = steps.next(token, cache, index - 1)
-        return (*extend(index, logits, tokens, ended, lengths, scores), cache)
+    def body(read, index, tokens, ended, lengths, scores, cache):
+        logits, cache = steps.decode(read, cache, index)
+        token, *state = extend(index, logits, tokens, ended, lengths, scores)
+        return (token[:, None], *state, cache)
 
-    logits, cache = steps.first()
     nothing = ops.zeros_like(steps.token_ids[:, 0])
     index = ops.convert_to_tensor(0, dtype="int32")
-    state = (*extend(index, logits, tokens, nothing > 0, nothing, ops.cast(nothing, "float32")), cache)
-    _, _, tokens, _, lengths, scores, _ = keras.ops.while_loop(is_unfinished, body, state)
+    state = (index, tokens, nothing > 0, nothing, ops.cast(nothing, "float32"), steps.empty_cache())
+    _, tokens, _, lengths, scores, _ = repeat_while(is_unfinished, body, steps.token_ids, state)
     return {"token_ids": tokens[:, prompt_length:], "lengths": lengths, "scores": scores}
 
 

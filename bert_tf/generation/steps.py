@@ -10,7 +10,47 @@ from keras import ops
 from bert_tf.types import Tensor
 
 
-class DecoderSteps:
+class Steps:
+    """The base of both: a subclass has `empty_cache` and `decode`.
+
+    Attributes:
+        token_ids: int32 [B, S], what the texts begin with.
+        padding_mask: bool [B, S], True at real tokens.
+        prompt_length: S.
+        max_new_tokens: N, an int or an int scalar tensor.
+        sources: what the model reads beside the texts, a nest; of a decoder nothing.
+    """
+
+    token_ids: Tensor
+    padding_mask: Tensor
+    prompt_length: Any
+    max_new_tokens: int | Tensor
+    sources: Any = ()
+
+    def first(self) -> tuple[Tensor, Any]:
+        """The logits of the first new token, float32 [B, V], and the cache: a nest of tensors [B, ...]."""
+        return self.decode(self.token_ids, self.empty_cache(), 0)
+
+    def next(self, token_ids: Tensor, cache: Any, index: Tensor) -> tuple[Tensor, Any]:
+        """The logits and the cache after new token number `index`, which is `token_ids` int32 [B]."""
+        return self.decode(token_ids[:, None], cache, index + 1)
+
+    def empty_cache(self) -> Any:
+        """The cache before the first token."""
+        raise NotImplementedError
+
+    def decode(self, token_ids: Tensor, cache: Any, index: Tensor) -> tuple[Tensor, Any]:
+        """The logits of new token number `index`, and the cache.
+
+        Args:
+            token_ids: int32 [B, Q], the tokens before it that are not in the cache: for number 0 the prompts.
+            cache: of `empty_cache` or of the last call.
+            index: int scalar.
+        """
+        raise NotImplementedError
+
+
+class DecoderSteps(Steps):
     """A decoder that continues prompts, token by token, with a cache.
 
     Args:
@@ -30,33 +70,28 @@ class DecoderSteps:
         self._model, self.token_ids = model, ops.cast(token_ids, "int32")
         self.padding_mask = ops.cast(padding_mask, "bool")
         self.prompt_length = ops.shape(token_ids)[1]
-        self.max_new_tokens, self.sources = max_new_tokens, ()
+        self.max_new_tokens = max_new_tokens
         self._seen, self._position_ids = _with_new_tokens(self.padding_mask, max_new_tokens)
 
-    def first(self) -> tuple[Tensor, Any]:
-        """The logits of the first new token, float32 [B, V], and the cache: a nest of tensors [B, ...]."""
+    def empty_cache(self) -> Any:
         batch, length = ops.shape(self.token_ids)
-        cache = self._model.empty_cache(batch, length + self.max_new_tokens)
-        return self._decode(self.token_ids, cache, 0)
+        return self._model.empty_cache(batch, length + self.max_new_tokens)
 
-    def next(self, token_ids: Tensor, cache: Any, index: Tensor) -> tuple[Tensor, Any]:
-        """The logits and the cache after new token number `index`, which is `token_ids` int32 [B]."""
-        return self._decode(token_ids[:, None], cache, self.prompt_length + index)
+    def decode(self, token_ids: Tensor, cache: Any, index: Tensor) -> tuple[Tensor, Any]:
+        size = ops.shape(token_ids)[1]
+        position = self.prompt_length + index - size
+        columns = ops.arange(size, dtype="int32") + position
+        position_ids = ops.take(self._position_ids, columns, axis=1)
+        x, cache = self._model.decode(token_ids, cache, position, self._seen, position_ids)
+        return ops.cast(self._model.output_logits(x[:, -1]), "float32"), cache
 
     def repeat(self, count: int) -> DecoderSteps:
         """The same steps with every prompt `count` times, one after the other: [B * count, ...], and no cache."""
         prompts, mask = (ops.repeat(x, count, axis=0) for x in (self.token_ids, self.padding_mask))
         return DecoderSteps(self._model, prompts, mask, self.max_new_tokens)
 
-    def _decode(self, token_ids, cache, position):
-        size = ops.shape(token_ids)[1]
-        columns = ops.arange(size, dtype="int32") + position
-        position_ids = ops.take(self._position_ids, columns, axis=1)
-        x, cache = self._model.decode(token_ids, cache, position, self._seen, position_ids)
-        return ops.cast(self._model.output_logits(x[:, -1]), "float32"), cache
 
-
-class EncoderDecoderSteps:
+class EncoderDecoderSteps(Steps):
     """An encoder-decoder that writes a text for each text that it reads.
 
     Args:
@@ -90,14 +125,12 @@ class EncoderDecoderSteps:
         self.padding_mask = ops.ones_like(self.token_ids, dtype="bool")
         self.prompt_length = 1
 
-    def first(self) -> tuple[Tensor, Any]:
-        """See `DecoderSteps`."""
-        cache = self._model.empty_cache(ops.shape(self.token_ids)[0], 1 + self.max_new_tokens)
-        return self._decode(self.token_ids, cache, 0)
+    def empty_cache(self) -> Any:
+        return self._model.empty_cache(ops.shape(self.token_ids)[0], 1 + self.max_new_tokens)
 
-    def next(self, token_ids: Tensor, cache: Any, index: Tensor) -> tuple[Tensor, Any]:
-        """See `DecoderSteps`."""
-        return self._decode(token_ids[:, None], cache, 1 + index)
+    def decode(self, token_ids: Tensor, cache: Any, index: Tensor) -> tuple[Tensor, Any]:
+        x, cache = self._model.decode(token_ids, cache, index, self.sources, self._source_mask)
+        return ops.cast(self._model.output_logits(x[:, -1]), "float32"), cache
 
     def repeat(self, count: int) -> EncoderDecoderSteps:
         """See `DecoderSteps`."""
@@ -105,13 +138,6 @@ class EncoderDecoderSteps:
         tokens, mask = (ops.repeat(x, count, axis=0) for x in (self.token_ids, self._source_mask))
         sources = repeat(self.sources, count)
         return EncoderDecoderSteps(self._model, tokens, mask, self.max_new_tokens, self._start_id, sources)
-
-    def _decode(self, token_ids, cache, position):
-        x, cache = self._model.decode(token_ids, cache, position, self.sources, self._source_mask)
-        return ops.cast(self._model.output_logits(x[:, -1]), "float32"), cache
-
-
-Steps = DecoderSteps | EncoderDecoderSteps
 
 
 def _with_new_tokens(padding_mask, max_new_tokens):

@@ -189,17 +189,10 @@ def _written(cache, new, position):
 
     `ops.slice_update` would be an operation of XLA in a TensorFlow graph, which a server may lack.
     """
-    new = ops.cast(ops.transpose(new, (0, 2, 1, 3)), cache.dtype)
-    if new.shape[2] == 1:  # B * h rows are written; the selection below copies the whole cache
-        batch, heads, _, size = ops.shape(new)
-        row = ops.arange(batch * heads, dtype="int32")
-        places = ops.stack([row // heads, row % heads, ops.zeros_like(row) + position], axis=1)
-        return ops.scatter_update(cache, places, ops.reshape(new, (-1, size)))
-    columns = ops.arange(ops.shape(cache)[2], dtype="int32") - position
-    count = ops.shape(new)[2]
-    new = ops.take(new, ops.clip(columns, 0, count - 1), axis=2)
-    written = ops.logical_and(columns >= 0, columns < count)
-    return ops.where(written[:, None], new, cache)
+    batch, count, heads, size = ops.shape(new)
+    row = ops.arange(batch * count * heads, dtype="int32")
+    places = ops.stack([row // (count * heads), row % heads, row // heads % count + position], axis=1)
+    return ops.scatter_update(cache, places, ops.reshape(ops.cast(new, cache.dtype), (-1, size)))
 
 
 def _sum(attention_mask, bias):

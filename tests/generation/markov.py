@@ -3,8 +3,10 @@
 import numpy as np
 from keras import ops
 
+from bert_tf.generation.steps import Steps
 
-class MarkovSteps:
+
+class MarkovSteps(Steps):
     """Logits are `table[last but one, last]`. The cache is the token before the last."""
 
     def __init__(self, table, token_ids, max_new_tokens, padding_mask=None):
@@ -14,11 +16,12 @@ class MarkovSteps:
         self.padding_mask = ops.convert_to_tensor(np.asarray(mask, bool))
         self.prompt_length, self.max_new_tokens = self.token_ids.shape[1], max_new_tokens
 
-    def first(self):
-        return self.logits(self.token_ids[:, -2], self.token_ids[:, -1]), [self.token_ids[:, -1]]
+    def empty_cache(self):
+        return [self.token_ids[:, -2]]
 
-    def next(self, token_ids, cache, index):
-        return self.logits(cache[0], token_ids), [token_ids]
+    def decode(self, token_ids, cache, index):
+        last = token_ids[:, -1]
+        return self.logits(cache[0], last), [last]
 
     def repeat(self, count):
         prompts, masks = (np.repeat(x, count, axis=0) for x in (self.token_ids, self.padding_mask))

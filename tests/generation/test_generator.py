@@ -181,22 +181,26 @@ def test_one_text_without_a_list_is_not_read_character_by_character(generate, mo
             function("the people")
 
 
-def test_generation_in_a_graph_of_unknown_shapes(model, tokenizer):
-    """What an export holds: sizes and the number of new tokens are inputs."""
+@pytest.mark.parametrize("shape", [(None, None), (2, 3)])
+def test_a_graph_holds_the_layers_once(shape, model, monkeypatch):
+    """What an export holds: sizes, where they are not known, and the number of new tokens are inputs."""
     import tensorflow as tf
 
-    texts = [tf.TensorSpec([None, None], dtype) for dtype in (tf.int32, tf.bool)]
+    texts, decoded = [tf.TensorSpec(shape, dtype) for dtype in (tf.int32, tf.bool)], []
+    decode = model.decode
+    monkeypatch.setattr(model, "decode", lambda *arguments: decoded.append(arguments) or decode(*arguments))
 
     @tf.function(input_signature=[*texts, tf.TensorSpec([], tf.int32)])
     def function(token_ids, mask, new):
         steps = DecoderSteps(model, token_ids, mask, new)
         return generate_tokens(steps, GenerationConfig(), Restrictions())["token_ids"]
 
-    for size, new in ((3, 5), (1, 9)):
+    for size, new in ((3, 5), (shape[1] or 1, 9)):
         ids = np.random.default_rng(size).integers(1, 200, (2, size)).astype("int32")
         found = function(ids, np.ones((2, size), bool), new).numpy()
         assert found.shape == (2, new)
         assert found[1].tolist() == greedily(model, ids[1], new, ())[0]
+    assert len(decoded) == 1
 
 
 def test_continuations_have_the_log_likelihood_of_their_tokens(generate, model, tokenizer):

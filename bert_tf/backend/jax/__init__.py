@@ -20,5 +20,6 @@ from bert_tf.backend.plain import (
     dense,
     largest,
     product_with_transposed,
+    repeat_while,
 )
 from bert_tf.backend.randomness import recomputed
