@@ -104,15 +104,16 @@ class Attention(SettingsLayer):
     ) -> Any:
         if source is not None and (self.settings.packed or rotation is not None):
             raise ConfigError("packed projections and rotary positions are for self-attention; leave source out")
+        rows = ops.shape(x)[:2]
         if cache is not None and cache_position is None:
-            query, (key, value) = self._heads(self.query(x)), cache
+            query, (key, value) = self._heads(self.query(x), rows), cache
         else:
-            query, key, value = self._query_key_value(x, x if source is None else source)
+            query, key, value = self._query_key_value(x, rows, source)
             if rotation is not None:
                 check_even(query.shape[-1])
                 query, key = (rotate(x, rotation, self.settings.rotary_pairs) for x in (query, key))
         if cache_position is not None:
-            cache = key, value = [_written(old, new, cache_position) for old, new in zip(cache, (key, value))]
+            cache = key, value = _written(cache, (key, value), cache_position)
         recorded = is_recording() and source is None and cache is None
         if recorded:
             note(queries=query, keys=key, values=value)
@@ -131,32 +132,33 @@ class Attention(SettingsLayer):
             probabilities = ops.softmax(scores)
             weights = self.dropout(ops.cast(probabilities, query.dtype), training=training)
             context = self._weighted(weights, value, cached=cache is not None)
-        batch, length = ops.shape(context)[:2]
-        output = self.output_projection(ops.reshape(context, (batch, length, self.num_heads * self.head_size)))
+        output = self.output_projection(ops.reshape(context, (*rows, self.num_heads * self.head_size)))
         return results(
             output, probabilities if return_attention_scores else None, None if cache_position is None else tuple(cache)
         )
 
     def keys_and_values(self, source: Tensor) -> tuple[Tensor, ...]:
         """The cache of cross-attention: float [B, S, H] -> a pair of float [B, h, S, d]."""
-        return tuple(ops.transpose(self._heads(layer(source)), (0, 2, 1, 3)) for layer in (self.key, self.value))
+        rows = ops.shape(source)[:2]
+        return tuple(ops.transpose(self._heads(layer(source), rows), (0, 2, 1, 3)) for layer in (self.key, self.value))
 
     def empty_cache(self, batch: Tensor, length: int) -> tuple[Tensor, Tensor]:
         """A cache without keys and values: a pair of zeros [batch, h, length, d]."""
         zeros = ops.zeros((batch, self.num_key_value_heads, length, self.head_size), dtype=self.compute_dtype)
         return zeros, zeros
 
-    def _query_key_value(self, x, source):
+    def _query_key_value(self, x, rows, source):
         """[B, Q, n, d], [B, S, h, d], [B, S, h, d]."""
         if not self.settings.packed:
-            return self._heads(self.query(x)), self._heads(self.key(source)), self._heads(self.value(source))
-        heads = self._heads(self.query_key_value(x))
+            others, other_rows = (x, rows) if source is None else (source, ops.shape(source)[:2])
+            keys, values = (self._heads(layer(others), other_rows) for layer in (self.key, self.value))
+            return self._heads(self.query(x), rows), keys, values
+        heads = self._heads(self.query_key_value(x), rows)
         return ops.split(heads, [self.num_heads, self.num_heads + self.num_key_value_heads], axis=2)
 
-    def _heads(self, x):
-        """[B, S, n * d] -> [B, S, n, d]."""
-        batch, length, size = ops.shape(x)
-        return ops.reshape(x, (batch, length, size // self.head_size, self.head_size))
+    def _heads(self, x, rows):
+        """[B, S, n * d] -> [B, S, n, d]; `rows` are (B, S)."""
+        return ops.reshape(x, (*rows, x.shape[-1] // self.head_size, self.head_size))
 
     def _scores(self, query, key, cached):
         """[B, Q, n, d] and [B, S, h, d], cached [B, h, S, d] -> [B, n, Q, S]."""
@@ -185,14 +187,15 @@ def results(output: Tensor, scores: Tensor, cache: Tensor) -> Tensor:
 
 
 def _written(cache, new, position):
-    """The cache [B, h, S, d] with [B, Q, h, d] in it from `position` on.
+    """The cache, a pair [B, h, S, d], with the pair [B, Q, h, d] in it from `position` on.
 
     `ops.slice_update` would be an operation of XLA in a TensorFlow graph, which a server may lack.
     """
-    batch, count, heads, size = ops.shape(new)
+    batch, count, heads, size = ops.shape(new[0])
     row = ops.arange(batch * count * heads, dtype="int32")
     places = ops.stack([row // (count * heads), row % heads, row // heads % count + position], axis=1)
-    return ops.scatter_update(cache, places, ops.reshape(ops.cast(new, cache.dtype), (-1, size)))
+    pairs = zip(cache, new)
+    return [ops.scatter_update(old, places, ops.reshape(ops.cast(x, old.dtype), (-1, size))) for old, x in pairs]
 
 
 def _sum(attention_mask, bias):
