@@ -101,9 +101,6 @@ def test_a_list_of_rates_is_a_grid_of_which_the_best_counts(folder, monkeypatch)
     table = run_study(tuned, None, None, folder / "out").means()
     assert asked == [[(1e-3, features), (1e-2, features)] for features in ("none", "last")]
     assert table["last"] == {"seeds": 1, "entities.f1": 0.7}
-    tuned.finetune["entities"]["train"] = {"seeds": [1, 2]}
-    with pytest.raises(ConfigError, match=r"finetune.entities: train.seeds is the list .* a grid cannot vary it"):
-        plan(tuned, folder / "out")
 
 
 @pytest.mark.parametrize(("changes", "message"), [

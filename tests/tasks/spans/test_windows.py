@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 import tiny_questions as tiny
 
-from bert_tf.errors import ConfigError
 from bert_tf.tasks.spans.windows import cut_windows
 
 
@@ -100,10 +99,3 @@ def test_rows_and_labels(layout):
     if layout == "xlnet":
         row = rows["segment_ids"][0][rows["padding_mask"][0]]
         assert row[-1] == 2 and set(row[:-1]) == {0, 1} and (np.diff(row) >= 0).all()
-
-
-def test_windows_without_room_are_refused():
-    task = tiny.task(sequence_length=9, max_query_length=6, impossible_questions=False)
-    examples = task.read({"question": ["Where was Anna born in Paris?"], "context": ["Paris."]}, labelled=False)
-    with pytest.raises(ConfigError, match="leaves no room for a context beside a question of 6 tokens and 3 special"):
-        task.sequences(examples)
