@@ -138,6 +138,7 @@ ERRORS = [
     ("a.csv", "stem,option0,option1,label\nq,a,b,0\n", {"columns": {"options": ("option0", "option")}}, "there is no column 'option' for data.columns.options; did you mean"),
     ("a.csv", "Which?,x,y,z,w,E\n", {}, "a.csv, line 1: the label 'E' is none of 'A', 'B', 'C', 'D'"),
     ("a.jsonl", [ARTICLE | {"answers": ["A"]}], {}, "line 1: there are 2 questions, 2 lists of options and 1 answers"),
+    ("a.jsonl", [COPA | {"premise": ["x"]}], {}, r"line 1: 'premise' is \['x'\]; it must be a text"),
     ("a.jsonl", [COPA | {"question": "why"}], {}, "line 1: 'question' is 'why'; it must be cause or effect"),
     ("a.txt", "some text\nmore\n", {}, "has no columns, and multiple_choice reads questions with options"),
 ]  # fmt: skip

@@ -34,6 +34,7 @@ def test_files(name, text, settings, write):
     ("text\tlabel\na\tjoy\nb\thate\n", {"labels": ["joy", "love"]}, "line 3: the label 'hate' is not in the label set"),
     ("text\tlabel\na\t\nb\t,\n", {}, r"no example has a label; .*data.columns.label=\[joy,love\]"),
     ("text\tjoy\na\t2\n", {"columns": {"label": ["joy"]}}, "line 2: 'joy' is '2'; it must say whether"),
+    ("text\tlabel\na\tnan\nb\tjoy\n", {}, "line 2: the label is 'nan', which pandas writes"),
     ("text\tjoy\na\t1\n", {"columns": {"label": ["joi"]}}, "there is no column 'joi' of data.columns.label.*'joy'"),
 ])  # fmt: skip
 def test_errors_of_files(text, settings, message, write):
@@ -52,9 +53,11 @@ def test_loss_and_metrics_by_their_definitions():
     labels = [[name for name, is_right in zip("abc", row) if is_right] for row in right]
     task = make(labels=["a", "b", "c"], threshold=0.6, metric="average_precision")
     task, examples = tiny.learned({"text": ["film"] * 40, "label": labels}, task)
-    found = task.measure(examples, task.decide(examples, [{"logits": row} for row in logits]))
     p = 1 / (1 + np.exp(-logits.astype("float64")))
+    decided = task.decide(examples, [{"logits": row, "probabilities": of_row} for row, of_row in zip(logits, p)])
+    found, answers = task.measure(examples, decided), task.answers(examples, decided)
     said = p >= 0.6
+    assert [[name in answer["labels"] for name in "abc"] for answer in answers] == said.tolist()
     losses = -np.where(right, np.log(p), np.log(1 - p))
     f1 = lambda true, said: 2 * np.sum(true & said) / (np.sum(true) + np.sum(said))  # noqa: E731
     empty = ~right.any(axis=1) & ~said.any(axis=1)

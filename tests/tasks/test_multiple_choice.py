@@ -50,10 +50,8 @@ def texts(rows, context, question, option):
 
 
 @pytest.mark.parametrize(("settings", "given", "expected"), [
-    ({}, ("It\n\t rained. ", "He", "ran  off"), ("It rained.", "He ran off")),
-    ({}, ("", "Why?", "so"), ("Why?", "so")),
-    ({}, ("Once.", "", "so"), ("Once.", "so")),
-    ({}, ("Once.", "a _ b", "so"), ("Once.", "a _ b so")),
+    ({}, ("It\n\t rained. ", "He", "ran  off"), ("It rained.", "He ran off")), ({}, ("", "Why?", "so"), ("Why?", "so")),
+    ({}, ("Once.", "", "so"), ("Once.", "so")), ({}, ("Once.", "a _ b", "so"), ("Once.", "a _ b so")),
     ({"blank": "_"}, ("Once.", "_ is _, naïve _", "漢 \\1"), ("Once.", "漢 \\1 is 漢 \\1, naïve 漢 \\1")),
     ({"blank": "_"}, ("Once.", "Why?", "a _"), ("Once.", "Why? a _")),
     ({"question_joins": "context"}, ("Once.", "Why?", "so"), ("Once. Why?", "so")),

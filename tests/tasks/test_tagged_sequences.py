@@ -62,11 +62,9 @@ def check_words(tokenizer, expected):
 
 def test_words_of_raw_text_are_slices_of_it(tokenizer):
     words = {
-        "The film, in London.": "The film , in London .",
-        "  Ännä\u3000Johnsonson\t—x 北京": "Ännä Johnsonson — x 北 京",
+        "The film, in London.": "The film , in London .", "  Ännä\u3000Johnsonson\t—x 北京": "Ännä Johnsonson — x 北 京",
         # The tokenizer drops an accent that is a character of its own; the word keeps it.
-        "e\u0301 Anna 😀 Paris's": "e\u0301 Anna 😀 Paris ' s",
-        "[MASK]Johnson": "[MASK] Johnson", "": "", " \n": "",
+        "e\u0301 Anna 😀 Paris's": "e\u0301 Anna 😀 Paris ' s", "[MASK]Johnson": "[MASK] Johnson", "": "", " \n": "",
     }  # fmt: skip
     check_words(tokenizer, {text: of_text.split() for text, of_text in words.items()})
 
@@ -87,6 +85,11 @@ def test_words_of_raw_text_are_the_same_for_every_tokenizer(other_tokenizer):
         "  film  in (Paris)\t— a ": ["film", "in", "(", "Paris", ")", "—", "a"], "": [], " \n": [],
     }  # fmt: skip
     check_words(other_tokenizer, expected)
+    text = next(iter(expected))  # and by white space alone
+    _, places = find_word_spans(
+        other_tokenizer, tf.constant([text]), *other_tokenizer.tokenize_with_offsets([text]), False
+    )
+    assert [text[start:end] for start, end in places.numpy()] == text.split()
 
 
 @pytest.mark.parametrize("name", trainers())
