@@ -125,8 +125,7 @@ def test_words_of_a_file(tmp_path):
     ({"context": "{english"}, "context is '{english'"),
     ({"context": "{english.upper}"}, "in braces stands the name of a column"),
     ({"context": "{english!r}"}, "in braces stands the name of a column"),
-    ({"options": {"a": " a"}}, "options has one option"),
-    ({"stop": ""}, "stop is empty"),
+    ({"options": {"a": " a"}}, "options has one option"), ({"stop": ""}, "stop is empty"),
 ])  # fmt: skip
 def test_wrong_settings_are_refused(settings, message):
     with pytest.raises(ConfigError, match=re.escape(message)):

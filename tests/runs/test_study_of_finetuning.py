@@ -106,8 +106,7 @@ def test_a_list_of_rates_is_a_grid_of_which_the_best_counts(folder, monkeypatch)
 @pytest.mark.parametrize(("changes", "message"), [
     ({"init_from": ""}, "its rows fine-tune a given model; name it with init_from=RUN, or add shards"),
     ({"pretrain": {"train": {"steps": 3}}}, "no shards to pretrain on; remove 'pretrain'"),
-    ({"seeds": 2}, "seeds=2 repeats the pretraining"),
-    ({"finetune": {}}, "no task under 'finetune'"),
+    ({"seeds": 2}, "seeds=2 repeats the pretraining"), ({"finetune": {}}, "no task under 'finetune'"),
     ({"rows": {"a": {"shards": "pairs"}}}, "rows.a.shards is of pretraining, and the study has no shards"),
     ({"rows": {"a": {"seeds": 3}}}, "rows.a.seeds is of pretraining"),
     ({"shards": {"pairs": {"sequence_length": 32}}}, "init_from=run is for a study without shards"),
