@@ -314,6 +314,8 @@ def test_a_wrong_setting_is_refused_before_tensorflow_is_imported():
     ("distill --teacher t --output d --set data=5", "data must be a mapping, got 5"),
     ("study --config ablations/bert_features --init-from r --output s --held-out h", "--held-out does not"),
     ("prompt nowhere --show 1 --json", "--json prints one line; remove --show"),
+    ("prompt nowhere", "nowhere is not a run directory"),
+    ("distill --teacher nowhere --student bert_tiny --shards s --output d", "nowhere is not a run"),
     ("export nowhere", "nowhere is not a run directory"),
     ("export nowhere --set kind=embedding", "--set kind: it has a flag of its own, --kind; use that"),
     ("report a b", "several runs need --output FILE"),

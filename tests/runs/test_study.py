@@ -129,6 +129,7 @@ def test_rows_differ_in_what_they_say(folder, tmp_path):
     ({"finetune": {"a": {"init_from": "run"}}}, "finetune.a.init_from is set by the study; remove it: each task starts from"),
     ({"rows": {"a": {"shards": "pairs", "init_from": "x"}}},
      "rows.a.shards is of pretraining, and the row starts from init_from"),
+    (row(train={"batch_size": 8, "accumulation_steps": 3}), "rows.a: pretrain.train: batch_size=8 cannot be cut into"),
     (row(objective={"pair_task": "sop"}), "rows.a: objective.pair_task=sop, but .* nsp"),
     (row(model={"max_positions": 16}), "rows.a: the shards' sequence_length=32 is beyond the model's 16"),
     (row(model={"max_positions": 64}), "rows.a: finetune.sentiment.task.sequence_length=128 is beyond the model's 64"),
