@@ -47,8 +47,7 @@ def start(what):
 
 @pytest.mark.parametrize("what, status, printed, logged", [
     ("answer", 0, "", "training the vocabulary  0:00"),
-    ("error", 1, "error: a.txt:7: a bad line: 語", "reading  2/2 MB (100 %)"),
-    ("bug", 70, "", "ZeroDivisionError"),
+    ("error", 1, "error: a.txt:7: a bad line: 語", "reading  2/2 MB (100 %)"), ("bug", 70, "", "ZeroDivisionError"),
     ("killed", 1, "error: the worker process was ended by signal SIGKILL (probably out of memory); no partial result was kept", ""),
 ])  # fmt: skip
 def test_how_it_ends(what, status, printed, logged):

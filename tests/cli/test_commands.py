@@ -77,16 +77,8 @@ def test_inspect_shows_masks(road):
     assert "have their checksums" in output_of(f"inspect {road}/shards --examples 2 --verify")
 
 
-@pytest.mark.parametrize("kind", ["byte_level_bpe", "bpe", "unigram"])
-def test_every_kind_of_vocabulary_makes_shards(road, tmp_path, kind):
-    run(f"vocab {road}/corpus.jsonl --output {tmp_path}/v --size 700 --kind {kind} --text-field body")
-    run(f"shards {road}/corpus.jsonl --tokenizer {tmp_path}/v --output {tmp_path}/s --set text_field=body")
-    assert "  masked" in output_of(f"inspect {tmp_path}/s --examples 1")
-
-
 @pytest.mark.parametrize("kind, form, objective", [
-    ("byte_level_bpe_gpt2", "token_blocks", "causal_lm"),
-    ("unigram_t5", "token_blocks", "denoising"),
+    ("byte_level_bpe_gpt2", "token_blocks", "causal_lm"), ("unigram_t5", "token_blocks", "denoising"),
     ("unigram_xlnet", "xlnet", "permutation_lm"),
 ])  # fmt: skip
 def test_shards_advise_what_works(road, tmp_path, kind, form, objective):
@@ -112,10 +104,9 @@ def test_shards_that_no_objective_reads_are_to_be_written_again(road, tmp_path):
         assert re.search("reads running text|has no mask token", error_of(f"pretrain --config {recipe} {options}"))
 
 
-@pytest.mark.parametrize("kind", ["wordpiece", "bpe"])
-def test_how_many_characters_a_vocabulary_keeps(tmp_path, caplog, kind):
+def test_how_many_characters_a_vocabulary_keeps(tmp_path, caplog):
     (tmp_path / "corpus.txt").write_text("the quick brown fox jumps over the lazy dog " * 9)
-    vocab = f"vocab {tmp_path}/corpus.txt --size 100 --kind {kind} --output {tmp_path}"
+    vocab = f"vocab {tmp_path}/corpus.txt --size 100 --kind bpe --output {tmp_path}"
     run(f"{vocab}/all")
     assert not caplog.messages
     run(f"{vocab}/some --alphabet 20")
@@ -151,8 +142,6 @@ def test_finetune_reports_mean_spread_and_baseline(road):
     assert summary["dev"]["spread"]["accuracy"] == pytest.approx(abs(accuracies[0] - accuracies[1]) / 2**0.5)
     assert summary["best"] == f"seed-{accuracies.index(max(accuracies))}"
     assert set(summary["test"]["baselines"]) == {"majority class"}
-    tagging = json.loads((road / "tagger" / "summary.json").read_text())
-    assert tagging["metric"] == "f1" and 0 <= tagging["test"]["mean"]["f1"] <= 1
 
 
 def test_evaluate_repeats_what_finetune_measured(road):
@@ -176,7 +165,6 @@ def test_evaluate_prints_baselines_and_a_report(road, tmp_path):
     assert re.search(r"accuracy +0\.\d+ +0\.\d+", shown) and "unknown_tokens" in shown
     assert re.search(r"label +precision +recall +f1 +support\n +0 ", shown)
     assert "confusion: a row for each true label" in shown
-    assert "unknown key 'data.columns.txt'; did you mean 'text'" in error_of(f"{command} --columns txt=satz")
     (columns,) = re.findall(r"--columns text=NAME", error_of(command))
     refused = error_of(f"{command} {columns}")
     assert "there is no column 'NAME' for data.columns.text" in refused, "the key was understood"
@@ -186,7 +174,6 @@ def test_evaluate_prints_baselines_and_a_report(road, tmp_path):
     ("shards a.txt --tokenizer t --output o --sequence-lenght 32", "--sequence-lenght 32; did you mean '--sequence-length'?"),
     ("shards a.txt --tokenizer t --output o --max-seq-length 32", "32; did you mean '--sequence-length'?"),
     ("finetune --output o --lr 3", "--lr 3; did you mean --set optimizer.learning_rate=...?"),
-    ("finetune --output o --per_device_train_batch_size=3", "did you mean --set train.batch_size=...?"),
     ("finetune --output o --output_dir x", "did you mean '--output'?"),
 ])  # fmt: skip
 def test_a_misspelled_option_is_named(command, message, capsys):
@@ -272,8 +259,6 @@ def test_a_shell_completes_commands_options_and_their_values(tmp_path):
     """What argcomplete's shell function does: the line so far in variables, the answer on descriptor 8."""
     for line, expected in (
         ("bert-tf inspe", {"inspect "}),
-        ("bert-tf pretrain --eval-", {"--eval-shards "}),
-        ("bert-tf vocab --kind uni", {"unigram", "unigram_xlnet", "unigram_t5"}),
         ("bert-tf pretrain --config pretrain/bert_lar", {"pretrain/bert_large", "pretrain/bert_large_512"}),
         ("bert-tf pretrain --set train.log", {"train.log_every="}),
     ):
@@ -286,73 +271,57 @@ def test_a_shell_completes_commands_options_and_their_values(tmp_path):
         assert {word.strip() for word in answer.read_text().split("\n")} == {word.strip() for word in expected}, line
 
 
-#: Command -> wrong settings of it, the last part of whose name is in the message.
-WRONG_SETTINGS = {
-    "pretrain --shards s --output x": [
-        "train.batchsize=3", "optimizer.learning_rate=-1", "objective.memory_length=3", "model.hiden_size=64",
-    ],
-    "finetune --init-from r --train t --dev d --output x": ["train.epochs=0", "task.sequence_lenght=64"],
-    "study --corpus c --tokenizer t --output x": ["pretrain.train.stepps=3"],
-    "shards c --tokenizer t --output x": ["sequence_lenght=3", "sentence=3"],
-    "inspect s": ["strategy=word"],
-    "prompt r --output x": ["scorring=sum"],
-}  # fmt: skip
+#: Commands with a wrong setting, the last part of whose name is in the message.
+WRONG_SETTINGS = (
+    "pretrain --shards s --output x --set train.batchsize=3",
+    "pretrain --shards s --output x --set objective.memory_length=3",
+    "pretrain --shards s --output x --set model.hiden_size=64",
+    "finetune --init-from r --train t --dev d --output x --set train.epochs=0",
+    "study --corpus c --tokenizer t --output x --set pretrain.train.stepps=3",
+    "shards c --tokenizer t --output x --set sequence_lenght=3", "inspect s --set strategy=word",
+    "prompt r --output x --set scorring=sum",
+)  # fmt: skip
 
 
 def test_a_wrong_setting_is_refused_before_tensorflow_is_imported():
     """In a process where importing TensorFlow or Keras is an error."""
-    asked = [(command, setting) for command, settings in WRONG_SETTINGS.items() for setting in settings]
-    lines = [shlex.split(f"{command} --set {setting}") for command, setting in asked]
+    lines = list(map(shlex.split, WRONG_SETTINGS))
     script = (
         "import json, sys; sys.modules['tensorflow'] = sys.modules['keras'] = None\n"
         "from bert_tf.cli.main import main; print([main(line) for line in json.loads(sys.argv[1])])"
     )
     ran = [sys.executable, "-c", script, json.dumps(lines)]
     done = subprocess.run(ran, capture_output=True, text=True, timeout=60)
-    assert done.stdout == f"{[1] * len(asked)}\n", done.stderr
-    for (command, setting), message in zip(asked, done.stderr.splitlines(), strict=True):
-        assert message.startswith(f"bert-tf {command.split()[0]}: ")
-        assert re.split(r"[.=]", setting)[-2] in message
+    assert done.stdout == f"{[1] * len(lines)}\n", done.stderr
+    for (command, *_, setting), message in zip(lines, done.stderr.splitlines(), strict=True):
+        assert message.startswith(f"bert-tf {command}: ") and re.split(r"[.=]", setting)[-2] in message
 
 
 @pytest.mark.parametrize(("command", "message"), [
-    ("vocab nowhere --output x", "nowhere"),
-    ("pretrain --shards nowhere --output x", "nowhere"),
+    ("vocab nowhere --output x", "nowhere"), ("pretrain --shards nowhere --output x", "nowhere"),
     ("pretrain --output x --minutes 3", "--minutes is for --text; with shards set train.steps"),
     ("pretrain --output x --text books", "--text needs --minutes"),
     ("pretrain --output x --text books --minutes 3 --config laptop/best", "--config is for pretraining on shards"),
     ("pretrain --output x --text books --minutes inf", "minutes is inf; it must be above 0 and at most 100,000"),
     ("pretrain --output x --text books --minutes 3 --shards y", "--shards is for pretraining on shards, and --text chooses"),
-    ("pretrain --output x --set train.step=3", "unknown key 'train.step'; did you mean 'steps'?"),
     ("pretrain --config pretrain/bert_bse --output x", "did you mean 'pretrain/bert_base'"),
-    ("predict nowhere [MASK]", "nowhere is not a run directory"),
-    ("finetune --output x", "init_from must be given"),
     ("predict nowhere", "give sentences, --pair, or --file"),
     ("predict nowhere text --columns text=a", "--columns describes --file"),
-    ("probe neighbours nowhere word --set count=0", "'count' is 0; it must be at least 1"),
     ("convert run b --average 2 --to hf", "--average writes a run; remove the other options"),
-    ("generate nowhere a --set max_new_tokens=3 --max-new-tokens 4", "'max_new_tokens' is 4 by its flag and 3 by --set"),
     ("shards a.txt --tokenizer t --output s --format electra --set format=xlnet", "'electra' by its flag and 'xlnet' by"),
     ("finetune --output x --set num_train_epochs=3", "unknown key 'num_train_epochs'; did you mean 'train.epochs'?"),
-    ("pretrain --output x --set optimizer.lr=3", "unknown key 'optimizer.lr'; did you mean 'optimizer.learning_rate'?"),
     ("vectors a.txt --output v --similarity no.tsv", "there is no file no.tsv"),
     ("distill --teacher t --output d --set data=5", "data must be a mapping, got 5"),
     ("study --config ablations/bert_features --init-from r --output s --held-out h", "--held-out does not"),
     ("prompt nowhere --show 1 --json", "--json prints one line; remove --show"),
-    ("export nowhere", "nowhere is not a run directory"),
+    ("prompt nowhere", "nowhere is not a run directory"),
     ("distill --teacher nowhere --student bert_tiny --shards s --output d", "nowhere is not a run"),
-    ("benchmark glue f --output g --init-from r --set tasks.rte=5", "'tasks.rte' must be a mapping, got 5"),
+    ("export nowhere", "nowhere is not a run directory"),
     ("export nowhere --set kind=embedding", "--set kind: it has a flag of its own, --kind; use that"),
-    ("report nowhere", "nowhere is not a run directory"),
     ("report a b", "several runs need --output FILE"),
     ("study --output s --config bare.yaml", "name it with --init-from RUN, or add shards"),
     ("study --output s --config bare.yaml --init-from r", "finetune.t.data.train must be given: --set finetune.t.data.train=FILE"),
-    ("inspect nowhere", "nowhere"),
     ("inspect nowhere --objective masked_ml", "did you mean 'masked_lm'"),
-    ("evaluate nowhere", "give files, or --continuation, or --continuations"),
-    ("evaluate nowhere --continuation a ' b'", "nowhere is not a run directory"),
-    ("prompt nowhere", "nowhere is not a run directory"),
-    ("prompt nowhere --config prompts/tranlation", "did you mean 'prompts/translation'"),
 ])  # fmt: skip
 def test_mistakes_are_one_sentence_without_a_traceback(command, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -441,15 +410,6 @@ def test_an_output_where_no_file_can_be_is_refused_first(road, tmp_path, monkeyp
     message = "cannot write .*: there is a (folder where a file|file where a folder) must be"
     assert re.search(message, error_of(command.format(road=road)))
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
-
-
-def test_answers_go_through_a_link_and_into_a_device(road, tmp_path):
-    (tmp_path / "link.jsonl").symlink_to("answers.jsonl")
-    run(f"predict {road}/task 'A fine film.' --output {tmp_path}/link.jsonl")
-    assert json.loads((tmp_path / "answers.jsonl").read_text())["text"] == "A fine film."
-    assert (tmp_path / "link.jsonl").is_symlink()
-    run(f"predict {road}/task 'A fine film.' --output /dev/null")
-    assert not Path("/dev/null").is_file()
 
 
 @pytest.mark.parametrize("command", [

@@ -11,9 +11,7 @@ from typed_command import error_of, output_of, run
 import bert_tf
 from bert_tf.cli.main import main
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
-from bert_tf.models import describe
-from bert_tf.models.t5.config import T5Config
-from bert_tf.models.t5.model import T5
+from bert_tf.models import T5, T5Config, describe
 from bert_tf.objectives import Denoising
 from bert_tf.tokenizers import Frame, train_unigram
 from bert_tf.training.converting import write_run
@@ -42,7 +40,6 @@ def test_mistakes_are_one_sentence(capsys):
     run(f"generate {GPT2} the --max-new-tokens 5000", status=1)
     error = capsys.readouterr()
     assert error.out == "" and "are more than the model's" in error.err
-    assert "'top_p' applies only to method=sample" in error_of(f"generate {GPT2} the --set top_p=0.9")
     for model, prompt, message in (
         (GPT2.parent / "gpt1", "", "has no token; give at least one word"),
         (GPT2, "\udcff", "not a character of Unicode"),
@@ -51,7 +48,6 @@ def test_mistakes_are_one_sentence(capsys):
             assert main([*command, "--max-new-tokens", "4"]) == 1
             error = capsys.readouterr()
             assert error.out == "" and message in error.err
-    assert "does not continue texts; give a decoder" in error_of(f"generate {GPT2.parent}/bert the")
 
 
 def test_an_encoder_decoder_prints_what_it_writes(tmp_path):

@@ -6,14 +6,13 @@ import pytest
 from typed_command import run
 
 from bert_tf.cli import settings as command_settings
-from bert_tf.cli.main import COMMANDS, make_parser
+from bert_tf.cli.main import make_parser
 from bert_tf.errors import Advice, DataError
 from bert_tf.training.pretrain_config import PretrainConfig
 
 
 @pytest.mark.parametrize(("command", "message"), [
     ("quickstart --epochs 0", "--epochs: 0 is too small; it must be at least 1"),
-    ("predict nowhere text --batch-size 0", "--batch-size: 0 is too small; it must be at least 1"),
     ("prompt nowhere --show -1", "--show: -1 is too small; it must be at least 0"),
     ("probe cloze nowhere --most 1.5", "--most: '1.5' is not a whole number"),
 ])  # fmt: skip
@@ -45,7 +44,3 @@ def test_an_advice_is_worded_for_the_command(command, advice, words):
     error = DataError("there is none; give it with ", advice)
     assert error.worded(lambda advice: command_settings.spell(parser, advice)) == f"there is none; give it with {words}"
     assert "--" not in str(error) and error.within("task").args[2].key == f"task.{advice.key}"
-
-
-def test_there_are_eighteen_commands():
-    assert len(COMMANDS) == 18

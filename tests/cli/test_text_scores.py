@@ -55,12 +55,10 @@ def test_perplexity_of_a_corpus(scorer, tmp_path, capsys):
 
 @pytest.mark.parametrize(("arguments", "message"), [
     ("", "give files, or --continuation, or --continuations"),
-    ("--continuation the ''", "the continuation of 'the' is empty"),
     ("--continuation the ' a' --stride 4", "are for a corpus"),
     ("corpus.txt --report", "is not fine-tuned, its files are a corpus; remove --report"),
     ("corpus.txt --length 12 --stride 12", "stride=12 must be at least 1 and below"),
-    ("corpus.txt --length 5000", "length=5000 is beyond the model's"),
-    ("nowhere.txt", "nowhere.txt"),
+    ("corpus.txt --length 5000", "length=5000 is beyond the model's"), ("nowhere.txt", "nowhere.txt"),
     (f"--continuation '{'the ' * 3000}' ' a'", "positions; shorten it"),
     ("--continuations corpus.txt", "give a TSV or CSV file with a header"),
 ], ids=lambda value: value[:40])  # fmt: skip

@@ -11,15 +11,13 @@ from opened import task_and_model
 
 import bert_tf
 from bert_tf.cli.main import main
-from bert_tf.compression import export_compressed, exporting
+from bert_tf.compression import compare, export_compressed, exporting
 from bert_tf.compression.fixed_length import fixed_length, specs_of
-from bert_tf.compression.gate import compare
 from bert_tf.compression.onnx_file import open_onnx, quantize_onnx
 from bert_tf.compression.stored_weights import STORES, store_weights
 from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
-from bert_tf.models import BertConfig, BertEncoder
-from bert_tf.models.families import describe
+from bert_tf.models import BertConfig, BertEncoder, describe
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import WordPieceTokenizer, load_tokenizer
 from bert_tf.training.converting import write_run
@@ -70,9 +68,9 @@ def test_a_saved_model_is_smaller_and_answers_alike(run, expected, tmp_path):
     assert json.loads((written.path / "assets" / "export.json").read_text())["quantized"] == "dynamic_int8"
 
 
-@pytest.mark.parametrize(
-    "quantize, dtype, bound", [("float16", "float16", 2**-11), ("dynamic_int8", "int8", 0.5 / 127)]
-)
+@pytest.mark.parametrize("quantize, dtype, bound", [
+    ("float16", "float16", 2**-11), ("dynamic_int8", "int8", 0.5 / 127),
+])  # fmt: skip
 def test_stored_weights_differ_by_half_a_step_at_most(quantize, dtype, bound):
     keras.utils.set_random_seed(0)
     layer = keras.layers.Dense(64, bias_initializer="normal")

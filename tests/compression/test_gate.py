@@ -49,10 +49,8 @@ def test_agreement_differences_and_metric():
 def test_the_answer_decides_and_not_the_list_of_the_best():
     settings = {"kind": "question_answering", "max_query_length": 2, "impossible_questions": False}
     task = build_task({"sequence_length": 12} | settings, WordPieceTokenizer(VOCABULARY, lowercase=True))
-    examples, spans = (
-        task.read({"question": ["a", "b"], "context": ["a b ba", "a b ba"]}, labelled=False),
-        np.array([[3, 4, 5]] * 2),
-    )
+    examples = task.read({"question": ["a", "b"], "context": ["a b ba", "a b ba"]}, labelled=False)
+    spans = np.array([[3, 4, 5]] * 2)
 
     def model(*scores):
         outputs = {"scores": np.array([scores] * 2, np.float32), "starts": spans, "ends": spans}

@@ -13,15 +13,10 @@ from training.snapshots import snapshot
 import bert_tf
 from bert_tf import config as configuration
 from bert_tf.cli.settings import apply_overrides
-from bert_tf.distillation import DistillPretrainConfig, distill_pretraining
+from bert_tf.distillation import Distiller, DistillPretrainConfig, MaskedLMView, distill_pretraining, read_terms
 from bert_tf.distillation.distill_config import check_distilled_pretraining
-from bert_tf.distillation.distiller import Distiller
-from bert_tf.distillation.terms import read_terms
-from bert_tf.distillation.views import MaskedLMView
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models import describe
 from bert_tf.tokenizers import WordPieceTokenizer
-from bert_tf.training.converting import write_run
 from bert_tf.training.monitor import Monitor
 from bert_tf.training.run_directory import RunDirectory
 from tfrecords import MaskedLMCorruption, MaskingConfig, ShardReader, ShardsConfig, write_shards
@@ -81,6 +76,8 @@ def test_the_student_is_an_ordinary_run(distilled):
     objective = bert_tf.load(run.path).objective
     assert type(objective.backbone.config).__name__ == "DistilBertConfig"
     encoder = bert_tf.load(run.path).encoder
+    extra = tensors(run).keys() - {v.path for v in objective.variables}
+    assert extra == {"hidden_states_projection/kernel", "hidden_states_projection/bias"}, "nothing of the teacher"
     kernel = "transformer_layer_1/attention/query/kernel"
     assert np.array_equal(next(v for v in encoder.variables if v.path == kernel), tensors(run)[kernel])
 
@@ -119,12 +116,6 @@ def test_phases_fill_the_run(folder):
     with pytest.raises(ConfigError, match=message):
         distill_pretraining(experiment(folder, *settings), folder / "refused")
     assert not (folder / "refused").exists()
-
-
-def test_the_teacher_is_in_no_checkpoint(distilled):
-    run, _ = distilled
-    extra = tensors(run).keys() - {v.path for v in bert_tf.load(run.path).objective.variables}
-    assert extra == {"hidden_states_projection/kernel", "hidden_states_projection/bias"}
 
 
 def test_a_killed_run_continues_bitwise(folder, distilled, tmp_path):
@@ -181,8 +172,7 @@ def test_a_student_equal_to_its_teacher(folder):
 
 def test_a_teacher_without_head_teaches_its_layers(folder, tmp_path):
     encoder, tokenizer = encoder_and_tokenizer(folder / "teacher")
-    weights = {v.path: np.ascontiguousarray(v) for v in encoder.weights}
-    write_run(tmp_path / "encoder", {"model": describe(encoder.config)}, tokenizer, weights)
+    bert_tf.save(encoder, tokenizer, tmp_path / "encoder", format="run")
     chosen = [f"teacher.path={tmp_path / 'encoder'}", "terms={hidden_states: 1, minilm2: {relation_heads: 4}}"]
     # The second of the teacher with head.
     found = [distill_pretraining(experiment(folder, *chosen[i:]), tmp_path / f"run {i}")[1] for i in (0, 1)]
@@ -196,13 +186,9 @@ def test_a_teacher_without_head_teaches_its_layers(folder, tmp_path):
 
 @pytest.mark.parametrize(("overrides", "message"), [
     (["objective={name: causal_lm}"], "pretraining is distilled by objective.name=masked_lm"),
-    (["data.shards=''"], "data.shards must name the folder"),
-    (["teacher.top_k=5"], "unknown key 'teacher.top_k'"),
+    (["data.shards=''"], "data.shards must name the folder"), (["teacher.top_k=5"], "unknown key 'teacher.top_k'"),
     (["student.model={preset: bert_tiny}"], "unknown key 'student.model'"),
-    (["model={}"], "student.layers=spread needs the number of layers; set model"),
     (["train.init_from=x"], "student.layers takes weights of the teacher, train.init_from those of another"),
-    (["model.family=bert", "student.layers=null", "terms={progressive: {phase_steps: 2}, soft_labels: 1}"],
-     "terms.progressive trains one layer at a time and nothing else"),
 ])  # fmt: skip
 def test_what_cannot_be_right_is_refused(folder, overrides, message):
     with pytest.raises(ConfigError, match=message):

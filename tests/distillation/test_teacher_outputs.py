@@ -7,11 +7,10 @@ from safetensors.numpy import load_file
 from tiny_distillation import make_encoder as encoder
 from tiny_distillation import make_tokenizer as tokenizer
 
+from bert_tf.distillation import TaskView, read_terms
 from bert_tf.distillation.distiller import TEACHER_OUTPUTS, Distiller
 from bert_tf.distillation.task_recipe import join_examples
 from bert_tf.distillation.teacher_outputs import MISSING_LOGIT, TeacherOutputs
-from bert_tf.distillation.terms import read_terms
-from bert_tf.distillation.views import TaskView
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks import build_task
 

@@ -1,15 +1,14 @@
 """A fine-tuned teacher and files, small enough to be trained in a test."""
 
 import keras
-import numpy as np
 
+import bert_tf
 from bert_tf import config as configuration
 from bert_tf.cli.settings import apply_overrides
 from bert_tf.distillation import DistillConfig
-from bert_tf.models.families import build_backbone, build_config, describe
+from bert_tf.models.families import build_backbone, build_config
 from bert_tf.objectives import MaskedLM
 from bert_tf.tokenizers import WordPieceTokenizer
-from bert_tf.training.converting import write_run
 from bert_tf.training.finetuning import FinetuneConfig, finetune
 
 GOOD, BAD = ["good", "fine", "great", "nice"], ["bad", "poor", "awful", "dull"]
@@ -33,8 +32,7 @@ def write_pretrained(path, sizes=MODEL, more=()):
     tokenizer = make_tokenizer(more)
     keras.utils.set_random_seed(3)
     objective = MaskedLM(build_backbone(build_config(sizes, tokenizer.vocabulary_size)), pair_task="nsp")
-    record = {"model": describe(objective.backbone.config), "objective": {"name": "masked_lm", "pair_task": "nsp"}}
-    write_run(path, record, tokenizer, {v.path: np.ascontiguousarray(v) for v in objective.weights})
+    bert_tf.save(objective, tokenizer, path, format="run")
     return tokenizer
 
 

@@ -2,14 +2,13 @@
 
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 from fakes import bert, tokenizer_of
 from opened import encoder_and_tokenizer
+from reporting.browser import BROWSER, browse
 
 from bert_tf.cli.main import main
 from bert_tf.errors import DataError
@@ -17,7 +16,6 @@ from bert_tf.probing import TextAttention, text_attention, write_attention_page
 
 TOKENIZER = tokenizer_of("the un ##believ ##able film is good . <script>")
 CHECKPOINTS = Path(__file__).parents[1] / "fixtures" / "checkpoints"
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +68,9 @@ def test_the_page(encoder, tmp_path):
     keys = "<script>for (const key of ['ArrowRight', 'ArrowDown', 'w']) document.onkeydown(new KeyboardEvent('keydown', {key}));</script>"
     page = re.sub(r"; script-src 'sha256-[^']*'", "", page).replace("default-src 'none'; ", "")
     path.write_text(page.replace("</body>", f"{keys}</body>"))
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
-    options.append(f"--user-data-dir={tmp_path}/profile")
-    done = subprocess.run([BROWSER, *options, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=60)
-    assert "CONSOLE" not in done.stderr
-    assert "layer 2, head 2</output>" in done.stdout and ">unbelievable</text>" in done.stdout
-    assert done.stdout.count("<canvas") == 8
+    dom, console = browse(path)
+    assert not console and "layer 2, head 2</output>" in dom and ">unbelievable</text>" in dom
+    assert dom.count("<canvas") == 8
 
 
 def test_the_command(tmp_path, capsys):

@@ -40,11 +40,7 @@ def test_files(tmp_path):
     (tmp_path / "NEG.tsv").write_text("a\tb\n1\t2\n")
     with pytest.raises(DataError, match="NEG.tsv is not of CPRAG-102, ROLE-88 or NEG-136; it has a, b"):
         Ettinger().read(tmp_path / "NEG.tsv")
-    for name, text, word in (
-        ("ROLE", ROLE, "interviewed"),
-        ("ROLE", ROLE, "avoided|hated by"),
-        ("NEG", NEGATION, "insect"),
-    ):
+    for name, text, word in (("ROLE", ROLE, "interviewed"), ("NEG", NEGATION, "insect")):
         (tmp_path / f"{name}.tsv").write_text(text.replace(word, ""))
         with pytest.raises(DataError, match=f"{name}.tsv: a row lacks one of "):
             Ettinger().read(tmp_path / f"{name}.tsv")

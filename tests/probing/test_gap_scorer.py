@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.t5.config import T5Config
-from bert_tf.models.t5.model import T5
+from bert_tf.models import T5, T5Config
 from bert_tf.probing import Cloze, GapScorer, cloze_question
 from bert_tf.tokenizers import WordPieceTokenizer
 

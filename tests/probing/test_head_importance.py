@@ -4,14 +4,13 @@ import keras
 import numpy as np
 import pytest
 
+import bert_tf
 from bert_tf.cli.main import main
-from bert_tf.config import to_dict
 from bert_tf.errors import ConfigError
-from bert_tf.models.families import build_backbone, build_config, describe
+from bert_tf.models.families import build_backbone, build_config
 from bert_tf.probing import importance_of_heads
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import WordPieceTokenizer
-from bert_tf.training.converting import write_run
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"a good bad film very dull warm and the is".split()]
 TEXTS = ["a good film", "the film is bad", "very dull and bad", "warm and good", "the film is very very good", "good"]
@@ -68,9 +67,7 @@ def test_the_command_shows_each_layer(tmp_path, capsys):
     task, model, _ = classifier()
     rows = [f"{label}\t{text}\n" for label, text in zip(LABELS, TEXTS)]
     (tmp_path / "dev.tsv").write_text("label\ttext\n" + "".join(rows))
-    record = {"model": describe(model.backbone.config), "task": to_dict(task.config)}
-    tensors = {v.path: np.ascontiguousarray(v) for v in model.variables}
-    write_run(tmp_path / "run", record, task.tokenizer, tensors, task=task)
+    bert_tf.save(model, None, tmp_path / "run", format="run", task=task)
     files = [str(tmp_path / "run"), str(tmp_path / "dev.tsv"), "--output", str(tmp_path / "page.html")]
     assert main(["probe", "head_importance", *files, "--most", "2"]) == 0
     shown = capsys.readouterr().out

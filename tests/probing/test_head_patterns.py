@@ -81,8 +81,7 @@ def test_accuracies_and_means_by_their_definitions():
     accuracy, (layer, head) = found["all"]["best head"], map(int, found["all"]["layer-head"].split("-"))
     direction = ["dependent looks at head", "head looks at dependent"].index(found["all"]["direction"])
     assert relations["all"][direction][layer - 1][head - 1] == accuracy == np.max(relations["all"])
-    shown = found.beside(found).all_rows()
-    assert shown[0][1][0] == shown[0][1][2] == accuracy and "1 sentences were too long" in found.note
+    assert "1 sentences were too long" in found.note
     assert len(positions.rows) == 5
     with pytest.raises(DataError, match="more than the 5 tokens"):
         HeadRelations().run(reader, [long])

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from bert_tf.cli.main import main
-from bert_tf.errors import ConfigError
-from bert_tf.probing import PROBES, Cloze, LikelihoodProbe, Question, register_probe
+from bert_tf.probing import PROBES, LikelihoodProbe, Question, register_probe
 
 BERT = str(Path(__file__).parents[1] / "fixtures" / "checkpoints" / "bert")
 
@@ -51,8 +50,3 @@ def test_the_command_runs_it(tmp_path, capsys):
     assert texts == {"all": 2, "1 words": 1, "3 words": 1}
     # Each word more makes a text less probable: the log-likelihood is a sum of negative numbers.
     assert found["model"]["rows"]["all"]["longer"] == 0.0 and found["model"]["ties"]["all"] == 0.0
-
-
-def test_names_are_unique():
-    with pytest.raises(ConfigError, match="there is another probe of the name 'longer_wins'"):
-        register_probe(type("Other", (Cloze,), {"name": "longer_wins"}))

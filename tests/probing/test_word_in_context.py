@@ -88,7 +88,5 @@ def test_numbers_by_their_definitions(encoder, folder):
     best = [accuracy for _, accuracy in thresholds]
     layer = found.facts["layer"]
     assert best[layer] == max(best) and (found.facts["pairs"], baseline) == (5, np.mean(~labels))
-    names = "accuracy", "accuracy: random weights", "cosine, one sense", "cosine, two senses"
-    assert tuple(name for name, _ in found.beside(found).all_rows()) == names
     assert found.columns == ["0", "1", "2", "baseline"]
     assert f"Layer {layer}, the best on the training file" in found.note

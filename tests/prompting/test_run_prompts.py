@@ -11,9 +11,7 @@ import bert_tf
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import PromptTokenizer, TextScorer
-from bert_tf.models import GPT2Config, GPT2Decoder
-from bert_tf.models.t5.config import T5Config
-from bert_tf.models.t5.model import T5
+from bert_tf.models import T5, GPT2Config, GPT2Decoder, T5Config
 from bert_tf.objectives import CausalLM
 from bert_tf.prompting import PromptingConfig, run_prompts
 from bert_tf.tokenizers import Frame, WordPieceTokenizer
@@ -108,8 +106,6 @@ def test_a_model_that_knows_the_answers_has_them_all_right(tokenizer, tmp_path, 
     assert "accuracy  1.0000  (standard error 0.0000, 6 prompts)" in shown and "majority  0.5000" in shown
     lines = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
     assert [line["correct"] for line in lines] == [True] * 6
-    assert main([*command, "--set", "shots=50"]) == 1
-    assert "shots=50 needs as many further examples" in capsys.readouterr().err
 
 
 def test_a_stop_that_the_tokenizer_cannot_write_is_refused(gpt, tokenizer):
@@ -135,6 +131,7 @@ def test_a_prompt_longer_than_the_model_was_trained_for_is_refused(gpt, tokenize
 
 
 def test_an_encoder_decoder_reads_the_prompt(tokenizer):
+    keras.utils.set_random_seed(3)
     model = T5(T5Config(len(WORDS), 16, num_layers=1, num_heads=2, head_size=8, intermediate_size=32))
     config = PromptingConfig(context="{word} is", options=OPTIONS, test=ROWS[:2], scoring="sum")
     frame = Frame.for_answers_in_shards(tokenizer)
@@ -142,16 +139,9 @@ def test_an_encoder_decoder_reads_the_prompt(tokenizer):
     (expected,) = TextScorer(model, tokenizer, frame=frame).continuations([("red is", " colour")])
     assert expected.tokens == 2  # "colour" and the separator
     assert result.answers[0]["scores"]["colour"] == pytest.approx(expected.log_likelihood, rel=1e-4)
-
-
-def test_answers_to_sources_end_by_themselves(tokenizer):
-    """Where the tokenizer cannot write the line end that `stop` is by default."""
-    keras.utils.set_random_seed(3)
-    model = T5(T5Config(len(WORDS), 16, num_layers=1, num_heads=2, head_size=8, intermediate_size=32))
+    # Answers end by themselves where the tokenizer cannot write the line end that `stop` is by default.
     rows = [{"word": word, "answer": "colour"} for word in ("red", "green")]
     config = PromptingConfig(context="{word} is", answer=" {answer}", test=rows, max_new_tokens=3)
-    assert config.stop == "\n"
-    frame = Frame.for_answers_in_shards(tokenizer)
     found = run_prompts(model, tokenizer, config, frame=frame)
     plain = run_prompts(model, tokenizer, dataclasses.replace(config, stop=None), frame=frame)
-    assert found.answers == plain.answers and found.count == 2
+    assert config.stop == "\n" and found.answers == plain.answers and found.count == 2

@@ -17,8 +17,7 @@ CONFIG = {
 }  # fmt: skip
 SCORES = {"precision": 0.75, "recall": 0.5, "f1": 0.6, "support": 4}
 FINDINGS = {
-    "labels": {"neg": SCORES, HOSTILE: SCORES | {"support": 3}},
-    "confusion": [[3, 1], [2, 1]],
+    "labels": {"neg": SCORES, HOSTILE: SCORES | {"support": 3}}, "confusion": [[3, 1], [2, 1]],
     "calibration": {
         "ece": 0.123456789,
         "bins": [

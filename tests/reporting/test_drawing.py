@@ -23,14 +23,6 @@ def test_marks_may_overlap_and_the_text_stays_what_it_is():
     )
 
 
-@pytest.mark.parametrize(("low", "high", "expected"), [
-    (0.13, 0.87, [0, 0.2, 0.4, 0.6, 0.8, 1]), (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]), (-3, 7, [-4, -2, 0, 2, 4, 6, 8]),
-    (5, 5, [4.4, 4.6, 4.8, 5, 5.2, 5.4, 5.6]),
-])  # fmt: skip
-def test_ticks_are_round_and_span_the_data(low, high, expected):
-    assert ticks(low, high) == pytest.approx(expected)
-
-
 def test_ticks_of_any_range_are_few_and_round():
     random = np.random.default_rng(0)
     for _ in range(300):

@@ -69,8 +69,7 @@ def test_the_table_shows_no_metric_that_was_tuned_on_the_test_file():
 @pytest.mark.parametrize("changes, message", [
     ({"train": {"seed": [0, 1]}}, "train.seed is the list .*, and a grid cannot vary it; give train.seeds=5"),
     ({"task": {"metric": ["accuracy", "f1"]}}, "task.metric is the list"),
-    ({"train": {"epochs": []}}, "a grid needs a value"),
-    ({"train": {"epochs": [2, 2]}}, "each value once"),
+    ({"train": {"epochs": []}}, "a grid needs a value"), ({"train": {"epochs": [2, 2]}}, "each value once"),
     ({"train": {"batch_size": [12, 0]}}, "'train.batch_size' is 0; it must be at least 1"),
 ])  # fmt: skip
 def test_what_a_grid_refuses(folder, changes, message):
@@ -102,7 +101,6 @@ def test_a_grid_is_resumed_and_its_best_is_used(folder, tmp_path, monkeypatch):
     best = int(np.argmin(losses))  # lower is better
     assert summary["best"] == names[best] and losses[0] != losses[1]
     lines = table.text().splitlines()
-    assert [line.split()[0] for line in lines] == ["learning_rate", "1e-06", "0.02"]
     assert lines[0].split() == ["learning_rate", "dev", "log_loss"]
     assert lines[1 + best].split()[1:] == [f"{losses[best]:.4f}", "*"] and "*" not in lines[2 - best]
     assert "Grid of" in (tmp_path / "grid" / "report.html").read_text(encoding="utf-8")
@@ -112,8 +110,6 @@ def test_a_grid_is_resumed_and_its_best_is_used(folder, tmp_path, monkeypatch):
     more = read_grid(settings(folder, {"learning_rate": [1e-6, 0.02]}, {"epochs": [1, 2]}))
     with pytest.raises(RunDirectoryError, match="holds another run: its train.epochs is 1, this one.s .1, 2."):
         finetune_grid(more, tmp_path / "grid")
-    with pytest.raises(RunDirectoryError, match="holds another run: its train.batch_size is 12, this one's 6"):
-        finetune_grid(read_grid(settings(folder, {"learning_rate": [1e-6]}, {"batch_size": 6})), tmp_path / "grid")
     message = "holds another run: its optimizer.learning_rate is .1e-06, 0.02., this one's 0.02"
     with pytest.raises(RunDirectoryError, match=message):
         finetune(found.combinations[1].config, tmp_path / "grid")
@@ -129,8 +125,6 @@ def test_a_combination_that_diverges_does_not_end_the_grid(folder, tmp_path, mon
         return once(self)
 
     monkeypatch.setattr(SeedRun, "train_and_measure", train)
-    with pytest.raises(NonFiniteError, match="not finite"):
-        finetune_grid(read_grid(settings(folder, {"learning_rate": [1e6]})), tmp_path / "none")
     summary, table = finetune_grid(read_grid(settings(folder, {"learning_rate": [1e6, 0.0]})), tmp_path / "grid")
     assert "learning_rate=1000000.0 diverged: after step 3" in capsys.readouterr().out
     assert summary["best"] == "learning_rate=0.0"

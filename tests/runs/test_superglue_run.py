@@ -151,10 +151,11 @@ def test_the_labels_of_the_submission(name, tmp_path):
 def test_the_settings_of_all_tasks(tmp_path):
     found = {name: tmp_path / task.title for name, task in SUPERGLUE.tasks.items()}
     base = SETTINGS | {"init_from": "run"}
-    plans = plan_benchmark(SUPERGLUE, BenchmarkConfig(base, {"cb": {"task": {"metric": "accuracy"}}}), found, tmp_path)
-    plans = {plan.folder.name: plan.config for plan in plans}
+    plans = {
+        plan.folder.name: plan.config for plan in plan_benchmark(SUPERGLUE, BenchmarkConfig(base), found, tmp_path)
+    }
     assert list(plans) == list(SUPERGLUE.tasks) and {plan.task["sequence_length"] for plan in plans.values()} == {16}
-    assert plans["cb"].task["metric"] == "accuracy" and plans["boolq"].data.dev == str(tmp_path / "BoolQ" / "val.jsonl")
+    assert plans["boolq"].data.dev == str(tmp_path / "BoolQ" / "val.jsonl")
     from_mnli = BenchmarkConfig(base, {"cb": {"init_from": "x"}}, from_mnli="mnli")
     plans = plan_benchmark(SUPERGLUE, from_mnli, found, tmp_path)
     starts = {plan.folder.name: plan.config.init_from for plan in plans}
@@ -170,8 +171,6 @@ def test_the_settings_of_all_tasks(tmp_path):
 
 def test_published_numbers_have_a_column_each():
     """Bort's and DeBERTa's papers repeat the leaderboard's rows of BERT-large, RoBERTa-large and people."""
-    assert SUPERGLUE.published["human (test)"]["record"] == "91.7/91.3"
-    assert SUPERGLUE.published["RoBERTa-large (test)"]["wsc"] == "89.0"
     scores = list(SUPERGLUE.published["BERT-large (test)"].values())[:8]
     parts = [np.mean([float(part) for part in score.split("/")]) for score in scores]
     assert np.mean(parts) == pytest.approx(69.0, abs=0.05), "the published score"

@@ -33,10 +33,6 @@ def test_rows_that_move_up_are_few():
     assert ideal <= padded < 1.1 * ideal
 
 
-def test_the_largest_bound_in_use_is_the_rows_own():
-    assert [bound for _, bound in plan_batches([5, 20, 20], BOUNDS, 2)] == [24, 24]
-
-
 def test_order_is_a_function_of_seed_and_epoch():
     def flat(seed, epoch):
         return np.concatenate([rows for rows, _ in plan_batches(LENGTHS, BOUNDS, 32, seed=seed, epoch=epoch)])
@@ -51,11 +47,6 @@ def test_the_shuffle_is_uniform():
     first = [plan_batches([9] * 8, BOUNDS, 1, seed=0, epoch=e)[0][0][0] for e in range(4000)]
     sigma = np.sqrt(4000 * (1 / 8) * (7 / 8))
     assert np.abs(np.bincount(first, minlength=8) - 500).max() < 4 * sigma
-
-
-def test_unshuffled_batches_keep_the_order_within_a_bucket():
-    plan = plan_batches(LENGTHS, (128,), 64)
-    np.testing.assert_array_equal(np.concatenate([rows for rows, _ in plan]), np.arange(1000))
 
 
 def test_tokens_per_batch():

@@ -3,25 +3,14 @@
 import numpy as np
 import pytest
 import tiny
-from test_features import directions, inputs_of, lstm
+from test_features import bilstm_of, inputs_of
 
 from bert_tf.errors import ConfigError
-from bert_tf.models.lstm.config import LstmLMConfig
-from bert_tf.models.lstm.model import LstmLM
-from bert_tf.models.task_heads import TaskHead
-from bert_tf.tasks import build_task
-from bert_tf.tasks.heads import Classifier
+from bert_tf.models import LstmLM, LstmLMConfig, TaskHead
+from bert_tf.tasks import Classifier, build_task
 from bert_tf.training.depth import depths
 
 TEXTS = ["a good film", "bad", "the awful plot was bad", "fine"]
-
-
-def bilstm_of(model, x):
-    """The BiLSTMs of a model on one text, float64 [S, H]."""
-    for layer in model.lstms:
-        forward, backward = directions(layer)
-        x = np.concatenate([lstm(x, *forward), lstm(x[::-1], *backward)[::-1]], axis=-1)
-    return x
 
 
 @pytest.mark.parametrize("kind", ["classification", "tagging"])

@@ -40,77 +40,67 @@ def read(path, labelled=True, **columns):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("text", [CONLL, CONLLU], ids=["conll", "conllu"])
-def test_the_content_says_what_it_is(tmp_path, name, text):
-    (tmp_path / name).write_text(text)
-    assert file_format(tmp_path / name, tagged=True) == "conll"
-    words = read(tmp_path / name).words
-    assert words == ([["EU", "rejects"], ["Peter", "Blackburn"]] if text == CONLL else [["de", "le", "Pain"], ["Oui"]])
+def test_the_content_says_what_it_is(write, name, text):
+    path = write(name, text)
+    assert file_format(path, tagged=True) == "conll"
+    words = [["EU", "rejects"], ["Peter", "Blackburn"]] if text == CONLL else [["de", "le", "Pain"], ["Oui"]]
+    assert read(path).words == words
 
 
-def test_columns_are_numbered(tmp_path):
-    path = tmp_path / "eng.train"
-    path.write_text(CONLL)
+def test_columns_are_numbered(write):
+    path = write("eng.train", CONLL)
     examples = read(path)
     assert (examples.labels, examples.lines) == ([["I-ORG", "O"], ["I-PER", "I-PER"]], [3, 6])
     assert read(path, tags=1).labels == [["NNP", "VBZ"], ["NNP", "NNP"]]
-    path.write_text("one\ntwo\n\nthree")
-    assert read(path, labelled=False).words == [["one", "two"], ["three"]]
-    (tmp_path / "a.conllu").write_text(CONLLU)
-    assert read(tmp_path / "a.conllu").labels == [["ADP", "DET", "NOUN"], ["INTJ"]]
-    examples = read(tmp_path / "a.conllu", words=2, tags=4)
-    assert (examples.words[0], examples.labels) == (["de", "le", "pain"], [["E", "D", "N"], ["I"]])
+    assert read(write("a.conll", "one\ntwo\n\nthree"), labelled=False).words == [["one", "two"], ["three"]]
+    assert read(write("a.conllu", CONLLU)).labels == [["ADP", "DET", "NOUN"], ["INTJ"]]
 
 
-def test_comments_and_numbers_are_words_where_they_are_no_conllu(tmp_path):
-    (tmp_path / "a.conllu").write_text("# sent_id = 1\n# text = # 1\n1\t#\tSYM\n2\t1\tNUM\n")
-    assert read(tmp_path / "a.conllu", words=1).words == [["#", "1"]]
-    (tmp_path / "b.conll").write_text("# SYM\n1 NUM\n1-2 O\n3.5 O\n")
-    assert read(tmp_path / "b.conll").words == [["#", "1", "1-2", "3.5"]]
+def test_comments_and_numbers_are_words_where_they_are_no_conllu(write):
+    path = write("a.conllu", "# sent_id = 1\n# text = # 1\n1\t#\tSYM\n2\t1\tNUM\n")
+    assert read(path, words=1).words == [["#", "1"]]
+    assert read(write("b.conll", "# SYM\n1 NUM\n1-2 O\n3.5 O\n")).words == [["#", "1", "1-2", "3.5"]]
 
 
 @pytest.mark.parametrize("space", [" ", "\t"])
-def test_other_white_space_belongs_to_words(tmp_path, space):
+def test_other_white_space_belongs_to_words(write, space):
     words = ["10\u00a0000", "\u00a0", "a\u3000b", "New\u00a0York" if space == " " else "New York"]
-    (tmp_path / "a.conll").write_text("".join(f"{word}{space}O\n" for word in words) + f"\nAnna{space}B-PER\n")
-    assert file_format(tmp_path / "a.conll", tagged=True) == "conll"
-    assert read(tmp_path / "a.conll").words == [words, ["Anna"]]
+    path = write("a.conll", "".join(f"{word}{space}O\n" for word in words) + f"\nAnna{space}B-PER\n")
+    assert file_format(path, tagged=True) == "conll" and read(path).words == [words, ["Anna"]]
 
 
-def test_what_cannot_be_recognized_gets_one_error(tmp_path):
-    (tmp_path / "eng.train").write_text("EU I-ORG\nrejects O\n")  # one sentence: it may be a table as well
+def test_what_cannot_be_recognized_gets_one_error(write):
+    path = write("eng.train", "EU I-ORG\nrejects O\n")  # one sentence: it may be a table as well
     message = "neither the ending '.train' nor .* data.columns.format=tsv .or csv, jsonl, conll"
     with pytest.raises(DataError, match=message):
-        build_task({"kind": "tagging"}, tiny.tokenizer()).read(tmp_path / "eng.train")
+        build_task({"kind": "tagging"}, tiny.tokenizer()).read(path)
     task = build_task({"kind": "tagging"}, tiny.tokenizer(), {"format": "conll"})
-    assert task.read(tmp_path / "eng.train").labels == [["I-ORG", "O"]]
+    assert task.read(path).labels == [["I-ORG", "O"]]
 
 
-def test_columns_of_conllu_have_names(tmp_path):
-    (tmp_path / "a.conllu").write_text(CONLLU)
-    assert read(tmp_path / "a.conllu", words="lemma", tags="XPOS").labels == [["E", "D", "N"], ["I"]]
-    assert read(tmp_path / "a.conllu", words="lemma", tags="XPOS").words[0] == ["de", "le", "pain"]
+def test_columns_of_conllu_have_names(write):
+    path = write("a.conllu", CONLLU)
+    for columns in ({"words": "lemma", "tags": "XPOS"}, {"words": 2, "tags": 4}):
+        examples = read(path, **columns)
+        assert (examples.words[0], examples.labels) == (["de", "le", "pain"], [["E", "D", "N"], ["I"]])
     with pytest.raises(DataError, match="CoNLL-U has no column 'XPO' for data.columns.tags; did you mean 'XPOS'"):
-        read(tmp_path / "a.conllu", tags="XPO")
-    (tmp_path / "a.conll").write_text(CONLL)
+        read(path, tags="XPO")
     with pytest.raises(DataError, match="the columns of CoNLL files have no names; .* data.columns.tags=-1"):
-        read(tmp_path / "a.conll", tags="XPOS")
+        read(write("a.conll", CONLL), tags="XPOS")
 
 
-def test_a_line_with_only_a_byte_order_mark_is_empty(tmp_path):
-    (tmp_path / "dev.conll").write_text("a\tO\n\nb\tO\n\ufeff\n")  # the end of WNUT-17's emerging.dev.conll
-    assert read(tmp_path / "dev.conll").words == [["a"], ["b"]]
-    assert file_format(tmp_path / "dev.conll", tagged=True) == "conll"
+def test_a_line_with_only_a_byte_order_mark_is_empty(write):
+    path = write("dev.conll", "a\tO\n\nb\tO\n\ufeff\n")  # the end of WNUT-17's emerging.dev.conll
+    assert read(path).words == [["a"], ["b"]] and file_format(path, tagged=True) == "conll"
 
 
-def test_predictions_stand_in_the_file_that_was_read(tmp_path):
-    (tmp_path / "eng.testb").write_text(CONLL)
-    examples = read(tmp_path / "eng.testb", labelled=False)
+def test_predictions_stand_in_the_file_that_was_read(write):
+    examples = read(write("eng.testb", CONLL), labelled=False)
     assert write_conll(examples, [["B-X", "O"], ["O", "B-Y"]]).splitlines() == [
         "-DOCSTART- -X- -X- O O", "", "EU NNP I-NP I-ORG B-X", "rejects VBZ I-VP O O", "", "Peter NNP I-NP I-PER O",
         "Blackburn NNP I-NP I-PER B-Y",
     ]  # fmt: skip
-    (tmp_path / "a.conllu").write_text(CONLLU)
-    examples = read(tmp_path / "a.conllu", labelled=False)
+    examples = read(write("a.conllu", CONLLU), labelled=False)
     for column, old in (("UPOS", ("ADP", "DET", "NOUN", "INTJ")), (4, "EDNI")):
         expected = CONLLU
         for tag in old:
@@ -121,10 +111,11 @@ def test_predictions_stand_in_the_file_that_was_read(tmp_path):
 
 def test_predict_writes_conll_by_the_ending(tmp_path):
     task = build_task({"kind": "tagging", "labels": ["O", "B-PER", "I-PER"], "sequence_length": 16}, tiny.tokenizer())
+    words = [{"word": "anna", "tag": "B-PER"}, {"word": "met", "tag": "O"}], [{"word": "john", "tag": "I-PER"}]
     answers = [
-        {"line": 1, "words": [{"word": "anna", "tag": "B-PER"}, {"word": "met", "tag": "O"}]},
+        {"line": 1, "words": words[0]},
         {"line": 2, "error": "the line is empty"},
-        {"line": 3, "words": [{"word": "john", "tag": "I-PER"}]},
+        {"line": 3, "words": words[1]},
     ]
     examples = task.read(["anna met", "john"], labelled=False)
     assert task.predictions_file(examples, answers, tmp_path / "a.jsonl") is None

@@ -12,10 +12,9 @@ from scipy.special import log_softmax
 
 from bert_tf import config as configuration
 from bert_tf.errors import ConfigError
-from bert_tf.export import ServedClassifier, ServedTagger
+from bert_tf.export import ServedClassifier
 from bert_tf.models import GPT1Config, GPT1Decoder, GPT2Config, GPT2Decoder
-from bert_tf.tasks import TASKS, build_task, load_task
-from bert_tf.tasks.heads import Classifier
+from bert_tf.tasks import TASKS, Classifier, build_task, load_task
 from bert_tf.tasks.texts.pair_order import swap_texts
 from bert_tf.tokenizers import load_tokenizer, train_byte_level_bpe
 from bert_tf.tokenizers.layout import LAYOUTS, with_layout
@@ -138,16 +137,10 @@ def test_words_are_tagged_at_their_last_piece():
     before = [positions.tolist() for positions in before.tagged_pieces]
     gpt = GPT2Decoder(GPT2Config(tokenizer.vocabulary_size, **SIZES))
     task = build_task(settings, tokenizer, backbone=gpt).learn(examples)
-    model = task.model(gpt)
     assert (before, task.sequences(examples).tagged_pieces[0].tolist()) == ([[0, 3]], [2, 5])
     (features,) = task.dataset(examples, 1)
     assert features["label_weights"][0, :7].numpy().tolist() == [0, 0, 1, 0, 0, 1, 0]
     assert features["labels"][0, :7].numpy().tolist() == [0, 0, 0, 0, 0, 1, 0]
-    (answer,) = task.predict(model, ["law of"])
-    served = ServedTagger.of_task(task, model, sequence_length=16).answer_text(tf.constant(["law of"]))
-    assert [tag.decode() for tag in served["tags"].numpy()[0]] == [word["tag"] for word in answer["words"]]
-    expected = [word["probability"] for word in answer["words"]]
-    np.testing.assert_allclose(served["probabilities"][0], expected, atol=1e-6)
     message = "is for models of the structure .decoder., and BertEncoder has .encoder.; give build"
     with pytest.raises(ConfigError, match=message):
         task.model(tiny.encoder())

@@ -57,20 +57,19 @@ CONLL = "-DOCSTART- O\n\nanna O\nmet O\n\njohn O\n\n-DOCSTART- O\n\nlondon B-LOC
 CONLLU = "# newdoc id = a\n# x = 1\n1\ta\ta\tX\t_\t_\t_\t_\t_\t_\n\n# newdoc id = b\n1\tb\tb\tX\t_\t_\t_\t_\t_\t_\n"
 
 
-def test_where_documents_begin(tmp_path):
-    (tmp_path / "eng.train").write_text(CONLL)
-    assert [sentence.document for _, sentence in read_conll(tmp_path / "eng.train").rows] == [1, 1, 2]
-    (tmp_path / "a.conllu").write_text(CONLLU)
-    assert [sentence.document for _, sentence in read_conll(tmp_path / "a.conllu").rows] == [1, 2]
-    (tmp_path / "plain.conll").write_text("anna O\n\njohn O\n\nlondon B-LOC\n")
+def test_where_documents_begin(write):
+    paths = write("eng.train", CONLL), write("a.conllu", CONLLU)
+    found = [[sentence.document for _, sentence in read_conll(path).rows] for path in paths]
+    assert found == [[1, 1, 2], [1, 2]]
+    plain = write("plain.conll", "anna O\n\njohn O\n\nlondon B-LOC\n")
     task = build_task({"kind": "tagging", "context": "document", "sequence_length": 16}, tiny.tokenizer())
-    assert task.read(tmp_path / "plain.conll", labelled=False).documents is None
+    assert task.read(plain, labelled=False).documents is None
     with pytest.raises(DataError, match="plain.conll marks no documents .* -DOCSTART- .* train with task.context=file"):
-        task.read(tmp_path / "plain.conll")
+        task.read(plain)
     found = {}
     for context in ("sentence", "document", "file"):
         task = build_task({"kind": "tagging", "context": context, "sequence_length": 16}, task.tokenizer)
-        task, examples = tiny.learned(tmp_path / ("plain.conll" if context == "file" else "eng.train"), task)
+        task, examples = tiny.learned(plain if context == "file" else paths[0], task)
         found[context] = [task.tokenizer.decode(row) for row in task.sequences(examples).first.to_list()]
         assert sum(map(len, task.sequences(examples).tagged_pieces)) == sum(map(len, examples.words))
     in_python = task.read([["anna"], ["john"]], labelled=False)

@@ -125,8 +125,7 @@ KINDS = {
         rows=[{"text": text} for text in TEXTS], settings={"labels": ["x", "y", "z"]},
     ),
     "regression": Kind(
-        PAIRS, lambda a: {"label": a["score"]},
-        {"mean_absolute_error": 0.0}, columns, {"score": lambda a: a["score"]},
+        PAIRS, lambda a: {"label": a["score"]}, {"mean_absolute_error": 0.0}, columns, {"score": lambda a: a["score"]},
         rows=[{"text": one, "text_pair": two} for one, two in PAIRS],
     ),
     "multi_label": Kind(
@@ -135,8 +134,7 @@ KINDS = {
         rows=[{"text": text} for text in TEXTS], settings={"labels": ["x", "y", "z"]},
     ),
     "tagging": Kind(
-        SENTENCES,
-        lambda a: {"tags": [word["tag"] for word in a["words"]]},
+        SENTENCES, lambda a: {"tags": [word["tag"] for word in a["words"]]},
         {"accuracy": 1.0}, lambda inputs: (strings(inputs),),
         {name: lambda a, key=key: [word[key] for word in a["words"]]
          for name, key in {"tags": "tag", "starts": "start", "ends": "end", "probabilities": "probability"}.items()},
@@ -144,8 +142,7 @@ KINDS = {
         settings={"labels": ["X", "Y", "Z"]},
     ),
     "multiple_choice": Kind(
-        CHOICES, lambda a: {"label": a["label"]},
-        {"accuracy": 1.0},
+        CHOICES, lambda a: {"label": a["label"]}, {"accuracy": 1.0},
         lambda inputs: (*(strings([row[key] for row in inputs]) for key in ("context", "question")), [row["options"] for row in inputs]),
         {"answer": lambda a: a["answer"], "probabilities": lambda a: a["probabilities"]}, others=(as_json,), rows=CHOICES,
     ),
@@ -163,9 +160,7 @@ KINDS = {
         others=(as_json,), rows=MARKED,
     ),
     "question_answering": Kind(
-        ASKED,
-        lambda a: {"answers": [(a["answer"], a["start"])]},
-        {"em": 1.0}, columns,
+        ASKED, lambda a: {"answers": [(a["answer"], a["start"])]}, {"em": 1.0}, columns,
         {name: lambda a, name=name: a[name] for name in ("answer", "start", "end", "score", "null_score")},
         rows=[{"question": question, "context": context} for question, context in ASKED],
         settings={"impossible_questions": False, "max_query_length": 16, "stride": 16, "max_answer_length": 8},
@@ -232,21 +227,16 @@ def test_answers_are_the_same_however_they_are_asked_for(family, kind, tmp_path)
         (alone,) = task.predict(model, inputs[number : number + 1])
         assert same(alone, answers[number]), (number, alone, answers[number])
     for other in case.others:
-        assert same(
-            task.predict(model, other(inputs)),
-            [a | ({"text": " ".join(a["text"].split())} if kind == "tagging" else {}) for a in answers],
-        )
+        text = lambda a: {"text": " ".join(a["text"].split())} if kind == "tagging" else {}  # noqa: E731
+        assert same(task.predict(model, other(inputs)), [a | text(a) for a in answers])
     path = tmp_path / "inputs.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in case.rows))
     of_file = task.predict(model, task.read(path, labelled=False), batch_size=3)
     for found, wanted in zip(of_file, answers, strict=True):
         assert same({key: found[key] for key in wanted}, wanted)
 
-    kept = [
-        number
-        for number, answer in enumerate(answers)
-        if any(map(str.isalnum, answer.get("generated", answer.get("answer", "a"))))
-    ]
+    texts = [answer.get("generated", answer.get("answer", "a")) for answer in answers]
+    kept = [number for number, text in enumerate(texts) if any(map(str.isalnum, text))]
     if kept:  # random bytes may be no text at all
         task, labelled = learned([case.rows[i] | case.labelled(answers[i]) for i in kept], task)
         measured = task.evaluate(model, labelled, batch_size=7)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from bert_tf.tasks import findings
-from bert_tf.tasks.examples import Examples
+from bert_tf.tasks import Examples, findings
 
 
 def test_the_calibration_error_is_that_of_guo_et_al():

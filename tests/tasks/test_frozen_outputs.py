@@ -5,8 +5,7 @@ import pytest
 import tiny
 
 from bert_tf.backend import AdamW
-from bert_tf.models.lstm.config import LstmLMConfig
-from bert_tf.models.lstm.model import LstmLM
+from bert_tf.models import LstmLM, LstmLMConfig
 from bert_tf.tasks import build_task
 from bert_tf.tasks.frozen_outputs import keep_frozen_outputs
 from bert_tf.training.finetune_config import FinetuneConfig
@@ -32,8 +31,7 @@ def case(kind, pairs=False, **settings):
         "tagging": {"words": SENTENCES, "tags": TAGS},
         "classification": {"text": TEXTS, "label": ["1", "0", "0"]} | ({"text_pair": TEXTS[::-1]} if pairs else {}),
         "question_answering": dict(zip(("question", "context", "answers"), (*QUESTIONS, ANSWERS))),
-        "word_pair": [PAIR | {"label": True}],
-        "multiple_choice": [row | {"label": n} for n, row in enumerate(CHOICES)],
+        "word_pair": [PAIR | {"label": True}], "multiple_choice": [row | {"label": n} for n, row in enumerate(CHOICES)],
     }[kind], **{"kind": kind} | FEATURES | settings)  # fmt: skip
     return task, examples, task.model(tiny.encoder(layers=2, dropout=0.3, seed=1))
 

@@ -14,9 +14,3 @@ def test_each_sequence_has_the_row_of_its_batch():
     assert len(outputs) == 5
     with pytest.raises(KeyError, match="sequence 3 is in no batch"):
         list(outputs)
-
-
-def test_arrays_without_names():
-    outputs = Outputs(2)
-    outputs.add([1, 0], np.array([[1, 1], [0, 0]]))
-    assert [row.tolist() for row in outputs] == [[0, 0], [1, 1]]

@@ -14,19 +14,11 @@ import tiny
 import bert_tf
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.generation import GenerationConfig, StopStrings
-from bert_tf.generation.restrictions import Restrictions
+from bert_tf.generation import GenerationConfig, Restrictions, StopStrings
 from bert_tf.models import GPT2Config, GPT2Decoder, enable_lora
 from bert_tf.models.task_heads import Features, TaskHead
-from bert_tf.tasks import (
-    Classifier,
-    MultipleChoice,
-    Regressor,
-    SpanModel,
-    TextToTextModel,
-    WordPairClassifier,
-    build_task,
-)
+from bert_tf.tasks import Classifier, MultipleChoice, Regressor, SpanModel, TextToTextModel, build_task
+from bert_tf.tasks.word_pairs.model import WordPairClassifier
 from bert_tf.testing.task import check_same_model
 
 TEXTS = {"text": ["a good film", "bad", "the plot was awful", "fine"], "label": ["x", "y", "y", "x"]}
@@ -90,8 +82,9 @@ def test_settings_come_back(name):
         assert clone.ends.strings == ("film",) and clone.ends.tokenizer.fingerprint == model.ends.tokenizer.fingerprint
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
-@pytest.mark.parametrize("name", ["pooler", "words", "spans", "stop_strings"])
+@pytest.mark.parametrize(("name", "policy"), [
+    ("pooler", "bfloat16"), ("words", "mixed_float16"), ("spans", "mixed_bfloat16"), ("stop_strings", "bfloat16"),
+])  # fmt: skip
 def test_a_model_has_the_precision_of_its_backbone_wherever_it_is_loaded(name, policy, tmp_path):
     make, features = MODELS[name]
     model = make(dtype=policy)
@@ -100,22 +93,18 @@ def test_a_model_has_the_precision_of_its_backbone_wherever_it_is_loaded(name, p
     check_same_model(keras.saving.load_model(tmp_path / "model.keras"), model, [features])
 
 
-@pytest.fixture(scope="module")
-def adapted():
-    """(task, its examples, a trained model with LoRA)."""
-    task, examples = task_of()
+def test_lora_is_merged_in_files(tmp_path):
+    def answers(task, model):
+        return np.array([answer["probabilities"]["x"] for answer in task.predict(model, TEXTS["text"])])
+
+    task, _ = task_of()
     model = task.model(tiny.encoder())
+    plain = answers(task, model)
     enable_lora(model.backbone, rank=2)
-    model.compile(AdamW(0.05))
-    model.fit(batches(task, examples), epochs=2, verbose=0)
-    assert any(np.abs(v).max() > 0.01 for v in model.backbone.trainable_variables if "lora_kernel_b" in v.path)
-    return task, examples, model
-
-
-def test_lora_is_merged_in_files(adapted, tmp_path):
-    task, examples, model = adapted
-    expected = [answer["probabilities"]["x"] for answer in task.predict(model, examples)]
-    assert np.ptp(expected) > 0.1
+    for variable in model.backbone.trainable_variables:
+        variable.assign(variable + 0.3)
+    expected = answers(task, model)
+    assert np.abs(expected - plain).max() > 0.01
     model.save(tmp_path / "model.keras")
     bert_tf.save(model, None, tmp_path / "hf", task=task)
     bert_tf.save(model, None, tmp_path / "run", format="run", task=task)
@@ -124,8 +113,7 @@ def test_lora_is_merged_in_files(adapted, tmp_path):
         opened = bert_tf.load(tmp_path / format)
         loaded[format] = opened.task, opened.model
     for name, (again, other) in loaded.items():
-        found = [answer["probabilities"]["x"] for answer in again.predict(other, TEXTS["text"])]
-        np.testing.assert_allclose(found, expected, atol=1e-5, err_msg=name)
+        np.testing.assert_allclose(answers(again, other), expected, atol=1e-5, err_msg=name)
         assert not [v.path for v in other.weights if "lora" in v.path]
 
 
@@ -137,7 +125,9 @@ def test_from_memory_to_a_run_and_to_hugging_faces_class(settings, tmp_path):
     bert_tf.save(model, None, tmp_path / "run", format="run", task=task)
     assert bert_tf.load(tmp_path / "run").predict(TEXTS["text"]) == answers
     if "frozen_layers" in settings:
-        with pytest.raises(ConfigError, match="Classifier: BertForSequenceClassification has other layers in its head"):
+        with pytest.raises(
+            ConfigError, match="has other layers in its head .* fine-tune with task.head.name=hugging_face"
+        ):
             bert_tf.save(model, None, tmp_path / "hf", task=task)
         return
     bert_tf.save(model, None, tmp_path / "hf", task=task)
@@ -189,32 +179,6 @@ def test_an_interrupted_training_goes_on_from_its_backup(tmp_path):
     resumed = trained()
     for variable, other in zip(resumed.weights, whole.weights, strict=True):
         np.testing.assert_array_equal(variable, other, err_msg=variable.path)
-
-
-class Halved(Classifier):
-    """Makes two updates of half a batch of each batch."""
-
-    def train_step(self, features):
-        size = features["labels"].shape[0] or keras.ops.shape(features["labels"])[0]
-        for part in (slice(None, size // 2), slice(size // 2, None)):
-            super().train_step({name: value[part] for name, value in features.items()})
-        return {"updates": 2.0}
-
-
-def test_a_train_step_of_ones_own_and_the_best_weights(tmp_path):
-    task, examples = task_of()
-    model = Halved.from_config(task.model(tiny.encoder()).get_config())
-    model.compile(AdamW(1e-2))
-    best = keras.callbacks.EarlyStopping("val_loss", mode="max", restore_best_weights=True)
-    save = keras.callbacks.ModelCheckpoint(tmp_path / "{epoch}.keras")
-    history = model.fit(
-        batches(task, examples), validation_data=task.dataset(examples, 4), epochs=5, callbacks=[best, save], verbose=0
-    ).history
-    assert history["updates"] == [2.0, 2.0] and history["val_loss"][1] < history["val_loss"][0]  # the worst is kept
-    assert int(model.optimizer.iterations) == 8  # 2 epochs of 2 batches of 2 updates
-    first = keras.saving.load_model(tmp_path / "1.keras", custom_objects={"Halved": Halved})
-    assert int(first.optimizer.iterations) == 4
-    check_same_model(first, model, task.dataset(examples, 4))
 
 
 def test_a_frozen_backbone_is_frozen_when_it_is_loaded(tmp_path):

@@ -23,10 +23,9 @@ def features(rows=4, tokens=None):
     return inputs | {"labels": random.integers(0, 3, shape).astype("int32"), "label_weights": present}
 
 
-@pytest.mark.parametrize(
-    "tokens, weights, smoothing",
-    [(None, None, 0.0), (None, WEIGHTS, SMOOTHING), (6, WEIGHTS, 0.0), (6, None, SMOOTHING)],
-)
+@pytest.mark.parametrize("tokens, weights, smoothing", [
+    (None, None, 0.0), (None, WEIGHTS, SMOOTHING), (6, WEIGHTS, 0.0), (6, None, SMOOTHING),
+])  # fmt: skip
 def test_the_loss_is_its_formula(tokens, weights, smoothing):
     """Of texts, and of the words of texts."""
     head = TaskHead("pooled" if tokens is None else "tokens")

@@ -1,7 +1,5 @@
 """T5's formats, letter by letter: what `t5/data/preprocessors.py` makes of one example of each data set."""
 
-import json
-
 import pytest
 
 from bert_tf.errors import ConfigError, DataError
@@ -39,7 +37,6 @@ EXAMPLES = [
      "qqp question1: Why do I easily get bored of my friends? question2: Why do I get bored of friends so quickly?", "duplicate"),
     ("stsb", {"sentence1": "Three more US soldiers killed in Afghanistan", "sentence2": "NATO Soldier Killed in Afghanistan", "label": 1.8},
      "stsb sentence1: Three more US soldiers killed in Afghanistan sentence2: NATO Soldier Killed in Afghanistan", "1.8"),
-    ("stsb", PAIR | {"score": "2.57"}, "stsb sentence1: A plane. sentence2: An air plane.", "2.6"),
     ("stsb", PAIR | {"score": "2.5"}, "stsb sentence1: A plane. sentence2: An air plane.", "2.4"),
     ("stsb", PAIR | {"score": "5.000"}, "stsb sentence1: A plane. sentence2: An air plane.", "5.0"),
     ("mnli", RTE | {"label": 2}, "mnli hypothesis: It was dry. premise: It rained.", "contradiction"),
@@ -79,20 +76,14 @@ def test_translation():
     translate = t5_format("translate", ("en", "ro")).convert
     (pair,) = translate({"translation": {"en": "Yes.", "ro": "Da."}})
     assert (pair.source, pair.target) == ("translate English to Romanian: Yes.", "Da.")
-    (pair,) = translate({"en": "No.", "ro": "Nu."})
-    assert (pair.source, pair.target) == ("translate English to Romanian: No.", "Nu.")
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"format": "translate"}, r"belong together; set task.languages=\[en, de\]"),
-        ({"format": "squad", "languages": ("en", "de")}, "belong together; remove them"),
-        ({"format": "translate", "languages": ("en", "xx")}, r"task.languages is \[en, xx\]; it must be two of en, de"),
-        ({"format": "translate", "languages": ("en",)}, "it must be two of"),
-        ({"format": "translate", "languages": ("en", "en")}, "it must be two of"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"format": "translate"}, r"belong together; set task.languages=\[en, de\]"),
+    ({"format": "squad", "languages": ("en", "de")}, "belong together; remove them"),
+    ({"format": "translate", "languages": ("en", "xx")}, r"task.languages is \[en, xx\]; it must be two of en, de"),
+    ({"format": "translate", "languages": ("en", "en")}, "it must be two of"),
+])  # fmt: skip
 def test_languages_that_do_not_fit_are_refused(settings, message):
     with pytest.raises(ConfigError, match=message):
         TextToTextConfig(kind="text_to_text", **settings)
@@ -107,7 +98,7 @@ def test_rows_of_several_examples():
     assert first.group == second.group and second.source == RECORD_SOURCE
     paragraphs = [{"context": SQUAD["context"], "qas": [SQUAD, SQUAD]}]
     official = {"version": "1.1", "data": [{"title": "t", "paragraphs": paragraphs}]}
-    assert [pair.source for pair in t5_format("squad").convert(official)] == [EXAMPLES[22][2]] * 2
+    assert [pair.source for pair in t5_format("squad").convert(official)] == [EXAMPLES[21][2]] * 2
 
 
 def test_the_two_odd_pronouns_of_wsc():
@@ -141,46 +132,35 @@ def read(path, labelled, name, languages=None):
     return read_format(table, format, columns, labelled)
 
 
-def test_files(tmp_path):
-    (tmp_path / "cola.tsv").write_text("gj04\t1\t\tOur friends won't buy this.\ngj04\t0\t*\tThe \"book.\n")
-    cola = read(tmp_path / "cola.tsv", True, "cola")
+def test_files(write):
+    cola = read(write("cola.tsv", "gj04\t1\t\tOur friends won't buy this.\ngj04\t0\t*\tThe \"book.\n"), True, "cola")
     assert (cola.texts[1], cola.lines) == ('cola sentence: The "book.', [1, 2])
     assert cola.labels == ["acceptable", "unacceptable"]
-    (tmp_path / "test.tsv").write_text("index\tsentence\n5\tBill whistled.\n")
-    test = read(tmp_path / "test.tsv", False, "cola")
+    test = read(write("test.tsv", "index\tsentence\n5\tBill whistled.\n"), False, "cola")
     assert (test.texts, test.ids, test.labels) == (["cola sentence: Bill whistled."], [{"id": "5"}], None)
     header = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n"
-    (tmp_path / "qqp.tsv").write_text(header + "1\t2\t3\tHow?\tWhy?\t0\n4\t5\tbroken\n")
-    qqp = read(tmp_path / "qqp.tsv", True, "qqp")
+    qqp = read(write("qqp.tsv", header + "1\t2\t3\tHow?\tWhy?\t0\n4\t5\tbroken\n"), True, "qqp")
     assert (qqp.texts, qqp.skipped) == (["qqp question1: How? question2: Why?"], 1)
-    (tmp_path / "mnli.tsv").write_text("sentence1\tsentence2\tgold_label\nCream\tProduct\tneutral\n")
-    mnli = read(tmp_path / "mnli.tsv", True, "mnli")
+    mnli = read(write("mnli.tsv", "sentence1\tsentence2\tgold_label\nCream\tProduct\tneutral\n"), True, "mnli")
     assert (mnli.texts, mnli.labels) == (["mnli hypothesis: Product premise: Cream"], ["neutral"])
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (MULTIRC, MULTIRC)))
-    multirc = read(tmp_path / "a.jsonl", True, "multirc")
+    multirc = read(write("a.jsonl", [MULTIRC, MULTIRC]), True, "multirc")
     assert (multirc.lines, multirc.labels) == ([1, 1, 2, 2], ["True", "False"] * 2)
-    (tmp_path / "ende.tsv").write_text("en\tde\nYes.\tJa.\n")
-    pairs = read(tmp_path / "ende.tsv", True, "translate", ("en", "de"))
+    pairs = read(write("ende.tsv", "en\tde\nYes.\tJa.\n"), True, "translate", ("en", "de"))
     assert (pairs.texts, pairs.labels) == (["translate English to German: Yes."], ["Ja."])
-    (tmp_path / "lines.txt").write_text("Yes.\n\nNo.\n")
-    lines = read(tmp_path / "lines.txt", False, "translate", ("en", "de"))
+    lines = read(write("lines.txt", "Yes.\n\nNo.\n"), False, "translate", ("en", "de"))
     assert lines.texts[1] == "translate English to German: No."
     assert lines.unusable_rows == [{"line": 2, "error": "the line is empty"}]
 
 
-@pytest.mark.parametrize(
-    ("name", "row", "message"),
-    [
-        ("rte", {"sentence1": "a", "label": 0}, "line 1: there is no key 'sentence2', which task.format=rte reads; its keys are sentence1, label"),
-        ("rte", PAIR | {"label": "maybe"}, "line 1: the label 'maybe' is none of entailment, not_entailment, nor a number below 2"),
-        ("rte", PAIR, "line 1: the row has no label, which only predict allows"),
-        ("rte", PAIR | {"label": "１"}, "line 1: the label .１. is none of entailment"),
-        ("stsb", PAIR | {"score": "1_0"}, "line 1: the score is .1_0.; it must be a number"),
-        ("wsc", WSC | {"text": "no pronoun here at all in this one"}, "line 1: span2_text 'himself' is not word 6 of the text"),
-        ("record", {"passage": "a", "query": "b", "entities": 3, "idx": 1}, "line 1: the row is not as the files of task.format=record"),
-    ],
-)  # fmt: skip
-def test_messages(name, row, message, tmp_path):
-    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n")
+@pytest.mark.parametrize(("name", "row", "message"), [
+    ("rte", {"sentence1": "a", "label": 0}, "line 1: there is no key 'sentence2', which task.format=rte reads; its keys are sentence1, label"),
+    ("rte", PAIR | {"label": "maybe"}, "line 1: the label 'maybe' is none of entailment, not_entailment, nor a number below 2"),
+    ("rte", PAIR, "line 1: the row has no label, which only predict allows"),
+    ("rte", PAIR | {"label": "１"}, "line 1: the label .１. is none of entailment"),
+    ("stsb", PAIR | {"score": "1_0"}, "line 1: the score is .1_0.; it must be a number"),
+    ("wsc", WSC | {"text": "no pronoun here at all in this one"}, "line 1: span2_text 'himself' is not word 6 of the text"),
+    ("record", {"passage": "a", "query": "b", "entities": 3, "idx": 1}, "line 1: the row is not as the files of task.format=record"),
+])  # fmt: skip
+def test_messages(name, row, message, write):
     with pytest.raises(DataError, match=message.replace("(", r"\(")):
-        read(tmp_path / "a.jsonl", True, name)
+        read(write("a.jsonl", [row]), True, name)

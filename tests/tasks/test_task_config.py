@@ -2,27 +2,14 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 import tiny
 
 from bert_tf import tasks
 from bert_tf.errors import ConfigError, UserError
-from bert_tf.tasks import build_task, load_task
-from bert_tf.tasks.config import ClassificationConfig, RegressionConfig
+from bert_tf.tasks import TASKS, ClassificationConfig, RegressionConfig, build_task, check_task, load_task
 from bert_tf.tasks.glue import GLUE_TASKS
-from bert_tf.tasks.record import TASKS, check_task
-
-
-def test_settings_are_checked_without_tensorflow():
-    script = (
-        "import sys; from bert_tf.tasks import ClassificationConfig, RegressionConfig; from bert_tf.tasks.record import check_task;"
-        "assert check_task({'preset': 'stsb'}).kind == 'regression';"
-        "assert not {'tensorflow', 'keras', 'numpy', 'seqeval'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_the_package_exports_what_it_lists():
@@ -32,7 +19,7 @@ def test_the_package_exports_what_it_lists():
 
 
 def test_what_check_task_returns_is_whole():
-    assert check_task({}) == ClassificationConfig()
+    assert check_task({}) == ClassificationConfig() and check_task({"preset": "stsb"}).kind == "regression"
     assert check_task({"preset": "rte"}).labels == ("entailment", "not_entailment")
     for preset in GLUE_TASKS.values():
         assert preset.metric in TASKS[preset.kind].metrics
@@ -43,18 +30,12 @@ def test_what_check_task_returns_is_whole():
     ({"metric": "acuracy"}, "task.metric=acuracy is not a metric of classification; did you mean 'accuracy'"),
     ({"sequence_length": 7}, "'task.sequence_length' is 7; it must be at least 8"),
     ({"head": {"dropout": 1.0}}, "'task.head.dropout' is 1.0; it must be at least 0 and below 1"),
-    ({"head": {"dropout": -0.1}}, "'task.head.dropout' is -0.1"),
-    ({"tokens_per_batch": 0}, "'task.tokens_per_batch' is 0; it must be at least 1"),
-    ({"reinitialize_layers": -1}, "'task.reinitialize_layers' is -1; it must be at least 0"),
     ({"labels": ["a", "b", "a"]}, "task.labels holds 'a' twice"),
-    ({"labels": []}, "task.labels must hold at least 2, got []"),
     ({"labels": ["a"]}, "task.labels must hold at least 2, got ['a']"),
     ({"kind": "tagging", "labels": []}, "task.labels must hold at least 1"),
     ({"labels": ["a", " "]}, "task.labels[1] is ' '"),
     ({"labels": ["a", "\ud800"]}, "task.labels[1] is '\\ud800', which is not Unicode text"),
-    ({"kind": "regression", "labels": ["1", "2"]}, "unknown key 'task.labels'"),
     ({"kind": "regression", "metric": "f1"}, "task.metric=f1 is not a metric of regression"),
-    ({"preset": "stsb", "metric": "accuracy"}, "task.metric=accuracy is not a metric of regression"),
     ({"preset": "mnil"}, "unknown task.preset 'mnil'; did you mean 'mnli'"),
 ])  # fmt: skip
 def test_wrong_settings(config, message):
@@ -73,33 +54,20 @@ WEIGHTS = {"loss": {"class_weights": [1, 2, 3]}, "labels": ["a", "b"]}
     ("classification", {"loss": {"class_weights": [0, 0]}}, "weights are at least 0, and one is above 0"),
     ("classification", WEIGHTS, "task.loss.class_weights has 3 weights, task.labels 2 labels"),
     ("classification", {"class_weights": [1, 2]}, "unknown key 'task.class_weights'; did you mean 'task.loss.class_weights'"),
-    ("classification", {"lstm_layers": 3}, "unknown key 'task.lstm_layers'"),
     ("classification", {"frozen_layers": {"lstm_layers": 3}},
      "'task.frozen_layers.lstm_layers' applies only to .* but task.frozen_layers.name is 'none'"),
-    ("classification", {"frozen_layers": {"name": "last", "mix_l2": 0.1}},
-     "'task.frozen_layers.mix_l2' applies only to .* but task.frozen_layers.name is 'last'"),
     ("classification", {"head": {"name": "brt"}}, "'task.head.name' is 'brt'; did you mean 'bert'"),
     ("regression", {"loss": {"label_smoothing": 0.1}}, "unknown key 'task.loss'"),
-    ("tagging", {"decoder": {"pair_order": "both"}}, "unknown key 'task.decoder.pair_order'"),
     ("tagging", {"head": {"units": 8}}, "'task.head.units' applies only to bilstm, but task.head.name is 'published'"),
     ("tagging", {"head": {"name": "mean"}}, "'task.head.name' is 'mean'; known: bert, bilstm, hugging_face, published"),
     ("tagging", {"frozen_layers": {"name": "last"}, "head": {"name": "bilstm"}},
      "task: head.name=bilstm has no effect with frozen_layers.name=last"),
-    ("multi_label", {"loss": {"class_weights": "balanced"}}, "unknown key 'task.loss'"),
-    ("multirc", {"labels": ["no", "yes"]}, "unknown key 'task.labels'"),
-    ("word_pair", {"labels": ["no", "yes"]}, "unknown key 'task.labels'"),
     ("word_pair", {"head": {"name": "bilstm"}}, "'task.head.name' is 'bilstm'"),
     ("ner", {}, "'task.kind' is 'ner'; did you mean 'tagging'"),
-    ("token-classification", {}, "did you mean 'tagging'"), ("wic", {}, "did you mean 'word_pair'"),
-    ("summarization", {}, "did you mean 'text_to_text'"), ("question-answering", {}, "did you mean 'question_answering'"),
+    ("question-answering", {}, "did you mean 'question_answering'"),
     ("record", {"labels": ["no", "yes"]}, "unknown key 'task.labels'"),
-    ("multiple_choice", {"labels": ["a", "b"]}, "unknown key 'task.labels'"),
     ("multiple_choice", {"format": "swga"}, "task.format is 'swga'; did you mean 'swag'"),
     ("multiple_choice", {"context_length": 3}, "task.context_length needs task.option_length"),
-    ("multiple_choice", {"decoder": {"pair_order": "both"}}, "unknown key 'task.decoder.pair_order'"),
-    ("multiple_choice", {"metric": "f1"}, "task.metric=f1 is not a metric of multiple_choice"),
-    ("question_answering", {"head": {"name": "bilstm"}}, "'task.head.name' is 'bilstm'"),
-    ("question_answering", {"decoder": {"lm_weight": 0.5}}, "unknown key 'task.decoder.lm_weight'"),
     ("question_answering", {"head": {"name": "bert", "beam": 5}}, "'task.head.beam' applies only to electra and xlnet, but task.head.name is 'bert'"),
     ("question_answering", {"null_threshold": 0.5, "impossible_questions": False},
      "task.null_threshold=0.5 applies only to impossible questions"),
@@ -112,12 +80,9 @@ def test_wrong_settings_of_a_kind(kind, config, message, tokenizer):
 @pytest.mark.parametrize(("kind", "columns", "message"), [
     ("multi_label", {"label": ["a"]}, "task.labels and data.columns.label name different labels"),
     ("tagging", {"label": "ner"}, "unknown key 'data.columns.label'"),
-    ("tagging", {"text_pair": "b"}, "unknown key 'data.columns.text_pair'"),
     ("classification", {"tag_scheme": "IOB2"}, "unknown key 'data.columns.tag_scheme'"),
     ("regression", {"labl": "a"}, "unknown key 'data.columns.labl'; did you mean 'label'"),
-    ("question_answering", {"text": "q"}, "unknown key 'data.columns.text'"),
     ("record", {"header": True}, "unknown key 'data.columns.header'"),
-    ("text_to_text", {"text_pair": "b"}, "unknown key 'data.columns.text_pair'"),
 ])  # fmt: skip
 def test_a_role_that_a_kind_does_not_have_is_an_unknown_key(kind, columns, message, tokenizer):
     labels = {"labels": ["a", "b"]} if kind == "multi_label" else {}
@@ -137,25 +102,14 @@ def test_broken_task_files_are_one_sentence(tokenizer, tmp_path):
         return json.dumps(classification | {"state": {"labels": labels}})
 
     cases = {
-        "[]": "must hold a JSON object, but holds a list",
-        "null": "must hold a JSON object, but holds null",
-        "3": "must hold a JSON object, but holds a number",
-        "": "is not valid JSON",
-        with_labels([]): "task.labels must hold at least 2",
-        with_labels(["a", "a"]): "task.labels holds 'a' twice",
+        "[]": "must hold a JSON object, but holds a list", with_labels([]): "task.labels must hold at least 2",
         with_labels("ab"): "'state.labels' must be a list, got 'ab'",
         json.dumps(good | {"state": {"scale": 0}}): "'state.scale' is 0.0; it must be above 0",
         json.dumps({**good, "config": {"kind": "rank"}}): "'task.kind' is 'rank'",
-        json.dumps({**good, "config": [1]}): "'config' must be a mapping, got [1]",
         json.dumps({k: v for k, v in good.items() if k != "state"}): "missing key 'state'",
-        json.dumps({**good, "tokenizer_fingerprint": None}): "'tokenizer_fingerprint' must be str",
-        '{"config": ' + "[" * 100_000: "deep",
     }  # fmt: skip
     for text, message in cases.items():
         path.write_text(text)
         with pytest.raises(UserError) as error:
             load_task(tmp_path, tokenizer)
         assert str(path) in str(error.value) and message in str(error.value), text[:50]
-    path.write_bytes('{"labels": ["é"]}'.encode("latin1"))
-    with pytest.raises(UserError, match="task.json is not UTF-8"):
-        load_task(tmp_path, tokenizer)

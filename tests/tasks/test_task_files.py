@@ -10,9 +10,8 @@ import pytest
 from bert_tf.cli.settings import apply_overrides
 from bert_tf.config import build, find, read_yaml
 from bert_tf.errors import DataError
-from bert_tf.tasks import build_task
+from bert_tf.tasks import TextColumns, build_task
 from bert_tf.tasks.record import check_columns, check_task
-from bert_tf.tasks.rows.columns_config import TextColumns
 from bert_tf.tasks.rows.files import file_format, read_table
 from bert_tf.tasks.rows.opening import open_table
 from bert_tf.tasks.tagging.files import open_tagged, read_tagged
@@ -87,24 +86,24 @@ def test_plain_lines_and_missing_labels_for_prediction(write):
     ("a.tsv", "text\tlabel\n", {}, "a.tsv holds a header and no example"),
     ("a.tsv", b"text\tlabel\nok\t1\ncaf\xe9\t0\n", {},
      "a.tsv, line 3: byte 0xe9 at position 3 of the line is not UTF-8; it looks like cp1252; convert it: iconv -f cp1252"),
+    ("a.tsv", b"\xef\xbb\xbftext\tlabel\na\xff\t1\n", {}, "a.tsv, line 2: byte 0xff at position 1 of the line is not"),
+    ("train", ("text\tlabel\n" + "정말 재미있는 영화였습니다. 배우들의 연기도 좋았어요.\t1\n" * 3).encode("utf-16"), {},
+     "is not UTF-8; it looks like utf-16; convert it: iconv -f utf-16 -t utf-8"),
     ("a.tsv", "text\tlabel\na\t1\nb\tc\t1\n", {},
      "a.tsv, line 3: 3 fields where the header has 2; correct the row, set data.columns.quoted=true"),
     ("a.tsv", "a\t1\nb\n", {"text": 0, "label": 1}, "a.tsv, line 2: 1 field where the first row has 2"),
     ("a.tsv", "text\tlabel\na\t \n", {}, "a.tsv, line 2: the row has no label, which only predict allows"),
     ("a.tsv", "review_text\tlabel\na\t1\n", {"text": "reviewtext"},
      "a.tsv: there is no column 'reviewtext' for data.columns.text; did you mean 'review_text'?"),
-    ("a.tsv", "x\ty\na\t1\n", {}, "none of the columns 'x', 'y' has a usual name of a text"),
     ("a.tsv", "text\ty\na\t1\n", {}, "a.tsv: none of the columns 'text', 'y' has a usual name of a label"),
     ("a.tsv", "a\t1\n", {"text": 5, "label": 1}, "a.tsv: there is no column 5 for data.columns.text, there are 2"),
     ("a.tsv", "a\t1\n", {"text": 0},
      "has no header; number the column of the label, e.g. data.columns.label=1"),
     ("a.csv", 'text,label\na,1\n"b,0\n', {}, "a.csv, line 3: unexpected end of data; a quotation mark inside"),
-    ("a.csv", 'text,label\n"a"b,1\n', {}, "a.csv, line 2: ',' expected after '\"'"),
     ("a.csv", "x;y\na;1\n", {"text": "x"},
      "there is no column 'x' for data.columns.text; the columns are separated by semic"),
     ("a.csv", 'x;y\n"a";1\n', {"text": "x"}, "a.csv, line 1: the columns are separated by semicolons; save the file"),
     ("a.jsonl", '{"text": "a", "label": 1}\n{"text"\n', {}, "a.jsonl, line 2 is not valid JSON: Expecting ':'"),
-    ("a.jsonl", "[1]\n", {}, "a.jsonl, item 1 holds 1; it must be a JSON object"),
     ("a.jsonl", '{"text": "a", "label": 1}\n{"txt": "b", "label": 0}\n', {},
      "a.jsonl, line 2: there is no 'text' (text), its keys are txt, label"),
     ("a.jsonl", '{"text": ["a"], "label": 1}\n', {}, "line 1: 'text' is ['a']; it must be a string or a number"),
@@ -121,10 +120,10 @@ def test_messages(write, name, content, columns, message):
 def test_what_cannot_be_read():
     with pytest.raises(DataError, match="there is no file nowhere.tsv"):
         read("nowhere.tsv")
-    for path, message in (
-        ("/dev/zero", "/dev/zero is a device, and a"),
-        ("/dev", "there is a folder where a file must"),
-    ):
+    for path, message in {
+        "/dev/zero": "/dev/zero is a device, and a",
+        "/dev": "there is a folder where a file",
+    }.items():
         with pytest.raises(DataError, match=message):
             file_format(path)
 
@@ -147,7 +146,6 @@ def test_numbers(write, tokenizer):
     ("EU\nrejects\n", {}, "line 1: one field, so no tag beside the word"),
     ("EU B-ORG\n", {"tags": 3}, "line 1: no column 3 for the tags, the line has 2 fields"),
     ("-DOCSTART- O\n", {}, "holds no sentence"),
-    (b"EU B-ORG\nM\xfcller B-PER\n", {}, "line 2: byte 0xfc at position 1"),
 ])  # fmt: skip
 def test_conll_messages(write, content, columns, message):
     with pytest.raises(DataError) as error:
@@ -195,9 +193,7 @@ def test_json_arrays_of_objects(write):
         ("[]", "is an empty array"),
         ('[{"text": "a", "label": 1}, 7]', "item 2 holds 7; it must be a JSON object"),
         (json.dumps(rows[0], indent=2), "every line must be one JSON object, or the file one array"),
-        ('{"text": "a", "label": ' + "9" * 5000 + "}", "a.json, line 1: an integer of 5,000 digits"),
         ('{"text": "a", "label": NaN}', "a.json, line 1: NaN is not valid JSON"),
-        ("[" * 100_000, "a.json is nested more than"),
         ('{"text": "a", "label": "\\ud800"}', "line 1: the label '\\ud800' is not Unicode text"),
     ):
         with pytest.raises(DataError, match=re.escape(message)):
@@ -230,17 +226,6 @@ def test_plain_text_that_only_looks_a_little_like_a_table(write):
     assert file_format(write("a.tsv", "text\nHello, world\nYes\n")) == "tsv"
     assert file_format(write("a.conll", "Anna\tB-PER\nmet\tO\n")) == "conll", "a single sentence looks like TSV"
     assert file_format(write("a.tsv", "text\tlabel\n" + "a film\t1\n" * 99_999)) == "tsv"
-
-
-KOREAN = "text\tlabel\n" + "정말 재미있는 영화였습니다. 배우들의 연기도 좋았어요.\t1\n" * 3
-
-
-@pytest.mark.parametrize("encoding", ["cp949", "utf-16"])
-@pytest.mark.parametrize("name", ["a.tsv", "train"])
-def test_the_right_encoding_is_advised(write, encoding, name):
-    advice = f"is not UTF-8; it looks like {encoding}; convert it: iconv -f {encoding} -t utf-8"
-    with pytest.raises(DataError, match=advice):
-        read(write(name, KOREAN.encode(encoding)))
 
 
 @pytest.mark.parametrize("label", ["nan", "NaN", "NAN", "<NA>"])
@@ -317,9 +302,7 @@ def test_keys_of_words_and_ids_may_be_in_later_rows(write):
 @pytest.mark.parametrize(("header", "columns", "message"), [
     ("premise,text,label", {"text": "text"}, "'text' and 'premise' have usual names of a text; .* data.columns.text=text"),
     ("text,label,score", {"label": "score"}, "'label' and 'score' have usual names of a label"),
-    ("text,sentence2,hypothesis,label", {"text_pair": "sentence2"}, "'sentence2' and 'hypothesis' have usual names of a text_pair"),
     ("text,label,text", {"text": 0, "header": True}, "the columns 0 and 2 are both named 'text'; give the number"),
-    ("text,label,label", {"label": 2, "header": True}, "the columns 1 and 2 are both named 'label'; give the number"),
 ])  # fmt: skip
 def test_one_of_two_candidates_is_named_not_guessed(write, header, columns, message):
     count = header.count(",") + 1
@@ -377,8 +360,3 @@ def test_wrong_python_objects(data, message):
         read(data)
     if "leave out" in message:
         assert read(data, skip_malformed=True).texts == ["good"]
-
-
-def test_a_byte_order_mark_is_no_byte_of_the_line(write):
-    with pytest.raises(DataError, match="a.tsv, line 2: byte 0xff at position 1 of the line"):
-        read(write("a.tsv", b"\xef\xbb\xbftext\tlabel\na\xff\t1\n"))

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
 import tiny
@@ -10,12 +9,10 @@ from opened import encoder_and_tokenizer
 
 import bert_tf
 from bert_tf.checkpoints import open_source
-from bert_tf.checkpoints.published_tasks import publish
 from bert_tf.errors import ConfigError
 from bert_tf.models.families import FAMILIES, preset, task_head
 from bert_tf.models.task_heads import TaskHead
-from bert_tf.tasks import build_task, check_task
-from bert_tf.tasks.heads import Classifier
+from bert_tf.tasks import Classifier, build_task, check_task
 from bert_tf.training.starting import fill_head
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
@@ -75,24 +72,6 @@ def test_where_dropout_is():
     assert distilbert.head.hidden.kernel.shape == (config.hidden_size, config.hidden_size)
 
 
-def test_the_mean_leaves_padding_out():
-    head = task_head(preset("modernbert_base"), "classification")
-    model, tokenizer = Classifier(tiny.encoder(pooler=False), 3, head=head), tiny.tokenizer()
-    assert [v.path for v in model.head.weights] == [
-        "head/layer_norm/gamma", "head/dense/kernel", "head/dense/bias", "head/hidden/kernel",
-    ]  # fmt: skip
-    texts = tokenizer.tokenize(["the film was good", "bad"])
-    both = model(tokenizer.pack(texts, sequence_length=8))["logits"]
-    alone = model(tokenizer.pack(texts[1:], sequence_length=3))["logits"]
-    np.testing.assert_allclose(both[1:], alone, atol=1e-5)
-    vectors = np.asarray(model.backbone(tokenizer.pack(texts[1:], sequence_length=3))["sequence_output"], "float64")
-    z = vectors.mean(axis=1) @ np.asarray(model.head.hidden.kernel, "float64")
-    gelu = np.asarray(keras.activations.gelu(z, approximate=False), "float64")
-    normal = (gelu - gelu.mean(-1, keepdims=True)) / np.sqrt(gelu.var(-1, keepdims=True) + 1e-5)
-    wanted = normal @ np.asarray(model.head.dense.kernel, "float64") + np.asarray(model.head.dense.bias)
-    np.testing.assert_allclose(alone, wanted, atol=1e-4)
-
-
 def test_modernbert_starts_from_its_pretrained_layers(tmp_path):
     objective = bert_tf.load(FIXTURES / "modernbert").objective
     bert_tf.load(FIXTURES / "modernbert").save(tmp_path / "run", format="run")
@@ -103,22 +82,3 @@ def test_modernbert_starts_from_its_pretrained_layers(tmp_path):
         fill_head(model, open_source(source))
         np.testing.assert_array_equal(model.head.hidden.kernel, objective.masked_lm_head.dense.kernel)
         np.testing.assert_array_equal(model.head.norm.gamma, objective.masked_lm_head.layer_norm.gamma)
-
-
-def test_a_head_of_other_layers_is_not_published(tmp_path):
-    encoder, tokenizer = encoder_and_tokenizer(FIXTURES / "distilbert", pooler=True, fresh=("pooler",))
-    settings = {"kind": "classification", "labels": ["a", "b"], "sequence_length": 16, "head": {"name": "bert"}}
-    task = build_task(settings, tokenizer)
-    with pytest.raises(ConfigError, match="has other layers in its head .* fine-tune with task.head.name=hugging_face"):
-        publish(task, task.model(encoder), tmp_path)
-
-
-def test_the_scale_of_a_regression_is_written_into_its_output_layer(tmp_path):
-    task = build_task({"kind": "regression", "sequence_length": 16}, tiny.tokenizer())
-    task.read({"text": ["good", "bad", "film"], "label": [1.0, 4.0, 10.0]})
-    model = task.model(tiny.encoder())
-    _, arrays = publish(task, model, tmp_path)
-    features = task.tokenizer.pack(task.tokenizer.tokenize(["the film"]), sequence_length=8)
-    pooled = np.asarray(model.backbone(features)["pooled_output"], "float64")
-    score = pooled @ arrays["head/dense/kernel"] + arrays["head/dense/bias"]
-    np.testing.assert_allclose(model(features)["score"], score[:, 0], rtol=1e-4)

@@ -3,8 +3,7 @@
 import keras
 import numpy as np
 
-from bert_tf.models.bert.config import BertConfig
-from bert_tf.models.bert.model import BertEncoder
+from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import WordPieceTokenizer
 

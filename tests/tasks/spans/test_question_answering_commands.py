@@ -16,16 +16,10 @@ def run(*arguments):
 def test_from_files_to_official_predictions(tmp_path, capsys):
     squad = tiny.write_squad(tmp_path / "squad.json")
     bert_tf.save(tiny.encoder(), tiny.tokenizer(), tmp_path / "bert")
-    values = [
-        "task.sequence_length=32",
-        "task.max_query_length=6",
-        "task.stride=16",
-        "task.n_best=3",
-        "train.epochs=12",
-    ]
-    values += ["train.batch_size=2", "train.precision=float32", "optimizer.learning_rate=1e-2", "train.seeds=1"]
+    values = "task.sequence_length=32 task.max_query_length=6 task.stride=16 task.n_best=3 train.epochs=4"
+    values += " train.batch_size=2 train.precision=float32 optimizer.learning_rate=1e-2 train.seeds=1"
     files = ["--train", squad, "--dev", squad, "--test", squad, "--output", tmp_path / "run"]
-    options = [part for value in values for part in ("--set", value)]
+    options = [part for value in values.split() for part in ("--set", value)]
     run("finetune", "--config", "finetune/published/squad2", "--init-from", tmp_path / "bert", *files, *options)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     saved = json.loads((tmp_path / "run" / "task.json").read_text())["state"]

@@ -8,9 +8,7 @@ import tiny_questions as tiny
 
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models.task_heads import Features
 from bert_tf.tasks import TASKS, load_task
-from bert_tf.tasks.spans.model import SpanModel
 from bert_tf.testing import check_task
 
 FROZEN = {"name": "scalar_mix", "lstm_units": 4, "lstm_layers": 1, "mix_at": "both", "mix_l2": 0.1}
@@ -24,12 +22,6 @@ def test_it_passes_the_check(head, tmp_path):
     electra = {"head": {"name": "electra", "beam": 3}, "frozen_layers": FROZEN}
     settings = {"max_query_length": 6, "stride": 16, "n_best": 3} | (electra if head == "electra" else {})
     check_task(TASKS["question_answering"], path, tiny.encoder(), tiny.tokenizer(), tmp_path, **settings)
-
-
-def test_the_head_above_features_has_its_own_dropout_and_weights():
-    model = SpanModel(tiny.encoder(), head="xlnet", features=Features("last", 1, 4))
-    assert model.head.dropout.rate == 0.0 and model.head.start.kernel.shape == (8, 1) and not model.pretrained_head()
-    assert not model.backbone.trainable and len(model.lstms) == 1
 
 
 @pytest.fixture(scope="module")

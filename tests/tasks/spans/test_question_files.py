@@ -74,13 +74,10 @@ def test_mrqa_and_tables(tmp_path):
 @pytest.mark.parametrize("content, message", [
     (squad(answers=[]), r'question \'5a1\': there is no answer; .*"is_impossible": true'),
     (squad(answers=[ANSWER | {"answer_start": 3}]), "question '5a1': the answer 'Paris' is not at its answer_start=3"),
-    (squad(answers=[ANSWER | {"answer_start": 99}]), "question '5a1': the answer 'Paris' is not at"),
     (squad(answers=[{"text": "Paris"}]), 'question \'5a1\': the answers are .* "text" and "answer_start"'),
     (squad(question="  "), "question '5a1': the question is '  '; it must be a text"),
-    (squad(question="\ud800"), "not Unicode text"),
-    (squad(id=None), "article 0: a question is .* must have an id"),
-    ({"data": 3}, '"data" is 3; it must be a list'),
-    ({"data": []}, "a.json holds no example"),
+    (squad(question="\ud800"), "not Unicode text"), (squad(id=None), "article 0: a question is .* must have an id"),
+    ({"data": 3}, '"data" is 3; it must be a list'), ({"data": []}, "a.json holds no example"),
     ({"data": [{"paragraphs": [{"qas": [{"id": 1, "question": "x"}]}]}]}, "the context is None"),
 ])  # fmt: skip
 def test_wrong_files(content, message, tmp_path):

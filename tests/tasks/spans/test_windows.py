@@ -36,7 +36,7 @@ def window_of_token(spans, token):
 
 def test_windows_are_those_of_the_original():
     draw = random.Random(0)
-    cases = [(draw.randint(0, 90), draw.choice([1, 2, 7, 30, 60]), draw.choice([1, 3, 16, 128])) for _ in range(120)]
+    cases = [(draw.randint(0, 90), draw.choice([1, 2, 7, 30, 60]), draw.choice([1, 3, 16, 128])) for _ in range(60)]
     cases += [(n, 320, 128) for n in (0, 1, 319, 320, 321, 448, 449, 900)]
     for stride in {stride for _, _, stride in cases}:
         chosen = [(length, room) for length, room, s in cases if s == stride]
