@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import ConfigError
-from bert_tf.layers import Embeddings, SinusoidalPositions
+from bert_tf.layers import SinusoidalPositions
 
 
 def interleaved(position, size):
@@ -30,15 +30,6 @@ def test_vectors_are_the_formula(formula, size):
     expected = [[formula(p, size) for p in row] for row in positions]
     np.testing.assert_allclose(layer(tokens, position_ids=positions), expected, atol=1e-4)
     assert SinusoidalPositions.from_config(layer.get_config()).get_config() == layer.get_config()
-
-
-def test_embeddings_are_scaled_and_the_sinusoids_are_not():
-    arguments = dict(max_positions=None, num_segments=0, dropout=0.0, layer_norm_epsilon=None, initializer_range=0.1)
-    layer = Embeddings(9, 6, **arguments, scale=6**0.5, sinusoids="interleaved")
-    tokens = np.array([[4, 8, 4]])
-    expected = np.asarray(layer(tokens)) - [interleaved(p, 6) for p in range(3)]
-    table = np.asarray(layer.token_table)
-    np.testing.assert_allclose(expected[0], 6**0.5 * table[tokens[0]], atol=1e-6)
 
 
 def test_refuses_an_odd_size_and_an_unknown_layout():
