@@ -63,13 +63,6 @@ def test_a_document_that_is_cut_has_the_tokens_of_the_whole(tokenizer, tmp_path)
     assert ids == tokenizer.encode(text) and tokenizer.decode(ids) == text
 
 
-def test_without_it_lines_are_stripped(tokenizer, tmp_path):
-    as_json(tmp_path)
-    config = ShardsConfig(format="token_blocks", sequence_length=16)
-    write_shards(tmp_path / "all.jsonl.gz", tmp_path / "shards", tokenizer, config, workers=1, progress=False)
-    assert not any("\n" in tokenizer.decode(ids) for ids in stream(tmp_path / "shards", tokenizer))
-
-
 def test_each_line_of_a_file_may_be_a_document(tokenizer, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"  one \r\n\ttwo\n")
     config = ShardsConfig(**OPTIONS, one_document_a_line=True)

@@ -82,11 +82,8 @@ def test_packed_rows_equal_a_port(tmp_path):
         for side, names in enumerate((("token_ids", "sequence_ids", "position_ids"),
                                       ("target_ids", "decoder_sequence_ids", "decoder_position_ids"))):  # fmt: skip
             parts = [pair[side] for pair in texts]
-            wanted = [
-                sum(parts, []),
-                [number for number, part in enumerate(parts, 1) for _ in part],
-                [position for part in parts for position in range(len(part))],
-            ]
+            numbers = [number for number, part in enumerate(parts, 1) for _ in part]
+            wanted = sum(parts, []), numbers, [position for part in parts for position in range(len(part))]
             for name, values in zip(names, wanted):
                 found = batch[name][row]
                 np.testing.assert_array_equal(found, values + [0] * (len(found) - len(values)), err_msg=name)
