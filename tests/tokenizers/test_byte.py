@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -61,30 +60,13 @@ def test_the_vocabulary_is_that_of_the_checkpoints(byt5):
     assert ByteTokenizer(sentinels="extra_ids").sentinel_ids == list(range(259, 384))
 
 
-def corrupted(tokenizer, text, **settings):
-    ids = tf.constant([[*tokenizer.encode(text), 1]])
-    number = tf.constant([0], tf.int64)
-    batch = {"token_ids": ids, "padding_mask": ids > 0, "example_index": number, "epoch": number}
-    result = DenoisingCorruption(tokenizer, DenoisingConfig(**settings))(batch, seed=0)
-    real = result["token_ids"][0][result["padding_mask"][0]], result["target_ids"][0][result["target_weights"][0] > 0]
-    return ids.numpy()[0].tolist(), *(part.numpy().tolist() for part in real)
-
-
-def test_span_corruption_has_the_sentinels_of_the_checkpoints(byt5):
-    text = ("모든 국민은 법 앞에 평등하다. " * 28)[:-1]
-    ids, inputs, targets = corrupted(byt5, text, mean_span=20.0)
-    sentinels = list(range(258, 258 - round(len(ids) * 0.15 / 20), -1))
-    assert [i for i in inputs if i > 247] == [i for i in targets if i > 247] == sentinels
-    restored, spans = [], np.split(targets[:-1], np.flatnonzero(np.array(targets[:-1]) > 247))[1:]
-    spans = {span[0]: span[1:].tolist() for span in spans}
-    for token in inputs:
-        restored += spans.get(token, [token])
-    assert restored == ids
+def test_the_sentinels_are_too_few_for_long_texts(byt5):
+    """How they are used: tests/tfrecords/test_denoising.py."""
     message = r"needs 28 sentinels for texts of 560 tokens, and the vocabulary has 11; .*byte_extra_ids"
     with pytest.raises(ConfigError, match=message):
-        corrupted(byt5, "x" * 560)
-    _, inputs, targets = corrupted(ByteTokenizer(sentinels="extra_ids"), "x" * 560)
-    assert [i for i in inputs if i > 258] == [i for i in targets if i > 258] == list(range(259, 287))
+        DenoisingCorruption(byt5, DenoisingConfig()).check_sentinels(560)
+    DenoisingCorruption(byt5, DenoisingConfig(mean_span=20.0)).check_sentinels(560)
+    DenoisingCorruption(ByteTokenizer(sentinels="extra_ids"), DenoisingConfig()).check_sentinels(560)
 
 
 def write(folder, **files):
