@@ -35,22 +35,18 @@ def test_classification_head_on_rows_and_on_tokens():
 
 def test_config_round_trips():
     for layer in (
-        MaskedLMHead(*HEAD),
-        Pooler(size=3, activation="tanh", initializer_range=0.02),
+        MaskedLMHead(*HEAD), Pooler(size=3, activation="tanh", initializer_range=0.02),
         ClassificationHead(num_outputs=3, dropout=0.5, initializer_range=0.02),
-    ):
+    ):  # fmt: skip
         assert type(layer).from_config(layer.get_config()).get_config() == layer.get_config()
 
 
 X = np.linspace(-4, 4, 41)
 FORMULAS = {
     "gelu_tanh": 0.5 * X * (1 + np.tanh(math.sqrt(2 / math.pi) * (X + 0.044715 * X**3))),
-    "gelu_erf": X * (1 + special.erf(X / math.sqrt(2))) / 2,
-    "relu": np.maximum(X, 0),
-    "silu": X / (1 + np.exp(-X)),
-    "tanh": np.tanh(X),
-    "linear": X,
-}
+    "gelu_erf": X * (1 + special.erf(X / math.sqrt(2))) / 2, "relu": np.maximum(X, 0), "silu": X / (1 + np.exp(-X)),
+    "tanh": np.tanh(X), "linear": X,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FORMULAS)

@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 import pytest
-from built import block_inputs, built, weights_of
+from built import built
 
 from bert_tf.errors import ConfigError
 from bert_tf.layers import BlockContext, TransformerBlock
@@ -24,7 +24,7 @@ def make(dropout=0.0, attention_dropout=0.0):
 
 @pytest.mark.parametrize("shape", [(2, HEADS, 7, 7), (2, 1, 7, 7), (1, HEADS, 7, 7), (2, 1, 1, 7), (7, 7), (7,), ()])
 def test_at_some_positions(shape):
-    block, (x, _) = make(), block_inputs(SIZE)
+    block, x = make(), np.random.default_rng(1).normal(size=(2, 7, SIZE)).astype("float32")
     mask = np.random.default_rng(2).normal(size=shape).astype("float32")
     positions = np.array([[6, 0, 6], [3, 1, 2]], "int32")
     output, scores = block(x, BlockContext(mask, positions=positions), return_attention_scores=True)
@@ -51,32 +51,27 @@ def test_dropout_on_both_branches(monkeypatch):
         assert abs(seen - share) < 3 * (share * (1 - share) / output.size) ** 0.5
 
 
-def test_shared_parts_are_the_other_blocks_own():
-    original = make()
-    x, mask = block_inputs(SIZE)
-    for attention, weights in ((True, 10), (False, 6)):
-        block = TransformerBlock(original.settings)
-        block.share(original, attention=attention, feed_forward=not attention)
-        block.build((None, None, SIZE))
-        assert len(block.weights) == 16
-        shared = [v for v in block.weights if any(v is w for w in original.weights)]
-        assert len(shared) == weights
-        values = weights_of(original)
-        for variable in block.weights:
-            variable.assign(values[variable.path.split("/", 1)[-1]])
-        context = BlockContext(mask)
-        np.testing.assert_array_equal(block(x, context), original(x, context))
-
-
-def test_config_round_trip():
-    config = make(dropout=0.3, attention_dropout=0.2).get_config()
-    assert TransformerBlock.from_config(config).get_config() == config
-    rates = config["settings"]["feed_forward"]["output_dropout"], config["settings"]["attention"]["dropout"]
-    assert rates == (0.3, 0.2)
-
-
-def test_unknown_names():
+def test_what_cannot_be():
+    with pytest.raises(ConfigError, match="even head size, got 3"):
+        block = TransformerBlock(BlockSettings(AttentionSettings(2), FeedForwardSettings(4)))
+        block(np.zeros((1, 5, 6)), BlockContext(rotation=np.zeros((2, 1, 5, 1, 2))))
     with pytest.raises(ConfigError, match="did you mean 'relu'"):
         TransformerBlock(BlockSettings(AttentionSettings(1), FeedForwardSettings(4, "rellu")))
     with pytest.raises(ConfigError, match="give 'post' or 'pre'"):
         TransformerBlock(BlockSettings(AttentionSettings(1), FeedForwardSettings(4), NormSettings("between")))
+
+
+def test_dropout_of_the_gated_network():
+    """ModernBERT's block in float64: tests/models/test_masked_lm_parity.py."""
+    keras.utils.set_random_seed(0)
+    common, inner = {"packed": True, "use_bias": False}, 20
+    network = FeedForwardSettings(inner, "silu", gated=True, inner_dropout=0.3, **common)
+    settings = BlockSettings(AttentionSettings(3, **common), network, NormSettings("pre", 1e-3, offset=False))
+    block = built(TransformerBlock(settings), None, None, 12, scale=0.5)
+    block.attention.output_projection.kernel.assign(np.zeros((12, 12)))
+    block.output_dense.kernel.assign(np.eye(inner, 12))
+    x = np.repeat(np.random.default_rng(1).normal(size=(1, 7, 12)).astype("float32"), 3000, 0)
+    plain, dropped = (np.asarray(block(x, training=training)) - x for training in (False, True))
+    kept = np.abs(dropped) > 1e-6
+    assert abs(kept.mean() - 0.7) < 3 * (0.3 * 0.7 / kept.size) ** 0.5
+    np.testing.assert_allclose(dropped[kept], plain[kept] / 0.7, rtol=2e-3, atol=1e-5)

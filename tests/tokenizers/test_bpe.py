@@ -117,9 +117,6 @@ def test_order_and_size_of_the_vocabulary():
     assert tokenizer.vocabulary_size == 400
     small = train_byte_level_bpe(["ab ab"], 1000)
     assert small.merges == (("a", "b"),)  # " ab" is there once only
-
-
-def test_refused_by_training():
     with pytest.raises(ConfigError, match=r"vocabulary_size is 260, but 5 special tokens and 256 bytes"):
         train_byte_level_bpe(["a b"], 260)
     with pytest.raises(ConfigError, match=r"vocabulary_size is 8, but 5 special tokens and 6 pieces"):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
+from subword_oracle import put_json
 
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError
@@ -69,17 +70,10 @@ def test_the_sentinels_are_too_few_for_long_texts(byt5):
     DenoisingCorruption(ByteTokenizer(sentinels="extra_ids"), DenoisingConfig()).check_sentinels(560)
 
 
-def write(folder, **files):
-    folder.mkdir(exist_ok=True)
-    for name, content in files.items():
-        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
-    return folder
-
-
 def test_folders_of_hugging_face(byt5, tmp_path):
     own = GOLDEN["own"]
     files = {Path(name).stem: content for name, content in own["files"].items()}
-    loaded = load_tokenizer(write(tmp_path / "own", **files))
+    loaded = load_tokenizer(put_json(tmp_path / "own", **files))
     assert loaded.encode(own["text"]) == own["ids"] and loaded.vocabulary_size == 263
     loaded.save(tmp_path / "again")
     assert load_tokenizer(tmp_path / "again").fingerprint == loaded.fingerprint
@@ -89,10 +83,10 @@ def test_folders_of_hugging_face(byt5, tmp_path):
     published = {role: plain | {"content": token} for role, token in roles.items()}
     published |= {"extra_ids": 125, "additional_special_tokens": NAMES}
     config = {"tokenizer_class": "ByT5Tokenizer"}
-    loaded = load_tokenizer(write(tmp_path / "published", config=config, tokenizer_config=published))
+    loaded = load_tokenizer(put_json(tmp_path / "published", config=config, tokenizer_config=published))
     assert loaded.vocabulary == byt5.vocabulary and loaded.sentinel_ids == byt5.sentinel_ids
     assert loaded.encode("a </s> b<extra_id_1>") == [100, 35, 1, 35, 101, 260]  # without the flags of new tokenizers
-    alone = write(tmp_path / "alone", tokenizer_config=config)
+    alone = put_json(tmp_path / "alone", tokenizer_config=config)
     assert load_tokenizer(alone).fingerprint == byt5.fingerprint
 
 
@@ -105,7 +99,7 @@ def test_folders_of_hugging_face(byt5, tmp_path):
     ({"added_tokens_decoder": {"300": {"content": "<x>"}}}, "gives '<x>' the id 300"),
 ])  # fmt: skip
 def test_folders_that_are_no_byt5(settings, message, tmp_path):
-    folder = write(tmp_path / "t", tokenizer_config={"tokenizer_class": "ByT5Tokenizer"} | settings)
+    folder = put_json(tmp_path / "t", tokenizer_config={"tokenizer_class": "ByT5Tokenizer"} | settings)
     with pytest.raises(ConfigError, match=message):
         load_tokenizer(folder)
 

@@ -56,18 +56,18 @@ def test_an_imported_tokenizer_cuts_pairs_as_its_tokenizer_json_does(tmp_path, n
     (tmp_path / "theirs" / "tokenizer_config.json").write_text(json.dumps(config))
     imported, whole = load_tokenizer(tmp_path / "theirs"), Whole.from_file(str(tmp_path / "ours" / "tokenizer.json"))
     imported.save(tmp_path / "saved")
+    saved = load_tokenizer(tmp_path / "saved")
     length = 21 - ours.layout.special_tokens_per_pair % 2  # an odd number is left
     whole.enable_truncation(length)
     different = 0
     for sizes in ((10, 30), (30, 10), (30, 31), (31, 30), (30, 30), (4, 30), (30, 4), (3, 4)):
-        texts = [" ".join(["the"] * size) for size in sizes]
-        for tokenizer in (imported, load_tokenizer(tmp_path / "saved")):
+        texts, found = [" ".join(["the"] * size) for size in sizes], []
+        for tokenizer in (imported, saved, ours):
             row = tokenizer.pack(*(tokenizer.tokenize([t]) for t in texts), sequence_length=length, dynamic=True)
-            assert row["token_ids"].numpy()[0].tolist() == whole.encode(*texts).ids
-            assert row["segment_ids"].numpy()[0].tolist() == whole.encode(*texts).type_ids
-        row = ours.pack(*(ours.tokenize([t]) for t in texts), sequence_length=length, dynamic=True)
-        different += row["segment_ids"].numpy()[0].tolist() != whole.encode(*texts).type_ids
-        different += row["token_ids"].numpy()[0].tolist() != whole.encode(*texts).ids
+            found.append([row[name].numpy()[0].tolist() for name in ("token_ids", "segment_ids")])
+        expected = whole.encode(*texts)
+        assert found[0] == found[1] == [expected.ids, expected.type_ids]
+        different += found[2] != found[0]
     assert different
 
 

@@ -6,7 +6,7 @@ import shutil
 import unicodedata
 
 import pytest
-from subword_oracle import NASTIER, byte_level_oracle
+from subword_oracle import NASTIER, byte_level_oracle, put_json
 from subword_variants import JSON_VARIANTS, TEXT, byte_level, changed_byte_level, gpt1, stripped, unigram
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 from tokenizers import Tokenizer as Whole
@@ -88,10 +88,7 @@ def test_what_the_configuration_tells_transformers(tmp_path, name, roles, inputs
 
 def older(folder, tokenizer, **files):
     """A folder as Hugging Face wrote them before 2023: what was added lies in files of its own."""
-    put(folder, tokenizer, config={"tokenizer_class": "RobertaTokenizer"})
-    for name, content in files.items():
-        (folder / f"{name}.json").write_text(json.dumps(content))
-    return folder
+    return put_json(put(folder, tokenizer, config={"tokenizer_class": "RobertaTokenizer"}), **files)
 
 
 def test_files_of_older_folders(tmp_path):
