@@ -1,7 +1,4 @@
-"""Text to text with a T5, against `generate` of transformers (tests/golden/t5.py) and loops without a cache."""
-
-import json
-from pathlib import Path
+"""Text to text with a T5, against loops without a cache; tests/models/test_t5.py has `generate` of transformers."""
 
 import keras
 import numpy as np
@@ -11,41 +8,12 @@ from numeric import log_softmax
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.generation import GenerationConfig, PromptTokenizer, TextGenerator, TextScorer
 from bert_tf.models import BertConfig, BertEncoder
-from bert_tf.models.t5 import checkpoints as t5
 from bert_tf.models.t5.config import T5Config
 from bert_tf.models.t5.model import T5
-from bert_tf.models.weights import load_weights
-from bert_tf.tokenizers import WordPieceTokenizer, train_unigram
-from bert_tf.tokenizers.layout import build_layout
+from bert_tf.tokenizers import train_unigram
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
 TEXTS = ["the state of the union is strong", "the people of the union know it"]
 PROMPTS = ["the", "the people of the union know", "state of it", TEXTS[0]]
-WORDS = ["[PAD]", "[SEP]", "[UNK]", "[CLS]", "[MASK]", *(f"w{i}" for i in range(5, 37))]
-
-
-def test_texts_are_those_of_generate():
-    """The prompts of a batch have unequal lengths. They were read there without </s>, hence the layout.
-
-    tests/models/test_t5.py has its beam search.
-    """
-    with np.load(FIXTURES / "t5_relu_tied.npz") as file:
-        golden = dict(file)
-    model = T5(T5Config(**t5.HF_CONFIG.read(json.loads(str(golden["config"])), "config.json")))
-    weights = {k.removeprefix("weights/"): v for k, v in golden.items() if k.startswith("weights/")}
-    load_weights(model, weights, t5.HF_WEIGHTS)
-    tokenizer = WordPieceTokenizer(WORDS)
-    tokenizer.layout = build_layout("none", None, None)
-    generate = TextGenerator(model, tokenizer)
-    assert (generate.prompts.start_id, generate.stop_ids) == (0, (1,))
-    prompts = [" ".join(WORDS[i] for i in ids[real]) for ids, real in zip(golden["token_ids"], golden["padding_mask"])]
-    np.testing.assert_array_equal(generate.prompts.rows(prompts)[0], golden["token_ids"])
-
-    found = generate(prompts, GenerationConfig(max_new_tokens=10))
-    for (answer,), theirs in zip(found, golden["greedy"], strict=True):
-        end = theirs.tolist().index(1) + 1 if 1 in theirs else 10
-        assert answer.token_ids == theirs[:end].tolist()
-        assert answer.text == tokenizer.decode([i for i in theirs[:end] if i > 1])
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from numeric import log_softmax
 
 from bert_tf.errors import ConfigError, DataError
@@ -12,6 +13,7 @@ from bert_tf.generation.sampling import generate_tokens
 from bert_tf.generation.scoring import windows_of
 from bert_tf.models import GPT2Config, GPT2Decoder
 from bert_tf.tokenizers import Frame, WordPieceTokenizer
+from bert_tf.tokenizers.bpe.byte_level_bpe import GPT2_ROLES
 from bert_tf.tokenizers.bpe.training import train_byte_level_bpe
 
 TEXTS = ["the state of the union is strong, and the people of the union know it."] * 30
@@ -21,8 +23,6 @@ PROMPTS = ["the", "the people of the union", "안녕 여러분", "strong, and th
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    from bert_tf.tokenizers.bpe.byte_level_bpe import GPT2_ROLES
-
     return train_byte_level_bpe(TEXTS, 300, role_tokens=GPT2_ROLES, layout="none")
 
 
@@ -184,8 +184,6 @@ def test_one_text_without_a_list_is_not_read_character_by_character(generate, mo
 @pytest.mark.parametrize("shape", [(None, None), (2, 3)])
 def test_a_graph_holds_the_layers_once(shape, model, monkeypatch):
     """What an export holds: sizes, where they are not known, and the number of new tokens are inputs."""
-    import tensorflow as tf
-
     texts, decoded = [tf.TensorSpec(shape, dtype) for dtype in (tf.int32, tf.bool)], []
     decode = model.decode
     monkeypatch.setattr(model, "decode", lambda *arguments: decoded.append(arguments) or decode(*arguments))

@@ -26,9 +26,8 @@ def second():
 
 def test_a_sampler_from_outside(second):
     tokenizer = train_byte_level_bpe(["the people of the united states"] * 3, 270)
-    model = GPT2Decoder(
-        GPT2Config(tokenizer.vocabulary_size, 16, num_layers=1, num_heads=2, intermediate_size=32, max_positions=64)
-    )
+    sizes = {"num_layers": 1, "num_heads": 2, "intermediate_size": 32, "max_positions": 64}
+    model = GPT2Decoder(GPT2Config(tokenizer.vocabulary_size, 16, **sizes))
     config = GenerationConfig(method="second", max_new_tokens=4)
     (answer,) = TextGenerator(model, tokenizer)(["the"], config)[0]
     ids = list(TextGenerator(model, tokenizer).prompts.ids("the"))

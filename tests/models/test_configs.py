@@ -19,31 +19,27 @@ SIZES = {"vocabulary_size": 50, "hidden_size": 24, "num_layers": 2, "num_heads":
 BASE = {"preset": "bert_base"}
 
 
-@pytest.mark.parametrize(
-    "section, message",
-    [
-        ({"preset": 5}, r"^'model.preset' is 5; known: albert_base_v1"),
-        ({"preset": [1]}, r"^'model.preset' is \[1\]; known"),
-        ({"preset": "bert_bas"}, "^'model.preset' is 'bert_bas'; did you mean 'bert_base'"),
-        ({"family": {"a": 1}}, r"^'model.family' is \{'a': 1\}; known: albert, bert"),
-        ({"family": "brt"}, "^'model.family' is 'brt'; did you mean 'bert'"),
-        ({"family": "bert", "preset": "bert_base"}, "model.preset is 'bert_base' and model.family is 'bert'; keep"),
-        ({}, "set model.preset, e.g. model.preset=bert_base"),
-        (BASE | {"vocab_size": 8}, "^unknown key 'model.vocab_size'; did you mean"),
-        (BASE | {5: 8}, "^unknown key 'model.5'"),
-        (BASE | {"hidden_size": 10**9}, "^'model.hidden_size' is 1000000000; it must be .* 65,536"),
-        (BASE | {"num_layers": 20_000}, "^'model.num_layers' is 20000; it must be .* at most 1,000"),
-        (BASE | {"vocabulary_size": 10**8}, "^'model.vocabulary_size' is .* at most 10,000,000"),
-        (BASE | {"layer_norm_epsilon": 0}, "^'model.layer_norm_epsilon' is 0.0; it must be above 0"),
-        (BASE | {"dropout": 1}, "^'model.dropout' is 1.0; it must be at least 0 and below 1"),
-        (BASE | {"activation": "gelu_tan"}, "^'model.activation' is 'gelu_tan'; did you mean 'gelu_tanh'"),
-        (BASE | {"hidden_size": 24.5}, "^'model.hidden_size' must be int, got 24.5"),
-        (BASE | {"attention_dropout": "0.1"}, "^'model.attention_dropout' must be float, got '0.1'"),
-        (BASE | {"num_heads": 7}, "^model: hidden_size=768 is not a multiple of num_heads=7"),
-        ({"preset": "modernbert_base", "num_heads": 256}, "rotary positions need an even head size, got 3"),
-        ({"family": "bert"} | {k: v for k, v in SIZES.items() if k != "num_heads"}, "^missing key 'model.num_heads'"),
-    ],
-)
+@pytest.mark.parametrize("section, message", [
+    ({"preset": [1]}, r"^'model.preset' is \[1\]; known: albert_base_v1"),
+    ({"preset": "bert_bas"}, "^'model.preset' is 'bert_bas'; did you mean 'bert_base'"),
+    ({"family": {"a": 1}}, r"^'model.family' is \{'a': 1\}; known: albert, bert"),
+    ({"family": "brt"}, "^'model.family' is 'brt'; did you mean 'bert'"),
+    ({"family": "bert", "preset": "bert_base"}, "model.preset is 'bert_base' and model.family is 'bert'; keep"),
+    ({}, "set model.preset, e.g. model.preset=bert_base"),
+    (BASE | {"vocab_size": 8}, "^unknown key 'model.vocab_size'; did you mean"),
+    (BASE | {5: 8}, "^unknown key 'model.5'"),
+    (BASE | {"hidden_size": 10**9}, "^'model.hidden_size' is 1000000000; it must be .* 65,536"),
+    (BASE | {"num_layers": 20_000}, "^'model.num_layers' is 20000; it must be .* at most 1,000"),
+    (BASE | {"vocabulary_size": 10**8}, "^'model.vocabulary_size' is .* at most 10,000,000"),
+    (BASE | {"layer_norm_epsilon": 0}, "^'model.layer_norm_epsilon' is 0.0; it must be above 0"),
+    (BASE | {"dropout": 1}, "^'model.dropout' is 1.0; it must be at least 0 and below 1"),
+    (BASE | {"activation": "gelu_tan"}, "^'model.activation' is 'gelu_tan'; did you mean 'gelu_tanh'"),
+    (BASE | {"hidden_size": 24.5}, "^'model.hidden_size' must be int, got 24.5"),
+    (BASE | {"attention_dropout": "0.1"}, "^'model.attention_dropout' must be float, got '0.1'"),
+    (BASE | {"num_heads": 7}, "^model: hidden_size=768 is not a multiple of num_heads=7"),
+    ({"preset": "modernbert_base", "num_heads": 256}, "rotary positions need an even head size, got 3"),
+    ({"family": "bert"} | {k: v for k, v in SIZES.items() if k != "num_heads"}, "^missing key 'model.num_heads'"),
+])  # fmt: skip
 def test_a_wrong_model_is_refused_before_shards_are_opened(section, message):
     experiment = load(PretrainConfig, "pretrain/bert_tiny", {"data": {"shards": "there-is-none"}})
     object.__setattr__(experiment, "model", section)
@@ -56,9 +52,8 @@ def test_a_generator_that_cannot_be_is_refused_too():
     thin = {"model": {"hidden_size": 256}, "objective": {"name": "replaced_token_detection", "generator_size": 0.001}}
     with pytest.raises(ConfigError, match="a generator of 0.001 of the width 256 has no width left"):
         check_pretraining(load(PretrainConfig, "pretrain/bert_tiny", small | thin))
-    with pytest.raises(
-        ConfigError, match="XLNetConfig has no position table for a generator to share; replaced token detection is for"
-    ):
+    message = "XLNetConfig has no position table for a generator to share; replaced token detection is for"
+    with pytest.raises(ConfigError, match=message):
         check_pretraining(load(PretrainConfig, "pretrain/bert_tiny", small | {"model": {"preset": "xlnet_base_cased"}}))
 
 
@@ -128,28 +123,16 @@ def test_every_setting_is_written_refused_or_of_training_alone(format):
     assert training == TRAINING_ALONE[format]
     # T5's tables are tied where the file has one, a skipped id is for classifiers, and an ALBERT
     # that shares nothing is one with as many groups as layers. ELMo's `unroll` is for speed, its epsilon for heads.
-    alike = {
-        "t5.tied",
-        "gpt1.skipped_id",
-        "gpt2.skipped_id",
-        "albert.share",
-        "albert.num_groups",
-        "elmo.unroll",
-        "elmo.layer_norm_epsilon",
-    }
-    assert not_told - training <= alike
+    alike = {"t5.tied", "gpt1.skipped_id", "gpt2.skipped_id", "albert.share", "albert.num_groups", "elmo.unroll"}
+    assert not_told - training <= alike | {"elmo.layer_norm_epsilon"}
     assert not any(name.endswith(("dropout", "num_layers")) for name in refused)
 
 
+RATES = ("dropout", "attention_dropout")
 TRAINING_ALONE = {
     "hf": {"xlnet.attention_dropout", "gpt2.position_initializer_range"},
-    "tf1": {
-        *(f"xlnet.{name}" for name in ("dropout", "attention_dropout", "initializer_range")),
-        *(
-            f"gpt2.{name}"
-            for name in ("dropout", "attention_dropout", "initializer_range", "position_initializer_range")
-        ),
-    },
+    "tf1": {f"{family}.{name}" for family in ("xlnet", "gpt2") for name in (*RATES, "initializer_range")}
+    | {"gpt2.position_initializer_range"},
     "bilm": {"elmo.dropout", "elmo.initializer_range"},
 }
 T5_ENCODER = T5EncoderConfig(**SIZES, head_size=8)

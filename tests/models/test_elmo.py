@@ -1,4 +1,4 @@
-"""ELMo: the vectors of bilm-tf's test fixture, one step in float64, sizes, checkpoints, and its use in tasks."""
+"""ELMo: the vectors of bilm-tf's test fixture, one step in float64, sizes, checkpoints; the biLM of transformers."""
 
 import json
 import shutil
@@ -15,8 +15,12 @@ from bert_tf.checkpoints import open_source
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.layers import LSTM, CharacterEmbeddings, ScalarMix
 from bert_tf.models import build_backbone
-from bert_tf.models.elmo.config import ElmoConfig
-from bert_tf.models.elmo.model import BidirectionalLayer, Elmo
+from bert_tf.models.elmo.config import ElmoConfig, TransformerBiLMConfig
+from bert_tf.models.elmo.model import BidirectionalLayer, Elmo, TransformerBiLM
+from bert_tf.models.gpt1.config import GPT1Config
+from bert_tf.models.gpt1.model import GPT1Decoder
+from bert_tf.objectives import BidirectionalLM, CausalLM
+from tfrecords import WordsConfig
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "elmo"
 TINY = dict(hidden_size=12, num_layers=2, units=10, character_size=4, filters=((1, 6), (3, 6)), highways=1, dropout=0.0)
@@ -155,31 +159,10 @@ def test_initial_kernels_have_the_deviation_of_bilm():
         assert float(np.std(kernel)) == pytest.approx(400**-0.5, rel=0.01)
 
 
-def test_character_embeddings_are_the_formula():
-    rng = np.random.default_rng(1)
-    layer = CharacterEmbeddings(9, 3, [(1, 2), (2, 3)], highways=1, size=4, activation="tanh")
-    layer.build()
-    for variable in layer.weights:
-        variable.assign(rng.normal(size=variable.shape))
-    ids = np.array([[[1, 5, 8, 2]]])
-    table, (k1, k2), (b1, b2) = (np.asarray(part, "float64") if not isinstance(part, list) else [np.float64(v) for v in part]
-                                 for part in (layer.token_table, layer.kernels, layer.biases))  # fmt: skip
-    x = table[ids[0, 0]]
-    wide = np.array([np.einsum("wi,wio->o", x[at : at + 2], k2) for at in range(3)])
-    x = np.tanh(np.concatenate([(x @ k1[0]).max(0) + b1, wide.max(0) + b2]))
-    (carry, transform), project = layer.highways[0], layer.projection
-    dense = lambda part: x @ np.float64(part.kernel) + np.float64(part.bias)  # noqa: E731
-    gate = 1 / (1 + np.exp(-dense(carry)))
-    x = gate * np.maximum(dense(transform), 0) + (1 - gate) * x
-    np.testing.assert_allclose(layer(ids)[0, 0], dense(project), atol=1e-5)
-
-
 def test_a_mix_normalizes_over_real_tokens():
     rng = np.random.default_rng(2)
-    states, mask = (
-        rng.normal(3, 2, size=(2, 2, 3, 4)).astype("float32"),
-        np.array([[True, True, False], [True, True, True]]),
-    )
+    states = rng.normal(3, 2, size=(2, 2, 3, 4)).astype("float32")
+    mask = np.array([[True, True, False], [True, True, True]])
     mix = ScalarMix(2, normalizes=True)
     mix.build()
     mix.weight.assign([0.5, -0.5])
@@ -216,55 +199,103 @@ def test_weights_are_written_back_as_they_were(published, tmp_path):
             np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize(
-    ("section", "key", "value", "message"),
-    [
-        ("lstm", "dim", 32, "has shape"),
-        ("lstm", "n_layers", 3, "nothing fills"),
-        ("lstm", "layer_norm", True, "lstm/layer_norm"),
-        ("char_cnn", "filters", [[1, 4], [60, 8]], "filters holds"),
-        ("char_cnn", "activation", "selu", "activation is 'selu'"),
-    ],
-)
+@pytest.mark.parametrize("section, key, value, message", [
+    ("lstm", "dim", 32, "has shape"),
+    ("lstm", "n_layers", 3, "nothing fills"),
+    ("lstm", "layer_norm", True, "lstm/layer_norm"),
+    ("char_cnn", "filters", [[1, 4], [60, 8]], "filters holds"),
+    ("char_cnn", "activation", "selu", "activation is 'selu'"),
+])  # fmt: skip
 def test_options_that_do_not_fit(section, key, value, message, tmp_path):
     options = json.loads((FIXTURE / "options.json").read_text())
     options[section][key] = value
     (tmp_path / "options.json").write_text(json.dumps(options))
-    (tmp_path / "weights.hdf5").write_bytes((FIXTURE / "weights.hdf5").read_bytes())
+    shutil.copy(FIXTURE / "weights.hdf5", tmp_path)
     with pytest.raises((ConfigError, DataError), match=message):
         _ = bert_tf.load(tmp_path).backbone
-
-
-def test_weights_that_are_no_hdf5(tmp_path):
-    (tmp_path / "options.json").write_bytes((FIXTURE / "options.json").read_bytes())
-    (tmp_path / "weights.hdf5").write_bytes(b"not HDF5")
-    with pytest.raises(DataError, match="is not an HDF5 file of weights"):
-        open_source(tmp_path)
 
 
 @pytest.mark.parametrize("change, message", [
     (lambda file: file.create_dataset("nothing", data=h5py.Empty("f")), "'nothing' is an array without numbers"),
     (lambda file: file.create_group("/".join("g" * 5000)), "lies in 16 groups; no format writes so many"),
     (lambda file: file.__setitem__("other", h5py.ExternalLink("other.hdf5", "/x")), "'other' lies in another file"),
-], ids=["null", "nested", "external"])  # fmt: skip
-def test_hdf5_that_is_no_file_of_weights(tmp_path, change, message):
-    for file in FIXTURE.iterdir():
-        shutil.copy(file, tmp_path)
-    with h5py.File(next(tmp_path.glob("*weights.hdf5")), "a") as file:
-        change(file)
+    (None, "is not an HDF5 file of weights"),
+], ids=["null", "nested", "external", "no HDF5"])  # fmt: skip
+def test_what_is_no_file_of_weights(tmp_path, change, message):
+    for file in ("options.json", "weights.hdf5"):
+        shutil.copy(FIXTURE / file, tmp_path)
+    if change is None:
+        (tmp_path / "weights.hdf5").write_bytes(b"not HDF5")
+    else:
+        with h5py.File(tmp_path / "weights.hdf5", "a") as file:
+            change(file)
     with pytest.raises(DataError, match=message):
         open_source(tmp_path)
 
 
-def test_there_is_no_pooler():
-    with pytest.raises(ConfigError, match="ELMo has no pooler"):
-        Elmo(ElmoConfig(hidden_size=8, units=6, character_size=4, filters=((1, 8),), highways=1), pooler=True)
-
-
-def test_it_becomes_a_run_and_a_run_again(tmp_path):
+def test_it_becomes_a_run_and_a_run_again(published, tmp_path):
     """Its mix has a scalar, which a file must keep as one."""
     bert_tf.load(FIXTURE).save(tmp_path / "run", format="run")
     bert_tf.load(tmp_path / "run").save(tmp_path / "again", format="run")
-    encoder, again = (bert_tf.load(path).encoder for path in (FIXTURE, tmp_path / "again"))
-    for variable, other in zip(encoder.weights, again.weights, strict=True):
+    for variable, other in zip(published[0].weights, bert_tf.load(tmp_path / "again").encoder.weights, strict=True):
         np.testing.assert_array_equal(variable, other)
+    with pytest.raises(ConfigError, match="ELMo has no pooler"):
+        Elmo(ElmoConfig(**TINY), pooler=True)
+
+
+BILM = {"vocabulary_size": 30, "num_layers": 2, "num_heads": 2, "intermediate_size": 20, "max_positions": 12}
+BILM |= {"initializer_range": 0.3, "dropout": 0.0, "attention_dropout": 0.0}
+
+
+def bilm_and_gpts():
+    """A biLM with the weights of two GPT-1s, and these: forward and backward."""
+    keras.utils.set_random_seed(0)
+    both = TransformerBiLM(TransformerBiLMConfig(hidden_size=16, **BILM), dtype="float32")
+    known, pair = {v.path: v for v in both.weights}, []
+    for direction in ("forward", "backward"):
+        gpt = GPT1Decoder(GPT1Config(hidden_size=8, **BILM), dtype="float32")
+        for variable in gpt.weights:
+            variable.assign(known[variable.path.replace("transformer_layer", f"{direction}_layer")])
+        pair.append(gpt)
+    return both, *pair
+
+
+def test_each_half_of_a_bilm_is_a_one_directional_model():
+    both, forward, backward = bilm_and_gpts()
+    ids = np.random.default_rng(0).integers(1, 30, (2, 7)).astype("int32")
+    mask, texts = np.arange(7) < [[7], [5]], np.array([[1, 1, 1, 1, 2, 2, 2], [1, 1, 1, 1, 1, 0, 0]])
+    places = np.array([[0, 1, 2, 3, 0, 1, 2], [0, 1, 2, 3, 4, 0, 0]])
+    inputs = {"token_ids": ids, "padding_mask": mask, "sequence_ids": texts, "position_ids": places}
+    found = np.asarray(both(inputs)["sequence_output"])
+    flipped = {name: value[:, ::-1].copy() for name, value in inputs.items()}
+    expected = np.concatenate(
+        [forward(inputs)["sequence_output"], backward(flipped)["sequence_output"][:, ::-1]], axis=-1
+    )
+    np.testing.assert_allclose(found[mask], expected[mask], atol=1e-5)
+    outputs = both({"token_ids": ids, "padding_mask": mask})
+    x, pooled = np.asarray(outputs["sequence_output"]), outputs["pooled_output"]
+    np.testing.assert_array_equal(pooled, [np.r_[x[0, 6, :8], x[0, 0, 8:]], np.r_[x[1, 4, :8], x[1, 0, 8:]]])
+    # One table of embeddings, and the layers of both.
+    table = (30 + 12) * 8
+    assert both.count_params() - table == 2 * (forward.count_params() - table)
+
+
+def test_both_directions_of_a_bilm_are_trained_as_causal_models_of_tokens():
+    both, forward, backward = bilm_and_gpts()
+    objective = BidirectionalLM(both)
+    ids = np.random.default_rng(1).integers(1, 30, (2, 6)).astype("int32")
+    features = {"token_ids": ids, "padding_mask": np.arange(6) < [[6], [4]]}
+    losses, _ = objective.loss_sums(features, training=False)
+    flipped = {name: value[:, ::-1].copy() for name, value in features.items()}
+    flipped["position_ids"] = np.broadcast_to(np.arange(6)[::-1], (2, 6))
+    for name, gpt, given in (("forward_lm", forward, features), ("backward_lm", backward, flipped)):
+        expected = CausalLM(gpt).loss_sums(given, training=False)[0]["causal_lm"]
+        assert float(losses[name]) == pytest.approx(float(expected), rel=1e-5)
+    assert objective.word_output is None and objective.settings.words == WordsConfig()
+
+
+def test_settings_of_a_bilm_that_do_not_fit():
+    with pytest.raises(ConfigError, match="it must be a multiple of 2 \\* num_heads, 4"):
+        TransformerBiLMConfig(hidden_size=6, **BILM)
+    with pytest.raises(ConfigError, match="this one reads tokens; remove it"):
+        BidirectionalLM(bilm_and_gpts()[0], WordsConfig(size=30))

@@ -3,12 +3,8 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from bert_tf.errors import ConfigError
-from bert_tf.generation import SAMPLERS, GenerationConfig
-from bert_tf.generation.restrictions import Restrictions
-from bert_tf.generation.steps import DecoderSteps
 from bert_tf.models import PRESETS, build_backbone
 from bert_tf.models.families import task_head
 from bert_tf.models.lstm.config import LstmLMConfig
@@ -49,10 +45,8 @@ def test_logits_are_the_table_and_its_bias():
     factors = [np.asarray(factor) for factor in model.output_factors(x)]
     np.testing.assert_allclose(factors[0] @ factors[1].T, expected, atol=1e-5)
     features = {"token_ids": rng.integers(0, 37, (2, 6)).astype("int32")}
-    losses = [
-        CausalLM(model, loss_block=block).loss_sums(features, training=False)[0]["causal_lm"] for block in (None, 4)
-    ]
-    assert float(losses[0]) == pytest.approx(float(losses[1]), rel=1e-5)
+    whole, blocks = (CausalLM(model, loss_block=block).loss_sums(features, training=False)[0] for block in (None, 4))
+    assert float(whole["causal_lm"]) == pytest.approx(float(blocks["causal_lm"]), rel=1e-5)
     tied = make(tied=True, embedding_size=12)
     assert tied.output_table is tied.embedding_table and tied.output_bias is None
 
@@ -76,9 +70,8 @@ def test_embeddings_lose_the_same_numbers_at_all_positions():
 
 def test_the_output_of_each_lstm_has_dropout():
     model, ids = make(dropout=0.5, embedding_dropout=0.0, num_layers=1), np.arange(36, dtype=np.int32).reshape(4, 9)
-    whole, dropped = (
-        np.asarray(model({"token_ids": ids}, training=training)["sequence_output"]) for training in (False, True)
-    )
+    both = (model({"token_ids": ids}, training=training) for training in (False, True))
+    whole, dropped = (np.asarray(outputs["sequence_output"]) for outputs in both)
     kept = dropped != 0
     assert abs(kept.mean() - 0.5) < 3 * np.sqrt(0.25 / kept.size)
     np.testing.assert_allclose(dropped[kept], 2 * whole[kept], rtol=1e-5)
@@ -98,29 +91,6 @@ def test_linear_gain_is_a_mean_with_rising_weights():
     assert float(model.loss_sums(features, training=False)[0]["label"]) == pytest.approx(last, rel=1e-5)
     with pytest.raises(ConfigError, match="task.decoder.linear_gain is for decoders"):
         Classifier(model.backbone, 3, linear_gain=True, lm_weight=0.5)
-
-
-def test_a_text_is_continued_inside_a_graph():
-    model = make()
-    prompts, mask = np.array([[5, 6, 7], [0, 8, 9]], "int32"), np.array([[True] * 3, [False, True, True]])
-    greedy = GenerationConfig(max_new_tokens=4)
-    beams = GenerationConfig(method="beam_search", max_new_tokens=4, beams=1)
-
-    @tf.function(autograph=False)
-    def texts(ids, mask):
-        steps = DecoderSteps(model, ids, mask, max_new_tokens=4)
-        return [
-            SAMPLERS[config.method].generate(steps, config, Restrictions())["token_ids"] for config in (greedy, beams)
-        ]
-
-    found, of_beams = (np.asarray(ids)[:, 0] for ids in texts(prompts, mask))
-    np.testing.assert_array_equal(found, of_beams)
-    for row, real, new in zip(prompts, mask, found):
-        ids = list(row[real])
-        for token in new:
-            logits = model.output_logits(model({"token_ids": np.array([ids])})["sequence_output"])
-            assert int(np.argmax(logits[0, -1])) == token
-            ids.append(int(token))
 
 
 def test_sizes_that_do_not_fit():

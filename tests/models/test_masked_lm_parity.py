@@ -6,41 +6,27 @@ import pytest
 from model_goldens import assert_exported, assert_gradients, assert_states, integers, load, mean_loss, part
 from numeric import relative_error
 
-from bert_tf.models.albert import checkpoints as albert
-from bert_tf.models.bert import checkpoints as bert
-from bert_tf.models.distilbert import checkpoints as distilbert
 from bert_tf.models.families import FAMILIES, build_backbone
-from bert_tf.models.modernbert import checkpoints as modernbert
-from bert_tf.models.roberta import checkpoints as roberta
 from bert_tf.models.weights import load_weights
 from bert_tf.objectives import MaskedLM
 
-CASES = {
-    "bert_tanh_pairs": bert,
-    "bert_erf_three_segments": bert,
-    "bert_relu_long": bert,
-    "roberta_long": roberta,
-    "roberta_relu": roberta,
-    "albert_groups": albert,
-    "albert_one": albert,
-    "distilbert_erf": distilbert,
-    "modernbert_local": modernbert,
-    "modernbert_silu": modernbert,
-}
 
-
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=[
+    "bert_tanh_pairs", "bert_erf_three_segments", "bert_relu_long", "roberta_long", "roberta_relu", "albert_groups",
+    "albert_one", "distilbert_erf", "modernbert_local", "modernbert_silu",
+])  # fmt: skip
 def case(request):
-    module = CASES[request.param]
-    golden, settings = load(request.param)
-    config = FAMILIES[request.param.split("_")[0]].config(**module.HF_CONFIG.read(settings, "config.json"))
-    pair_task = "nsp" if module is bert else "sop" if "pair_logits" in golden else None
+    """(model, golden arrays, `WeightMap`, whether it is a BERT)."""
+    family = FAMILIES[request.param.split("_")[0]]
+    maps, (golden, settings) = family.maps("hf"), load(request.param)
+    pair_task = "nsp" if family.name == "bert" else "sop" if "pair_logits" in golden else None
     encoder = build_backbone(
-        config, pooler=pair_task is not None, output_hidden_states=True, output_attention_scores=True, dtype="float32"
-    )
+        family.config(**maps.config.read(settings, "config.json")),
+        pooler=pair_task is not None, output_hidden_states=True, output_attention_scores=True, dtype="float32",
+    )  # fmt: skip
     model = MaskedLM(encoder, pair_task=pair_task)
-    load_weights(model, part(golden, "weights/"), module.HF_WEIGHTS)
-    return model, golden, module
+    load_weights(model, part(golden, "weights/"), maps.weights)
+    return model, golden, maps.weights, family.name == "bert"
 
 
 def features(golden):
@@ -50,30 +36,25 @@ def features(golden):
 
 
 def test_every_hidden_state_and_the_attention(case):
-    model, golden, module = case
+    model, golden, _, is_bert = case
     inputs = {k: v for k, v in features(golden).items() if k in ("token_ids", "segment_ids", "padding_mask")}
     out = model.backbone(inputs)
     assert_states(out["hidden_states"], golden["hidden_states"], golden["padding_mask"])
     np.testing.assert_array_equal(out["hidden_states"][-1], out["sequence_output"])
-    ours = out["attention_scores"][-1 if module is bert else -2]  # the layer that the script chose
+    ours = out["attention_scores"][-1 if is_bert else -2]  # the layer that the script chose
     ours = np.asarray(ours)[:, :, golden["attention_queries"]]
     assert relative_error(ours, golden["attention"]) < 1e-5
 
 
 def test_logits_and_loss(case):
-    model, golden, _ = case
+    model, golden, *_ = case
     outputs = model(features(golden))
     for name in outputs:
         assert relative_error(outputs[name], golden[name]) < 1e-5
     assert float(mean_loss(model, features(golden))) == pytest.approx(float(golden["loss"]), rel=1e-5)
 
 
-def test_gradients(case):
-    model, golden, module = case
-    count = 13 if module is bert else 7
-    assert_gradients(model, lambda: mean_loss(model, features(golden)), golden, module.HF_WEIGHTS, count)
-
-
-def test_weights_go_back_under_the_same_names(case):
-    model, golden, module = case
-    assert_exported(model, golden, module.HF_WEIGHTS)
+def test_gradients_and_weights_that_go_back_under_the_same_names(case):
+    model, golden, names, is_bert = case
+    assert_gradients(model, lambda: mean_loss(model, features(golden)), golden, names, count=13 if is_bert else 7)
+    assert_exported(model, golden, names)

@@ -6,7 +6,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from model_goldens import assert_states, integers, load, part
 from opened import task_and_model
 from safetensors.numpy import load_file, save_file
 
@@ -18,8 +17,6 @@ from bert_tf.errors import ConfigError
 from bert_tf.export import export_run
 from bert_tf.models import T5, T5Config, T5Encoder, T5EncoderConfig, Transformer, TransformerConfig
 from bert_tf.models.families import encoder_alone
-from bert_tf.models.t5.checkpoints import ENCODER_HF as HF
-from bert_tf.models.weights import load_weights
 from bert_tf.objectives import Denoising, MaskedLM
 from bert_tf.tasks import build_task
 from bert_tf.tokenizers import train_unigram
@@ -38,21 +35,9 @@ def folder(tmp_path_factory):
     tokenizer = train_unigram(TEXTS * 20, 30, family="t5")
     whole = T5(T5Config(tokenizer.vocabulary_size, 20, **SIZES))
     bert_tf.save(Denoising(whole), tokenizer, folder / "theirs", "hf")
-    (folder / "labelled.tsv").write_text(
-        "text\tlabel\nthe union\tgood\npeople of the state\tbad\nstrong people\tgood\n"
-    )
+    rows = ["text\tlabel", "the union\tgood", "people of the state\tbad", "strong people\tgood"]
+    (folder / "labelled.tsv").write_text("\n".join(rows))
     return folder, whole, tokenizer
-
-
-@pytest.mark.parametrize("name", ["t5_relu_tied", "t5_gated_untied"])
-def test_hidden_states(name):
-    golden, theirs = load(name)
-    model = T5Encoder(T5EncoderConfig(**HF.config.read(theirs, "config.json")), output_hidden_states=True)
-    load_weights(model, part(golden, "weights/"), HF.weights)
-    real = golden["padding_mask"]
-    found = model(integers(golden, "token_ids") | {"padding_mask": real})
-    assert_states(found["hidden_states"], golden["encoder_hidden_states"], real)
-    np.testing.assert_array_equal(found["sequence_output"], found["hidden_states"][-1])
 
 
 def test_a_published_t5_is_opened_as_its_encoder_and_written_as_their_class(folder, tmp_path):
@@ -113,12 +98,10 @@ def test_a_task_that_writes_no_text_is_on_the_encoder(folder, tmp_path):
     folder, whole, tokenizer = folder
     labelled = str(folder / "labelled.tsv")
     settings = {
-        "init_from": str(folder / "theirs"),
-        "task": {"kind": "classification", "sequence_length": 12},
-        "data": {"train": labelled, "dev": labelled},
-        "optimizer": {"learning_rate": 0.0},
+        "init_from": str(folder / "theirs"), "task": {"kind": "classification", "sequence_length": 12},
+        "data": {"train": labelled, "dev": labelled}, "optimizer": {"learning_rate": 0.0},
         "train": {"epochs": 1, "strategy": "one", "precision": "float32"},
-    }
+    }  # fmt: skip
     finetune(build(FinetuneConfig, settings), tmp_path / "run")
     task, model = task_and_model(tmp_path / "run")
     assert type(model.backbone) is T5Encoder
@@ -142,16 +125,12 @@ def test_its_vectors_are_exported(folder, tmp_path):
     np.testing.assert_allclose(found, [x[mask].mean(axis=0) for x, mask in zip(states, real)], atol=2e-5)
 
 
-def test_a_masked_lm_is_refused():
+def test_what_is_refused(folder):
     with pytest.raises(ConfigError, match="model.family=t5_encoder has no masked LM: pretrain model.family=t5 with"):
         MaskedLM(T5Encoder(T5EncoderConfig(30, 20, **SIZES)), pair_task=None)
-
-
-def test_another_encoder_decoder_is_still_refused(folder):
     config = TransformerConfig(40, 16, num_layers=1, num_heads=2, intermediate_size=32)
     assert encoder_alone(config) is config
     task = build_task({"kind": "classification", "labels": ["a", "b"], "sequence_length": 12}, folder[2])
-    with pytest.raises(
-        ConfigError, match="this task fine-tunes encoders and decoders, and Transformer is an encoder-decoder"
-    ):
+    message = "this task fine-tunes encoders and decoders, and Transformer is an encoder-decoder"
+    with pytest.raises(ConfigError, match=message):
         task.model(Transformer(config))

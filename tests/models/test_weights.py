@@ -66,57 +66,12 @@ def test_a_map_without_a_name_for_a_variable():
         export_weights(encoder, type(HF_WEIGHTS)(arrays={}, dense={}))
 
 
-def variables(**shapes):
-    return {path.replace("__", "/"): keras.Variable(np.zeros(shape, "float32")) for path, shape in shapes.items()}
-
-
-# GPT-2's attention in Hugging Face's files: a Conv1D layer holds queries, keys and values side by side, [in, out].
-FUSED = WeightMap(
-    arrays={"transformer.wte.weight": "embeddings/token_embeddings", "lm_head.weight": "lm_head/output_table"},
-    joined={
-        f"transformer.h.{{layer}}.attn.c_attn.{theirs}": [
-            f"layer_{{layer}}/{name}/{ours}" for name in ("query", "key", "value")
-        ]
-        for theirs, ours in (("weight", "kernel"), ("bias", "bias"))
-    },
-    copies={"lm_head.weight": "transformer.wte.weight"},
-    prefix="transformer.",
-)
-KERNEL, BIAS = np.arange(12, dtype="float32").reshape(2, 6), np.arange(6, dtype="float32")
-TABLE = np.arange(10, dtype="float32").reshape(5, 2)
-
-
-@pytest.mark.parametrize("prefix", ["transformer.", ""])
-def test_a_joined_array_fills_several_variables(prefix):
-    attention = {f"layer_7__{name}__kernel": (2, 2) for name in ("query", "key", "value")}
-    attention |= {f"layer_7__{name}__bias": (2,) for name in ("query", "key", "value")}
-    ours = variables(**attention)
-    arrays = {f"{prefix}h.7.attn.c_attn.weight": KERNEL, f"{prefix}h.7.attn.c_attn.bias": BIAS}
-    load_weights(ours, arrays, FUSED)
-    np.testing.assert_array_equal(ours["layer_7/query/kernel"], [[0, 1], [6, 7]])
-    np.testing.assert_array_equal(ours["layer_7/key/kernel"], [[2, 3], [8, 9]])
-    np.testing.assert_array_equal(ours["layer_7/value/bias"], [4, 5])
-    written = export_weights(ours, FUSED)
-    assert sorted(written) == ["transformer.h.7.attn.c_attn.bias", "transformer.h.7.attn.c_attn.weight"]
-    np.testing.assert_array_equal(written["transformer.h.7.attn.c_attn.weight"], KERNEL)
-    np.testing.assert_array_equal(written["transformer.h.7.attn.c_attn.bias"], BIAS)
-
-
 def test_a_joined_array_of_another_size_is_refused():
-    ours = variables(layer_0__query__kernel=(2, 2), layer_0__key__kernel=(2, 2), layer_0__value__kernel=(2, 2))
-    with pytest.raises(DataError, match=r"'transformer.h.0.attn.c_attn.weight\[0\]' has shape \(2, 4\)"):
-        load_weights(ours, {"transformer.h.0.attn.c_attn.weight": np.zeros((2, 12), "float32")}, FUSED)
-    with pytest.raises(DataError, match="'transformer.h.0.attn.c_attn.weight' has no place in this model"):
-        load_weights(ours, {"transformer.h.0.attn.c_attn.weight": np.zeros((2, 7), "float32")}, FUSED)
-
-
-def test_an_output_layer_is_tied_where_the_model_has_no_variable_for_it():
-    arrays = {"transformer.wte.weight": TABLE, "lm_head.weight": TABLE + 1}
-    tied = variables(embeddings__token_embeddings=(5, 2))
-    with pytest.raises(DataError, match="'lm_head.weight' is not equal to 'transformer.wte.weight'"):
-        load_weights(tied, arrays, FUSED)
-    assert load_weights(tied, arrays | {"lm_head.weight": TABLE}, FUSED).ignored == ("lm_head.weight",)
-    untied = variables(embeddings__token_embeddings=(5, 2), lm_head__output_table=(5, 2))
-    load_weights(untied, arrays, FUSED)
-    np.testing.assert_array_equal(untied["lm_head/output_table"], TABLE + 1)
-    assert sorted(export_weights(untied, FUSED)) == ["lm_head.weight", "transformer.wte.weight"]
+    """As those of GPT-2's attention, whose files have queries, keys and values side by side; see test_gpt.py."""
+    names = [f"layer_{{layer}}/{name}/kernel" for name in ("query", "key", "value")]
+    joined = WeightMap(arrays={}, joined={"h.{layer}.c_attn.weight": names})
+    ours = {name.format(layer=0): keras.Variable(np.zeros((2, 2), "float32")) for name in names}
+    with pytest.raises(DataError, match=r"'h.0.c_attn.weight\[0\]' has shape \(2, 4\)"):
+        load_weights(ours, {"h.0.c_attn.weight": np.zeros((2, 12), "float32")}, joined)
+    with pytest.raises(DataError, match="'h.0.c_attn.weight' has no place in this model"):
+        load_weights(ours, {"h.0.c_attn.weight": np.zeros((2, 7), "float32")}, joined)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from bert_tf.errors import ConfigError
 from bert_tf.models import BiLstmConfig, BiLstmEncoder, WordVectorsConfig, WordVectorsEncoder
@@ -31,18 +32,14 @@ def test_outputs_are_rows_of_the_table_and_their_mean():
     np.testing.assert_allclose(outputs["pooled_output"], means, atol=1e-6)
 
 
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
 def lstm(x, kernel, recurrent, bias):
     """The outputs of an LSTM at every position, in float64; the gates are input, forget, cell, output."""
     state = cell = np.zeros(len(recurrent))
     outputs = []
     for vector in x:
         i, f, g, o = np.split(vector @ kernel + state @ recurrent + bias, 4)
-        cell = sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
-        state = sigmoid(o) * np.tanh(cell)
+        cell = expit(f) * cell + expit(i) * np.tanh(g)
+        state = expit(o) * np.tanh(cell)
         outputs.append(state)
     return np.array(outputs)
 
@@ -51,9 +48,8 @@ def test_lstm_formula():
     encoder = BiLstmEncoder(BiLstmConfig(20, 8, embedding_size=6, initializer_range=1.0), pooler=True)
     outputs = encoder({"token_ids": IDS, "padding_mask": MASK})
     layer = encoder.get_layer("lstm_0")
-    forward, backward = (
-        [np.float64(w) for w in part.get_weights()] for part in (layer.forward_layer, layer.backward_layer)
-    )
+    both = layer.forward_layer, layer.backward_layer
+    forward, backward = ([np.float64(w) for w in part.get_weights()] for part in both)
     for row, length in enumerate(MASK.sum(1)):
         x = np.float64(encoder.embedding_table)[IDS[row, :length]]
         expected = np.concatenate([lstm(x, *forward), lstm(x[::-1], *backward)[::-1]], -1)

@@ -28,13 +28,9 @@ def cases(number):
     What fails is shown as it was drawn: to look for a smaller case takes minutes where each reads a file.
     """
     return settings(
-        max_examples=number * CASES,
-        deadline=None,
-        derandomize=CASES == 1,
-        database=None,
-        phases=[Phase.explicit, Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
+        max_examples=number * CASES, deadline=None, derandomize=CASES == 1, database=None,
+        phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -50,22 +46,15 @@ def answer_or_user_error():
     assert time.monotonic() - start < SECONDS
 
 
-texts = st.one_of(
-    st.text(max_size=20),
-    st.sampled_from(
-        ["", " ", "\x00", "../x", "/etc/passwd", "nan", "1e999", "[MASK]", "\ufeff", "é" * 300, "가", "null"]
-    ),
-)
+HOSTILE = ["", " ", "\x00", "../x", "/etc/passwd", "nan", "1e999", "[MASK]", "\ufeff", "é" * 300, "가", "null"]
+texts = st.one_of(st.text(max_size=20), st.sampled_from(HOSTILE))
 numbers = st.one_of(
-    st.integers(-3, 70),
-    st.sampled_from([2**31, 2**63, -(2**63) - 1, 10**30, 10**80]),
+    st.integers(-3, 70), st.sampled_from([2**31, 2**63, -(2**63) - 1, 10**30, 10**80]),
     st.floats(allow_nan=True, allow_infinity=True),
-)
+)  # fmt: skip
 scalars = st.one_of(st.none(), st.booleans(), numbers, texts)
 values = st.recursive(
-    scalars,
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=3)),
-    max_leaves=6,
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=6
 ) | st.sampled_from([65, 70, 300, 2000]).map(lambda depth: _nested(depth))
 
 
@@ -148,3 +137,12 @@ def damaged_bytes(draw, data):
     if kind == "utf-16":
         return data.decode("utf-8", "replace").encode("utf-16")
     return data + data
+
+
+@st.composite
+def damaged_file(draw, path):
+    """What the file holds, with damage: to its first bytes, or to its values, of a file of JSON either of them."""
+    whole = path.read_bytes()
+    if path.suffix == ".json" and draw(st.booleans()):
+        return as_json(draw(damaged(json.loads(whole)))).encode()
+    return draw(damaged_bytes(whole[:4000])) + whole[4000:]

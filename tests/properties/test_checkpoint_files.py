@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from damage import answer_or_user_error, as_json, cases, damaged, damaged_bytes
+from damage import answer_or_user_error, cases, damaged_file
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import BertWordPieceTokenizer
@@ -51,62 +51,47 @@ def tokenizers(copies, tmp_path_factory):
     return sorted([*top.iterdir(), *(copies / name for name in NAMES)])
 
 
-def with_damage(folder, file, content, read):
-    """Calls `read` on the folder while one of its files holds `content`."""
-    whole = (folder / file).read_bytes()
-    (folder / file).write_bytes(content)
+def with_damage(data, path, read):
+    """Calls `read` while the file at `path` is damaged."""
+    whole = path.read_bytes()
+    path.write_bytes(data.draw(damaged_file(path)))
     try:
         with answer_or_user_error():
-            read(folder)
+            read()
     finally:
-        (folder / file).write_bytes(whole)
+        path.write_bytes(whole)
 
 
 @cases(150)
 @given(st.data())
 def test_config_json(copies, data):
-    name = data.draw(st.sampled_from(NAMES))
-    whole = json.loads((FIXTURES / name / "config.json").read_text())
-    content = as_json(data.draw(damaged(whole))).encode()
-    with_damage(copies / name, "config.json", content, open_source)
+    folder = copies / data.draw(st.sampled_from(NAMES))
+    with_damage(data, folder / "config.json", lambda: open_source(folder))
 
 
 @cases(150)
 @given(st.data())
 def test_files_of_tokenizers(tokenizers, data):
     folder = data.draw(st.sampled_from(tokenizers))
-    files = [f.name for f in folder.iterdir() if re.search(r"tok|vocab|^merges\.txt$|^spiece\.model$", f.name)]
-    file = data.draw(st.sampled_from(sorted(files)))
-    whole = (folder / file).read_bytes()
-    if file.endswith(".json") and data.draw(st.booleans()):
-        content = as_json(data.draw(damaged(json.loads(whole)))).encode()
-    else:
-        content = data.draw(damaged_bytes(whole))
-    with_damage(folder, file, content, load_tokenizer)
+    files = [f for f in folder.iterdir() if re.search(r"tok|vocab|^merges\.txt$|^spiece\.model$", f.name)]
+    with_damage(data, data.draw(st.sampled_from(sorted(files))), lambda: load_tokenizer(folder))
 
 
 @cases(50)
 @given(st.data())
 def test_files_of_weights(copies, data):
-    name = data.draw(st.sampled_from(NAMES))
-    files = [f.name for f in (FIXTURES / name).iterdir() if "safetensors" in f.name]
-    file = data.draw(st.sampled_from(sorted(files)))
-    whole = (FIXTURES / name / file).read_bytes()
-    if file.endswith(".json"):
-        content = as_json(data.draw(damaged(json.loads(whole)))).encode()
-    else:
-        content = data.draw(damaged_bytes(whole[:4000])) + whole[4000:]
-    with_damage(copies / name, file, content, lambda path: open_source(path).parts)
+    folder = copies / data.draw(st.sampled_from(NAMES))
+    file = data.draw(st.sampled_from(sorted(folder.glob("*safetensors*"))))
+    with_damage(data, file, lambda: open_source(folder).parts)
 
 
 @pytest.fixture(scope="module")
 def presets(tmp_path_factory):
     """Folders of presets of KerasHub."""
     folder = tmp_path_factory.mktemp("presets")
-    names = ("bert_classifier", "roberta_masked_lm", "albert_masked_lm", "t5")
-    for name in names:
+    for name in ("bert_classifier", "roberta_masked_lm", "albert_masked_lm", "t5"):
         shutil.unpack_archive(FIXTURES / "keras_hub" / f"{name}.zip", folder / name)
-    return [folder / name for name in names]
+    return sorted(folder.iterdir())
 
 
 def read_preset(path):
@@ -122,11 +107,5 @@ def read_preset(path):
 @given(st.data())
 def test_files_of_presets(presets, data):
     folder = data.draw(st.sampled_from(presets))
-    files = [str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and path.suffix != ".npz"]
-    file = data.draw(st.sampled_from(sorted(files)))
-    whole = (folder / file).read_bytes()
-    if file.endswith(".json") and data.draw(st.booleans()):
-        content = as_json(data.draw(damaged(json.loads(whole)))).encode()
-    else:
-        content = data.draw(damaged_bytes(whole[:4000])) + whole[4000:]
-    with_damage(folder, file, content, read_preset)
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".npz"]
+    with_damage(data, data.draw(st.sampled_from(sorted(files))), lambda: read_preset(folder))

@@ -61,8 +61,3 @@ def test_any_text_as_yaml(tmp_path_factory, text):
     file.write_bytes(text.encode())
     with answer_or_user_error():
         config.load(PretrainConfig, file)
-
-
-def test_every_shipped_configuration_is_right_before_damage():
-    for name in SHIPPED:
-        config.load(FOLDERS[name.split("/")[0]], name)

@@ -1,11 +1,11 @@
-"""The files of a run directory, damaged: every reader of runs gives an answer or a UserError."""
+"""The files of a run directory and manifests, damaged: each reader gives an answer or a UserError."""
 
 import json
 import shutil
 from pathlib import Path
 
 import pytest
-from damage import answer_or_user_error, as_json, cases, damaged, damaged_bytes
+from damage import answer_or_user_error, cases, damaged_file
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +14,7 @@ from bert_tf.models.families import build_config
 from bert_tf.tasks import load_task
 from bert_tf.tasks.build import build_task
 from bert_tf.training.run_directory import RunDirectory
+from tfrecords.shards.manifest import Manifest, Shard
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "bert"
 
@@ -50,11 +51,39 @@ def test_files_of_a_run(whole, tmp_path_factory, data):
     run = tmp_path_factory.getbasetemp() / "damaged_run"
     shutil.rmtree(run, ignore_errors=True)
     shutil.copytree(whole, run)
-    content = (whole / name).read_bytes()
-    if name.suffix == ".json" and data.draw(st.booleans()):
-        content = as_json(data.draw(damaged(json.loads(content)))).encode()
-    else:
-        content = data.draw(damaged_bytes(content))
-    (run / name).write_bytes(content)
+    (run / name).write_bytes(data.draw(damaged_file(whole / name)))
     with answer_or_user_error():
         read(run)
+
+
+MANIFEST = Manifest(
+    tokenizer_fingerprint="5" * 64, vocabulary_size=600, sequence_length=32,
+    packing={"format": "segment_pair", "pair": "next_sentence", "sequence_length": 32, "seed": 0},
+    counts={"documents": 3, "sentences": 30, "tokens": 300, "examples": 12},
+    corpus=[{"file": "a.txt", "bytes": 1000}],
+    shards=[Shard("shard-00000.tfrecord", 6, 500, "0" * 64), Shard("shard-00001.tfrecord", 6, 510, "1" * 64)],
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shards")
+    MANIFEST.save(folder)
+    return folder
+
+
+@cases(190)
+@given(st.data())
+def test_manifests(shards, data):
+    file = shards / "manifest.json"
+    MANIFEST.save(shards)
+    whole = json.loads(file.read_text())
+    whole.pop("checksum")  # it would hide all other damage
+    file.write_text(json.dumps(whole))
+    file.write_bytes(data.draw(damaged_file(file)))
+    with answer_or_user_error():
+        manifest = Manifest.load(shards)
+        assert manifest.pair_task in ("none", "nsp", "sop")
+        for shard in manifest.shards:
+            assert (shards / shard.file).parent == shards
+            assert shard.examples >= 0

@@ -20,9 +20,7 @@ ROWS = {
     "regression": {"text": "good", "text_pair": "bad", "label": 1.5},
     "tagging": {"words": ["a", "b"], "tags": ["O", "B-X"]},
     "multiple_choice": {"question": "what?", "options": ["a", "b"], "label": 1},
-    "multirc": {
-        "passage": {"text": "a b.", "questions": [{"question": "what?", "answers": [{"text": "a", "label": 1}]}]}
-    },
+    "multirc": {"passage": {"text": "a b.", "questions": [{"question": "c", "answers": [{"text": "a", "label": 1}]}]}},
     "record": {
         "passage": {"text": "Anna met Ida.", "entities": [{"start": 0, "end": 3}, {"start": 9, "end": 11}]},
         "qas": [{"query": "@placeholder met Ida.", "answers": [{"text": "Anna"}], "idx": 1}],

@@ -33,6 +33,9 @@ class StandInTokenizer:
         # Every fourth id continues a word: the 1.3 pieces a word of English text.
         return np.arange(self.vocabulary_size) % 4 == 3
 
+    def readable(self, token_id):
+        return str(token_id)
+
     @property
     def starts_word(self):
         return ~self.is_continuation
@@ -111,12 +114,8 @@ def write_shards(folder, examples, shard_sizes, sequence_length, vocabulary_size
         shards.append(Shard(path.name, size, len(data), hashlib.sha256(data).hexdigest()))
     assert start == len(examples)
     Manifest(
-        tokenizer_fingerprint=fingerprint or StandInTokenizer.fingerprint,
-        vocabulary_size=vocabulary_size,
-        sequence_length=sequence_length,
-        packing={"format": "segment_pair", "pair": "next_sentence"},
-        counts={"examples": len(examples)},
-        corpus=[],
-        shards=shards,
-    ).save(folder)
+        tokenizer_fingerprint=fingerprint or StandInTokenizer.fingerprint, vocabulary_size=vocabulary_size,
+        sequence_length=sequence_length, packing={"format": "segment_pair", "pair": "next_sentence"},
+        counts={"examples": len(examples)}, corpus=[], shards=shards,
+    ).save(folder)  # fmt: skip
     return folder

@@ -39,12 +39,8 @@ def names(inputs):
 
 def test_corpora(folder, caplog):
     lines = "".join(json.dumps({"text": f"text {number}"}) + "\n" for number in range(3)).encode()
-    put(
-        folder,
-        corpus__b_jsonl_gz=gzip.compress(lines),
-        corpus__a_txt=b"\xef\xbb\xbfone\n\ntwo\n",
-        corpus__t_csv=b"text\nx\n",
-    )
+    put(folder, corpus__b_jsonl_gz=gzip.compress(lines), corpus__a_txt=b"\xef\xbb\xbfone\n\ntwo\n")
+    put(folder, corpus__t_csv=b"text\nx\n")
     put(folder, corpus__sub__c_txt=b"three", corpus__vocab_txt=b"x", corpus___hidden=b"x")
     put(folder, corpus__run__config_yaml=b"", corpus__run__metrics_jsonl=b"{}")
     assert names(f"{folder}/corpus/") == ["corpus/a.txt", "corpus/b.jsonl.gz", "corpus/sub/c.txt"]
@@ -102,10 +98,7 @@ def test_shards_are_written_and_read(scheme, store, tmp_path, monkeypatch):
     assert there == here == Manifest.load(f"{bucket}/shards") and len(here.shards) > 3
     assert shards_tokenizer(f"{bucket}/shards").fingerprint == tokenizer.fingerprint
     shutil.rmtree(tmp_path / "cache")
-    ours, theirs = (
-        ShardReader(f"{bucket}/shards", block_bytes=1 << 15),
-        ShardReader(tmp_path / "shards", block_bytes=1 << 15),
-    )
+    ours, theirs = (ShardReader(shards, block_bytes=1 << 15) for shards in (f"{bucket}/shards", tmp_path / "shards"))
     for a, b in zip(ours.dataset(32, 1, epochs=1), theirs.dataset(32, 1, epochs=1), strict=True):
         assert (a["token_ids"].numpy() == b["token_ids"].numpy()).all()
     assert (ours.examples([5, 700])["token_ids"].numpy() == theirs.examples([5, 700])["token_ids"].numpy()).all()

@@ -37,10 +37,8 @@ def test_missing_and_unsuitable_inputs(tmp_path):
         (vocabulary, r"it holds no .* file; vocab\.txt is left out \(a voc"),
         (f"{vocabulary}/*.txt", r"it matches no file; vocab\.txt is left out \(a vocabulary\)"),
         (write(tmp_path / "a.json", "[]"), r"a\.json: \.json is not a format.*\.jsonl"),
-        *(
-            (write(tmp_path / name, gzip.compress(b"x")), "is not a format that is read here")
-            for name in ("a.tar.gz", "a.JSON.gz", "a.ZIP")
-        ),
+        (write(tmp_path / "a.tar.gz", gzip.compress(b"x")), "is not a format that is read here"),
+        (write(tmp_path / "a.ZIP", gzip.compress(b"x")), "is not a format that is read here"),
     ):
         with pytest.raises(DataError, match=message):
             find_files(inputs)

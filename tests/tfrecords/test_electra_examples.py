@@ -40,11 +40,8 @@ def original_examples(documents, rng, max_length):
             half = 100000 if rng.random() < 0.1 else (target - 3) // 2
             first, second = [], []
             for sentence in sentences:
-                if (
-                    len(first) == 0
-                    or len(first) + len(sentence) < half
-                    or (len(second) == 0 and len(first) < half and rng.random() < 0.5)
-                ):
+                fits = len(first) == 0 or len(first) + len(sentence) < half
+                if fits or (len(second) == 0 and len(first) < half and rng.random() < 0.5):
                     first = first + sentence
                 else:
                     second = second + sentence

@@ -134,9 +134,7 @@ def test_the_command(folder):
     assert len([x for x in inspect_shards(folder, examples=99) if x.startswith("example")]) == 3
 
 
-def test_refusals(folder, tmp_path):
-    with pytest.raises(DataError, match="manifest.json"):
-        list(inspect_shards(tmp_path))
+def test_refusals(folder):
     with pytest.raises(DataError, match="no example 3: .* holds examples 0 to 2"):
         list(inspect_shards(folder, example_index=3))
     with pytest.raises(ConfigError, match="examples 0"):

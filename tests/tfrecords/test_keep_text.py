@@ -5,10 +5,11 @@ import json
 
 import numpy as np
 import pytest
+from test_writer import write
 
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import train_byte_level_bpe
-from tfrecords import CorpusConfig, ShardReader, ShardsConfig, write_shards
+from tfrecords import CorpusConfig, ShardReader, ShardsConfig
 
 CODE = 'def f(x):\n\tif x:\n        return "a  b"   \n\n\n    # Größe: 世界\r\n    return None\n'
 TEXTS = [CODE, "  Leading spaces.\n\nA blank line between.\n", "no line end", "\n\n\tonly indented"]
@@ -41,12 +42,11 @@ def as_json(folder):
         file.writelines(json.dumps({"text": text}) + "\n" for text in TEXTS)
 
 
-@pytest.mark.parametrize("write", [as_files, as_json])
-def test_documents_come_back_byte_for_byte(write, tokenizer, tmp_path):
+@pytest.mark.parametrize("as_corpus", [as_files, as_json])
+def test_documents_come_back_byte_for_byte(as_corpus, tokenizer, tmp_path):
     (tmp_path / "corpus").mkdir()
-    write(tmp_path / "corpus")
-    config = ShardsConfig(**OPTIONS)
-    write_shards(tmp_path / "corpus", tmp_path / "shards", tokenizer, config, workers=1, progress=False)
+    as_corpus(tmp_path / "corpus")
+    write(tmp_path / "corpus", tmp_path / "shards", tokenizer, ShardsConfig(**OPTIONS))
     documents = without_separator(stream(tmp_path / "shards", tokenizer), tokenizer)
     assert documents == [tokenizer.encode(text) for text in TEXTS]
     assert [tokenizer.decode(ids) for ids in documents] == TEXTS
@@ -56,24 +56,16 @@ def test_a_document_that_is_cut_has_the_tokens_of_the_whole(tokenizer, tmp_path)
     """Parts of 1 KiB, in several shards: no separator and no other token is where the text was cut."""
     text = "\n".join(f"{' ' * (i % 9)}word{i} {'x' * (i % 5)}\t= {i}  " for i in range(600))
     (tmp_path / "a.txt").write_bytes(text.encode())
-    config = ShardsConfig(**OPTIONS, shard_bytes=1 << 12)
-    manifest = write_shards(tmp_path / "a.txt", tmp_path / "shards", tokenizer, config, workers=1, progress=False)
+    manifest = write(tmp_path / "a.txt", tmp_path / "shards", tokenizer, ShardsConfig(**OPTIONS, shard_bytes=1 << 12))
     assert len(manifest.shards) > 2 and manifest.counts["documents"] == 1
     (ids,) = stream(tmp_path / "shards", tokenizer)
     assert ids == tokenizer.encode(text) and tokenizer.decode(ids) == text
 
 
-def test_without_it_lines_are_stripped(tokenizer, tmp_path):
-    as_json(tmp_path)
-    config = ShardsConfig(format="token_blocks", sequence_length=16)
-    write_shards(tmp_path / "all.jsonl.gz", tmp_path / "shards", tokenizer, config, workers=1, progress=False)
-    assert not any("\n" in tokenizer.decode(ids) for ids in stream(tmp_path / "shards", tokenizer))
-
-
 def test_each_line_of_a_file_may_be_a_document(tokenizer, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"  one \r\n\ttwo\n")
     config = ShardsConfig(**OPTIONS, one_document_a_line=True)
-    write_shards(tmp_path / "a.txt", tmp_path / "shards", tokenizer, config, workers=1, progress=False)
+    write(tmp_path / "a.txt", tmp_path / "shards", tokenizer, config)
     documents = without_separator(stream(tmp_path / "shards", tokenizer), tokenizer)
     assert [tokenizer.decode(ids) for ids in documents] == ["  one ", "\ttwo"]
 

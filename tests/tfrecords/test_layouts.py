@@ -1,7 +1,7 @@
 """Special tokens where the tokenizer's layout puts them, from the text to the batch."""
 
-import numpy as np
 import pytest
+from test_writer import VOCABULARY, documents, write, write_text
 
 from bert_tf.errors import ConfigError
 from bert_tf.tokenizers import ByteLevelBPETokenizer, WordPieceTokenizer
@@ -11,9 +11,7 @@ from tfrecords.config import ShardsConfig
 from tfrecords.corpus.tokens import DocumentTokenizer
 from tfrecords.reading.reader import ShardReader
 from tfrecords.shards.manifest import Manifest
-from tfrecords.shards.writer import write_shards
 
-VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *(f"w{i}" for i in range(50))]
 CLS, SEP = 2, 3
 
 
@@ -32,11 +30,8 @@ class Framed(WordPieceTokenizer):
 def test_batches_are_framed_as_pack_frames_texts(tmp_path, monkeypatch, name, format):
     tokenizer = Framed(name)
     monkeypatch.setattr("tfrecords.shards.jobs.load_tokenizer", lambda _: tokenizer)
-    rng = np.random.default_rng(0)
-    lines = [" ".join(f"w{i}" for i in rng.integers(0, 50, rng.integers(2, 12))) + "." for _ in range(160)]
-    (tmp_path / "a.txt").write_text("\n\n".join("\n".join(lines[i : i + 8]) for i in range(0, 160, 8)))
     config = ShardsConfig(sequence_length=32, format=format, pair_task="none" if format == "full_sentences" else None)
-    manifest = write_shards(tmp_path / "a.txt", tmp_path / "shards", tokenizer, config, workers=1, progress=False)
+    manifest = write(write_text(tmp_path / "a.txt", documents(30)), tmp_path / "shards", tokenizer, config)
     layout = tokenizer.layout
     assert Manifest.load(tmp_path / "shards").segment_ids == [0, layout.second_segment, layout.end_segment]
     reader = ShardReader(tmp_path / "shards", tokenizer)
@@ -68,7 +63,7 @@ def test_full_sentences_need_a_separator(tmp_path, monkeypatch):
     tokenizer.sep_id = None
     (tmp_path / "a.txt").write_text("w1 w2.")
     with pytest.raises(ConfigError, match="puts a separator between documents, and the tokenizer has none"):
-        write_shards(tmp_path / "a.txt", tmp_path / "out", tokenizer, ShardsConfig(format="full_sentences"))
+        write(tmp_path / "a.txt", tmp_path / "out", tokenizer, ShardsConfig(format="full_sentences"))
 
 
 def test_sentences_of_byte_level_bpe_keep_the_blank_before_them():

@@ -10,14 +10,11 @@ from tfrecords.schema import MANIFEST_NAME, PAIR_TASKS, SCHEMA_VERSION
 from tfrecords.shards.manifest import Manifest, Shard
 
 MANIFEST = Manifest(
-    tokenizer_fingerprint="ab" * 32,
-    vocabulary_size=30522,
-    sequence_length=128,
+    tokenizer_fingerprint="ab" * 32, vocabulary_size=30522, sequence_length=128,
     packing={"format": "segment_pair", "pair": "next_sentence", "seed": 3},
-    counts={"examples": 7, "unknown_rate": 0.25},
-    corpus=[{"file": "büch.txt", "bytes": 10}],
+    counts={"examples": 7, "unknown_rate": 0.25}, corpus=[{"file": "büch.txt", "bytes": 10}],
     shards=[Shard("shard-00000.tfrecord", 3, 100, "00"), Shard("shard-00001.tfrecord", 4, 120, "11")],
-)
+)  # fmt: skip
 
 
 def test_saved_and_loaded(tmp_path):
@@ -53,7 +50,6 @@ def changed(folder, change, keep_checksum=False):
     (lambda v: v.update(extra=1), "unknown key 'extra'"),
     (lambda v: v["shards"][0].pop("sha256"), r"missing key 'shards\[0\].sha256'"),
     (lambda v: v.update(shards=None), "'shards' must be a list, got None"),
-    (lambda v: v.update(shards={"file": 1}), "'shards' must be a list"),
     (lambda v: v["shards"].append(7), r"shards\[2\] must be a mapping, got 7"),
     (lambda v: v["shards"][1].update(examples="4"), r"'shards\[1\].examples' must be int, got '4'"),
     (lambda v: v["shards"][1].update(examples=-4), r"'shards\[1\].examples' is -4; it must be at least 0"),
@@ -62,14 +58,10 @@ def changed(folder, change, keep_checksum=False):
     (lambda v: v["shards"][1].update(examples=8), r"shards\[1\]: 8 examples do not fit a file of 120 bytes"),
     (lambda v: v["shards"][1].update(examples=0), r"shards\[1\]: 0 examples do not fit a file of 120 bytes"),
     (lambda v: v["shards"].append(v["shards"][0]), r"'shards\[2\].file' is 'shard-00000.tfrecord', which is li"),
-    (lambda v: v["shards"][0].update(file=["x"]), r"'shards\[0\].file' must be str"),
     (lambda v: v.update(vocabulary_size=-1), "'vocabulary_size' is -1"),
-    (lambda v: v.update(vocabulary_size=None), "'vocabulary_size' must be int, got None"),
-    (lambda v: v.update(sequence_length=0), "'sequence_length' is 0"),
     (lambda v: v.update(sequence_length=1 << 40), "'sequence_length' is 1099511627776"),
     (lambda v: v.update(segment_ids=[0, 1]), "'segment_ids' must be three numbers"),
     (lambda v: v.update(segment_ids=[0, 1, "2"]), r"'segment_ids\[2\]' must be int"),
-    (lambda v: v.update(packing=[]), "'packing' must be a mapping"),
     (lambda v: v.update(packing={}), "'packing.format' must be str, got None"),
     (lambda v: v["packing"].update(pair=["none"]), r"'packing.pair' is \['none'\]; known"),
     (lambda v: v["counts"].update(examples="many"), "'counts.examples' must be bool, got 'many'"),
@@ -90,11 +82,8 @@ def test_names_stay_in_their_folder(tmp_path, name):
 
 
 @pytest.mark.parametrize("change", [
-    lambda v: v["shards"].reverse(),
-    lambda v: v.update(sequence_length=64),
-    lambda v: v["shards"].pop(),
-    lambda v: v["shards"][0].update(sha256="22"),
-    lambda v: v["packing"].update(seed=4),
+    lambda v: v["shards"].reverse(), lambda v: v.update(sequence_length=64), lambda v: v["shards"].pop(),
+    lambda v: v["shards"][0].update(sha256="22"), lambda v: v["packing"].update(seed=4),
     lambda v: v.update(checksum="0" * 64),
 ])  # fmt: skip
 def test_changes_are_noticed(tmp_path, change):
@@ -109,11 +98,8 @@ def test_changes_are_noticed(tmp_path, change):
 def test_missing_and_damaged(tmp_path):
     with pytest.raises(DataError, match="holds no manifest.json: it is not a finished folder of shards.*`bert-tf sh"):
         Manifest.load(tmp_path)
-    for content, message in (
-        ("{half", "manifest.json is not valid JSON"),
-        ("[" * 100_000, "manifest.json is nested more than"),
-        ("[]", "must hold a JSON object"),
-    ):
+    wrong = {"{half": "is not valid JSON", "[" * 100_000: "is nested more than", "[]": "must hold a JSON object"}
+    for content, message in wrong.items():
         (tmp_path / MANIFEST_NAME).write_text(content)
         with pytest.raises(DataError, match=message):
             Manifest.load(tmp_path)

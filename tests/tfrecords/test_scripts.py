@@ -26,14 +26,9 @@ WORDS = {
 
 @functools.cache
 def sentences(language):
-    generator = np.random.default_rng(3)
-    words, blank = WORDS[language].split(), " " if language == "korean" else ""
-    ends = ". " if language == "korean" else "。"
-    lines = []
-    for _ in range(700):
-        chosen = generator.choice(words, generator.integers(6, 25))
-        lines.append(blank.join(chosen) + ends.strip())
-    return lines
+    draw, words = np.random.default_rng(3), WORDS[language].split()
+    blank, end = (" ", ".") if language == "korean" else ("", "。")
+    return [blank.join(draw.choice(words, draw.integers(6, 25))) + end for _ in range(700)]
 
 
 @functools.cache

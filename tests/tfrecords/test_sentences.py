@@ -12,36 +12,18 @@ from tfrecords.corpus.sentences import document_sentences, split_sentences
 
 # "|" marks where a sentence ends.
 TABLE = [
-    "One ends here.| Another begins.",
-    "Mr. Smith met Dr. Jones.| They spoke.",
-    "He lives in the U.S. Senate building.",
-    "He lives in the U.S.| The senate met.",
+    "One ends here.| Another begins.", "Mr. Smith met Dr. Jones.| They spoke.",
+    "He lives in the U.S. Senate building.", "He lives in the U.S.| The senate met.",
     "J. R. R. Tolkien wrote it.| George W. Bush did not.",
-    "It costs 3.50 dollars, i.e. too much.| See example.org for more.",
-    "It rose by .5 per cent.| Then it fell.",
-    "The war of 1812.| It was long.",
-    "1. Buy bread.| 2. Buy milk.",
-    "See No. 5 and Fig. 3 of the paper.| Yes.",
-    "He said no.| Then he left.",
-    "Smith & Co. Ltd. of London.| They sold it.",
-    'Really?!| Yes!| "No," she said.',
-    '"Who goes there?" he asked.',
-    'He said "stop."| She did.',
-    "(It was late.)| We left.",
-    "It was [sic] late (very.)| (We left.)",
-    "He came at 5 p.m.| It was dark.",
-    "Well... maybe.| Wait...| Who?",
-    "It works by e.g. Magic.",
-    "So do I.| The end.",
-    "It ended in Jan. 1865 at last.| Peace!",
-    "¿Qué pasa?| ¡Nada!",
-    "他来了。|我走了！|“好吗？”|是。",
-    "「はい。」と言った。|終わり。",
-    "그는 갔다.| 나는 왔다.| 정말?| 네.",
-    "वह गया।| मैं आया।",
-    "هل جئت؟| نعم.",
+    "It costs 3.50 dollars, i.e. too much.| See example.org for more.", "It rose by .5 per cent.| Then it fell.",
+    "The war of 1812.| It was long.", "1. Buy bread.| 2. Buy milk.", "See No. 5 and Fig. 3 of the paper.| Yes.",
+    "He said no.| Then he left.", "Smith & Co. Ltd. of London.| They sold it.", 'Really?!| Yes!| "No," she said.',
+    '"Who goes there?" he asked.', 'He said "stop."| She did.', "(It was late.)| We left.",
+    "It was [sic] late (very.)| (We left.)", "He came at 5 p.m.| It was dark.", "Well... maybe.| Wait...| Who?",
+    "It works by e.g. Magic.", "So do I.| The end.", "It ended in Jan. 1865 at last.| Peace!", "¿Qué pasa?| ¡Nada!",
+    "他来了。|我走了！|“好吗？”|是。", "「はい。」と言った。|終わり。", "그는 갔다.| 나는 왔다.| 정말?| 네.", "वह गया।| मैं आया।", "هل جئت؟| نعم.",
     "یہ کتاب ہے۔| وہ قلم ہے۔",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("marked", TABLE)
@@ -83,7 +65,7 @@ def test_wrapped_lines_are_joined_and_nothing_is_no_sentence():
 
 def test_time_grows_linearly():
     """Neither stops without blanks nor a missing stop make the patterns back-track."""
-    for text in ("a." * 500_000, ". " * 500_000, "." * 1_000_000, "word " * 200_000, "\n" * 1_000_000, " " * 1_000_000):
+    for text in ("a.", ". ", "..", "word ", "\n\n", "  "):
         start = time.process_time()
-        split_sentences(text)
-        assert time.process_time() - start < 5
+        split_sentences(text * 250_000)
+        assert time.process_time() - start < 3

@@ -39,22 +39,15 @@ def test_warnings():
     assert any("U+FFFD: 3 pieces of text" in line for line in lines)
 
 
-@pytest.mark.parametrize(
-    "kinds, line",
-    [
-        (
-            {"next": 8, "random_next": 12, "random_next_ends": 4, "random_next_fills": 1, "two_segments": 20},
-            "pairs: 8 next (40.0 %), 12 random (60.0 %): 7 drawn, 4 because no text follows A, 1 because A has the full length",
-        ),
-        (
-            {"in_order": 9, "exchanged": 8, "random_next": 0, "two_segments": 17, "lone_segments": 3},
-            "pairs: 9 in order (45.0 %), 8 exchanged (40.0 %); 3 with one segment (15.0 %)",
-        ),
-        ({"random_next": 0, "two_segments": 18, "lone_segments": 2}, "pairs: 18 without a label (90.0 %); 2 with one"),
-        ({"random_next": 0, "two_segments": 0, "lone_segments": 0}, None),
-        ({}, None),  # of a manifest from before they were counted
-    ],
-)
+@pytest.mark.parametrize("kinds, line", [
+    ({"next": 8, "random_next": 12, "random_next_ends": 4, "random_next_fills": 1, "two_segments": 20},
+     "pairs: 8 next (40.0 %), 12 random (60.0 %): 7 drawn, 4 because no text follows A, 1 because A has the full length"),
+    ({"in_order": 9, "exchanged": 8, "random_next": 0, "two_segments": 17, "lone_segments": 3},
+     "pairs: 9 in order (45.0 %), 8 exchanged (40.0 %); 3 with one segment (15.0 %)"),
+    ({"random_next": 0, "two_segments": 18, "lone_segments": 2}, "pairs: 18 without a label (90.0 %); 2 with one"),
+    ({"random_next": 0, "two_segments": 0, "lone_segments": 0}, None),
+    ({}, None),  # of a manifest from before they were counted
+])  # fmt: skip
 def test_pairs_are_reported_by_kind(kinds, line):
     names = "next", "random_next_ends", "random_next_fills", "in_order", "exchanged", "lone_segments"
     zeros = dict.fromkeys(names, 0) if kinds else {}
@@ -64,16 +57,12 @@ def test_pairs_are_reported_by_kind(kinds, line):
 
 
 @pytest.mark.parametrize("changes, warning", [
-    (
-        {"random_next": 16, "random_next_ends": 13, "documents": 70},
-        "80 % of the pairs are random, 65 % because no text follows A in its document: the documents have 1.4 sentences",
-    ),
+    ({"random_next": 16, "random_next_ends": 13, "documents": 70},
+     "80 % of the pairs are random, 65 % because no text follows A in its document: the documents have 1.4 sentences"),
     ({"truncated_tokens": 900}, "45 % of the tokens are cut off, since sentences are long for the sequence (20 to"),
-    (
-        {"documents": 6, "sentences": 149_995},
-        "the corpus is 6 documents of 24,999 sentences on average: in a .txt file only a blank line ends a document; "
-        "where each line is one (a review, a post), set one_document_a_line=true",
-    ),
+    ({"documents": 6, "sentences": 149_995},
+     "the corpus is 6 documents of 24,999 sentences on average: in a .txt file only a blank line ends a document; "
+     "where each line is one (a review, a post), set one_document_a_line=true"),
     ({"documents": 1, "sentences": 1001}, "the corpus is 1 document of 1,001 sentences: in a .txt file"),
     ({"documents": 1, "sentences": 1000}, None),
     ({"random_next": 15}, None),

@@ -6,12 +6,13 @@ import random
 
 import numpy as np
 import pytest
+from test_writer import write
 
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import WordPieceTokenizer
 from bert_tf.training.baselines import unigram
-from tfrecords import ShardReader, ShardsConfig, report, write_shards
+from tfrecords import ShardReader, ShardsConfig, report
 
 WORDS = [f"w{i}" for i in range(50)]
 TOKENIZER = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])
@@ -35,7 +36,7 @@ def table(path, rows=PAIRS, header=False):
 def written(folder, rows=PAIRS, **settings):
     config = ShardsConfig(format="text_pairs", **{"sequence_length": 16, **settings})
     text = table(folder / "a.tsv", rows)
-    manifest = write_shards(text, folder / "shards", TOKENIZER, config, workers=1, progress=False)
+    manifest = write(text, folder / "shards", TOKENIZER, config)
     reader = ShardReader(folder / "shards", TOKENIZER)
     return manifest, reader, {k: v.numpy() for k, v in reader.examples(range(reader.num_examples)).items()}
 
@@ -82,11 +83,8 @@ def test_packed_rows_equal_a_port(tmp_path):
         for side, names in enumerate((("token_ids", "sequence_ids", "position_ids"),
                                       ("target_ids", "decoder_sequence_ids", "decoder_position_ids"))):  # fmt: skip
             parts = [pair[side] for pair in texts]
-            wanted = [
-                sum(parts, []),
-                [number for number, part in enumerate(parts, 1) for _ in part],
-                [position for part in parts for position in range(len(part))],
-            ]
+            numbers = [number for number, part in enumerate(parts, 1) for _ in part]
+            wanted = sum(parts, []), numbers, [position for part in parts for position in range(len(part))]
             for name, values in zip(names, wanted):
                 found = batch[name][row]
                 np.testing.assert_array_equal(found, values + [0] * (len(found) - len(values)), err_msg=name)
@@ -102,8 +100,7 @@ def test_all_files_give_the_same_pairs(tmp_path):
     (tmp_path / "b.tsv.gz").write_bytes(gzip.compress(plain.read_bytes()))
     checksums = set()
     for number, file in enumerate(sorted(tmp_path.iterdir())):
-        config = ShardsConfig(format="text_pairs", sequence_length=16)
-        manifest = write_shards(file, tmp_path / str(number), TOKENIZER, config, workers=1, progress=False)
+        manifest = write(file, tmp_path / str(number), TOKENIZER, ShardsConfig(format="text_pairs", sequence_length=16))
         checksums.add(manifest.shards[0].sha256)
     assert len(checksums) == 1
 
@@ -119,9 +116,8 @@ def test_all_files_give_the_same_pairs(tmp_path):
 ])  # fmt: skip
 def test_damaged_files(name, text, message, tmp_path):
     (tmp_path / name).write_text(text)
-    config = ShardsConfig(format="text_pairs")
     with pytest.raises(DataError, match=message):
-        write_shards(tmp_path / name, tmp_path / "out", TOKENIZER, config, workers=1, progress=False)
+        write(tmp_path / name, tmp_path / "out", TOKENIZER, ShardsConfig(format="text_pairs"))
 
 
 def test_settings_that_contradict_each_other():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from test_electra_examples import Draws
 from test_packing import corpus, documents_of
-from test_writer import VOCABULARY, contents, documents, write, write_text
+from test_writer import VOCABULARY, documents, write, write_text
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tokenizers import WordPieceTokenizer, train_unigram
@@ -18,7 +18,6 @@ from tfrecords.inspection import inspect_shards
 from tfrecords.packing.xlnet import check_permutation, running_text, xlnet_rows
 from tfrecords.reading.reader import ShardReader
 from tfrecords.shards.statistics import report
-from tfrecords.shards.writer import write_shards
 
 SEP, CLS, EOD = -4, -3, -7
 LAYOUT = build_layout("xlnet", CLS, SEP)
@@ -161,12 +160,6 @@ def test_batches_hold_the_rows(shards, tokenizer):
         assert 0.5 < share * manifest.counts["tokens"] / manifest.counts["documents"] < 1.5
     lines = report(manifest.counts, 64)
     assert any(line.startswith(f"pairs: {manifest.examples:,} without a label") for line in lines)
-
-
-def test_two_workers_write_the_same_bytes(shards, tokenizer, tmp_path):
-    text, manifest, folder = shards
-    packed = write_shards(text, tmp_path / "packed", tokenizer, CONFIG, workers=2, progress=False)
-    assert packed == manifest and contents(tmp_path / "packed") == contents(folder)
 
 
 def test_what_is_predicted(shards, tokenizer):

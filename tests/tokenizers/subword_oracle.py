@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import json
 
 import numpy as np
 import tokenizers
@@ -29,6 +30,14 @@ def corpus():
 def texts():
     """What oracles are asked: the sample, the nasty strings, random ones."""
     return [*NASTIER, *random_texts(400, seed=3), *sample_sentences()[:500]]
+
+
+def put_json(folder, **files):
+    """The folder, with the content of each file `NAME.json`."""
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder
 
 
 def special(tokenizer):

@@ -4,20 +4,13 @@ import functools
 
 from subword_oracle import corpus
 
-from bert_tf.tokenizers import (
-    BPETokenizer,
-    ByteLevelBPETokenizer,
-    ByteTokenizer,
-    SentencePieceTokenizer,
-    SpecialToken,
-    train_bpe,
-    train_byte_level_bpe,
-    train_unigram,
-    train_wordpiece,
-    train_words,
-)
+from bert_tf.tokenizers import BPETokenizer, ByteLevelBPETokenizer, ByteTokenizer, SentencePieceTokenizer, SpecialToken
 from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES
 from bert_tf.tokenizers.bpe.byte_level_bpe import GPT2_ROLES
+from bert_tf.tokenizers.bpe.training import train_bpe, train_byte_level_bpe
+from bert_tf.tokenizers.sentencepiece.training import train_unigram
+from bert_tf.tokenizers.wordpiece.training import train_wordpiece
+from bert_tf.tokenizers.wordpiece.whole_words import train_words
 
 TEXT = "The Senate <mask> naïve [MASK]  café, <ent> in 1999, isn't it"
 

@@ -5,26 +5,16 @@ import tokenizers
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.testing import check_tokenizer
-from bert_tf.tokenizers import (
-    ByteTokenizer,
-    CharacterTokenizer,
-    SpecialToken,
-    train_bpe,
-    train_byte_level_bpe,
-    train_unigram,
-    train_wordpiece,
-)
+from bert_tf.tokenizers import ByteTokenizer, CharacterTokenizer, SpecialToken, train_unigram, train_wordpiece
+from bert_tf.tokenizers.bpe.training import train_bpe, train_byte_level_bpe
 
 TEXTS = ["the law of the people and the state of the union, said the people"] * 20
 MARKUP = ["<e1>", "</e1>"]
 KINDS = {
-    "wordpiece": lambda: train_wordpiece(TEXTS, 60, min_frequency=1),
-    "bpe": lambda: train_bpe(TEXTS, 60),
-    "byte_level_bpe": lambda: train_byte_level_bpe(TEXTS, 300),
-    "byte": ByteTokenizer,
-    "albert": lambda: train_unigram(TEXTS, 40, "albert"),
-    "t5": lambda: train_unigram(TEXTS, 140, "t5"),
-}
+    "wordpiece": lambda: train_wordpiece(TEXTS, 60, min_frequency=1), "bpe": lambda: train_bpe(TEXTS, 60),
+    "byte_level_bpe": lambda: train_byte_level_bpe(TEXTS, 300), "byte": ByteTokenizer,
+    "albert": lambda: train_unigram(TEXTS, 40, "albert"), "t5": lambda: train_unigram(TEXTS, 140, "t5"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)

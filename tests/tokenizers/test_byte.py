@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import tensorflow as tf
+from subword_oracle import put_json
 
 from bert_tf.cli.main import main
 from bert_tf.errors import ConfigError
@@ -61,43 +61,19 @@ def test_the_vocabulary_is_that_of_the_checkpoints(byt5):
     assert ByteTokenizer(sentinels="extra_ids").sentinel_ids == list(range(259, 384))
 
 
-def corrupted(tokenizer, text, **settings):
-    ids = tf.constant([[*tokenizer.encode(text), 1]])
-    number = tf.constant([0], tf.int64)
-    batch = {"token_ids": ids, "padding_mask": ids > 0, "example_index": number, "epoch": number}
-    result = DenoisingCorruption(tokenizer, DenoisingConfig(**settings))(batch, seed=0)
-    real = result["token_ids"][0][result["padding_mask"][0]], result["target_ids"][0][result["target_weights"][0] > 0]
-    return ids.numpy()[0].tolist(), *(part.numpy().tolist() for part in real)
-
-
-def test_span_corruption_has_the_sentinels_of_the_checkpoints(byt5):
-    text = ("모든 국민은 법 앞에 평등하다. " * 28)[:-1]
-    ids, inputs, targets = corrupted(byt5, text, mean_span=20.0)
-    sentinels = list(range(258, 258 - round(len(ids) * 0.15 / 20), -1))
-    assert [i for i in inputs if i > 247] == [i for i in targets if i > 247] == sentinels
-    restored, spans = [], np.split(targets[:-1], np.flatnonzero(np.array(targets[:-1]) > 247))[1:]
-    spans = {span[0]: span[1:].tolist() for span in spans}
-    for token in inputs:
-        restored += spans.get(token, [token])
-    assert restored == ids
+def test_the_sentinels_are_too_few_for_long_texts(byt5):
+    """How they are used: tests/tfrecords/test_denoising.py."""
     message = r"needs 28 sentinels for texts of 560 tokens, and the vocabulary has 11; .*byte_extra_ids"
     with pytest.raises(ConfigError, match=message):
-        corrupted(byt5, "x" * 560)
-    _, inputs, targets = corrupted(ByteTokenizer(sentinels="extra_ids"), "x" * 560)
-    assert [i for i in inputs if i > 258] == [i for i in targets if i > 258] == list(range(259, 287))
-
-
-def write(folder, **files):
-    folder.mkdir(exist_ok=True)
-    for name, content in files.items():
-        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
-    return folder
+        DenoisingCorruption(byt5, DenoisingConfig()).check_sentinels(560)
+    DenoisingCorruption(byt5, DenoisingConfig(mean_span=20.0)).check_sentinels(560)
+    DenoisingCorruption(ByteTokenizer(sentinels="extra_ids"), DenoisingConfig()).check_sentinels(560)
 
 
 def test_folders_of_hugging_face(byt5, tmp_path):
     own = GOLDEN["own"]
     files = {Path(name).stem: content for name, content in own["files"].items()}
-    loaded = load_tokenizer(write(tmp_path / "own", **files))
+    loaded = load_tokenizer(put_json(tmp_path / "own", **files))
     assert loaded.encode(own["text"]) == own["ids"] and loaded.vocabulary_size == 263
     loaded.save(tmp_path / "again")
     assert load_tokenizer(tmp_path / "again").fingerprint == loaded.fingerprint
@@ -107,10 +83,10 @@ def test_folders_of_hugging_face(byt5, tmp_path):
     published = {role: plain | {"content": token} for role, token in roles.items()}
     published |= {"extra_ids": 125, "additional_special_tokens": NAMES}
     config = {"tokenizer_class": "ByT5Tokenizer"}
-    loaded = load_tokenizer(write(tmp_path / "published", config=config, tokenizer_config=published))
+    loaded = load_tokenizer(put_json(tmp_path / "published", config=config, tokenizer_config=published))
     assert loaded.vocabulary == byt5.vocabulary and loaded.sentinel_ids == byt5.sentinel_ids
     assert loaded.encode("a </s> b<extra_id_1>") == [100, 35, 1, 35, 101, 260]  # without the flags of new tokenizers
-    alone = write(tmp_path / "alone", tokenizer_config=config)
+    alone = put_json(tmp_path / "alone", tokenizer_config=config)
     assert load_tokenizer(alone).fingerprint == byt5.fingerprint
 
 
@@ -123,7 +99,7 @@ def test_folders_of_hugging_face(byt5, tmp_path):
     ({"added_tokens_decoder": {"300": {"content": "<x>"}}}, "gives '<x>' the id 300"),
 ])  # fmt: skip
 def test_folders_that_are_no_byt5(settings, message, tmp_path):
-    folder = write(tmp_path / "t", tokenizer_config={"tokenizer_class": "ByT5Tokenizer"} | settings)
+    folder = put_json(tmp_path / "t", tokenizer_config={"tokenizer_class": "ByT5Tokenizer"} | settings)
     with pytest.raises(ConfigError, match=message):
         load_tokenizer(folder)
 

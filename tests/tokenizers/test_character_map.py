@@ -4,9 +4,8 @@ import pytest
 import tensorflow as tf
 import tensorflow_text as tf_text
 from tokenizers.normalizers import BertNormalizer
-from tokenizers.pre_tokenizers import BertPreTokenizer
 
-from bert_tf.tokenizers.character_tables import cleaned_characters, punctuation
+from bert_tf.tokenizers.character_tables import cleaned_characters
 from bert_tf.tokenizers.ops.character_map import build_character_map
 
 CHARACTERS = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
@@ -41,9 +40,3 @@ def test_values_of_any_length_up_to_the_limit():
     assert [t.decode() for t in run(table, texts)] == [*table.values(), "anulb", "y1azz2", "q", "鿿"]
     with pytest.raises(ValueError, match="U\\+0041 becomes 64 bytes"):
         build_character_map({"A": "x" * 64})
-
-
-def test_punctuation_is_the_oracles():
-    split = BertPreTokenizer().pre_tokenize_str
-    expected = {c for c in CHARACTERS if len(split(f"a{c}a")) == 3}
-    assert punctuation() == expected

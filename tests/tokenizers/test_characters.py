@@ -9,8 +9,7 @@ TEXT = "Der  Käse, İstanbul ŒUVRE"
 
 
 @pytest.mark.parametrize(("settings", "expected"), [
-    ({}, "Der Käse , İstanbul ŒUVRE"),
-    ({"lowercase": True}, "der kase , istanbul œuvre"),
+    ({}, "Der Käse , İstanbul ŒUVRE"), ({"lowercase": True}, "der kase , istanbul œuvre"),
     ({"lowercase": True, "strip_accents": False}, "der käse , i\u0307stanbul œuvre"),
     ({"strip_accents": True}, "Der Kase , Istanbul ŒUVRE"),
 ])  # fmt: skip

@@ -2,7 +2,6 @@
 
 import numpy as np
 import tensorflow as tf
-from subword_oracle import texts
 from tokenizers import Regex
 from tokenizers.pre_tokenizers import ByteLevel, Split
 
@@ -22,26 +21,10 @@ def test_kind_of_every_code_point():
     assert np.flatnonzero(character_classes() != expected).tolist() == []
 
 
-def test_alphabet_of_bytes():
-    assert set(byte_alphabet()) == set(ByteLevel.alphabet())
-    assert byte_alphabet()[ord(" ")] == "Ġ" and byte_alphabet()[ord("\n")] == "Ċ"
-    (first, _), *_ = ByteLevel(add_prefix_space=False).pre_tokenize_str("ÿ\x7f")
-    assert first == byte_alphabet()[0xC3] + byte_alphabet()[0xBF]
-
-
 def expected_words(text):
     byte_of = {character: byte for byte, character in enumerate(byte_alphabet())}
     found = ByteLevel(add_prefix_space=False).pre_tokenize_str(text)
     return [bytes(byte_of[c] for c in word) for word, _ in found]
-
-
-def test_words_as_the_oracle_splits_them():
-    splitter, some = ByteWordSplitter(), texts()
-    words, splits = splitter.split(tf.constant([text.encode() for text in some]))
-    words, splits = words.numpy(), splits.numpy()
-    assert splits[0] == 0 and splits[-1] == len(words)
-    for i, text in enumerate(some):
-        assert words[splits[i] : splits[i + 1]].tolist() == expected_words(text), repr(text)
 
 
 def test_words_of_all_neighborhoods():

@@ -50,13 +50,8 @@ def train_words(texts, vocabulary_size, lower=True):
     return WordTokenizer(["<pad>", "<unk>", *words][:vocabulary_size])
 
 
-WORDS = TokenizerKind(
-    name="words",
-    load=load_words,
-    files=(("words.json",),),
-    classes=("WordTokenizer",),
-    trainers=(VocabularyTrainer("words", "an example", train_words, cased={"lower": False}),),
-)
+TRAINER = VocabularyTrainer("words", "an example", train_words, cased={"lower": False})
+WORDS = TokenizerKind("words", load_words, files=(("words.json",),), classes=("WordTokenizer",), trainers=(TRAINER,))
 
 
 def test_a_kind_from_outside(tmp_path):
@@ -77,9 +72,10 @@ def test_a_kind_from_outside(tmp_path):
 
 
 def test_the_order_of_the_trainers():
-    assert list(trainers())[:5] == ["wordpiece", "words", "unigram", "unigram_xlnet", "unigram_t5"]
-    assert list(trainers())[5:8] == ["byte_level_bpe", "byte_level_bpe_gpt2", "bpe"]
-    assert list(trainers())[8:11] == ["byte", "byte_extra_ids", "characters"]
+    names = (
+        "wordpiece words unigram unigram_xlnet unigram_t5 byte_level_bpe byte_level_bpe_gpt2 bpe byte byte_extra_ids"
+    )
+    assert list(trainers())[:11] == [*names.split(), "characters"]
 
 
 def test_it_is_read_without_tensorflow():

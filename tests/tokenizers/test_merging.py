@@ -6,8 +6,7 @@ import tensorflow as tf
 from subword_oracle import naive_bpe, random_words
 
 from bert_tf.errors import DataError
-from bert_tf.tokenizers.bpe.merging import MergeTable, WordEncoder
-from bert_tf.tokenizers.ops.strings import segment_begins
+from bert_tf.tokenizers.bpe.merging import MergeTable
 
 
 def run(table, words):
@@ -47,28 +46,6 @@ def test_merges_whose_results_can_be_merged_by_earlier_ones_are_done_one_by_one(
     words = [[0, 1, 3, 0, 1, 3, 0, 1], *random_words(100, 4, 20, seed=5)]
     assert run(table, words) == [naive_bpe(word, ranks) for word in words]
     assert naive_bpe(words[0], ranks) == [5, 1, 3, 2]
-
-
-def test_words_are_found_whole_or_merged_and_keep_their_order():
-    table = MergeTable([(0, 1, 2)], 3)
-
-    def symbols(words):
-        data = tf.cast(tf.io.decode_raw(tf.strings.reduce_join(words), tf.uint8), tf.int32) - ord("a")
-        begins = segment_begins(tf.strings.length(words))
-        return data, tf.cumsum(tf.cast(begins, tf.int32)) - 1, begins
-
-    encoder = WordEncoder({b"a": 0, b"b": 1, b"ab": 2}, table, symbols)
-    words = ["ab", "aab", "b", "aab", "abab", "a", "ab"]
-    ids, splits = encoder.encode(tf.constant(words))
-    assert splits.numpy().tolist() == [0, 1, 3, 4, 6, 8, 9, 10]
-    assert ids.numpy().tolist() == [2, 0, 2, 1, 0, 2, 2, 2, 0, 2]
-    assert encoder.encode(tf.constant([], tf.string))[0].numpy().tolist() == []
-    assert encoder.encode(tf.constant(["b"]))[0].numpy().tolist() == [1]
-
-
-def test_segment_begins_with_empty_segments():
-    assert segment_begins(tf.constant([0, 2, 0, 1, 0])).numpy().tolist() == [True, False, True]
-    assert segment_begins(tf.constant([0, 0])).numpy().tolist() == []
 
 
 def test_a_pair_twice():

@@ -5,23 +5,14 @@ import unicodedata
 import numpy as np
 import pytest
 import tensorflow as tf
-from tokenizers import Tokenizer as Whole
 
 from bert_tf.errors import ConfigError
-from bert_tf.tokenizers import (
-    WordPieceTokenizer,
-    load_tokenizer,
-    train_bpe,
-    train_byte_level_bpe,
-    train_unigram,
-    train_wordpiece,
-)
+from bert_tf.tokenizers import WordPieceTokenizer, load_tokenizer, train_unigram, train_wordpiece
+from bert_tf.tokenizers.bpe.training import train_bpe, train_byte_level_bpe
 
 TEXTS = [
-    "영화가 정말 좋았다! [MASK] 한국어 문장을 나눈다.",
-    "Tiếng Việt: được, nghệ thuật, ậ ế",
-    "Größe über Äpfel, naïve café",
-]
+    "영화가 정말 좋았다! [MASK] 한국어 문장을 나눈다.", "Tiếng Việt: được, nghệ thuật, ậ ế", "Größe über Äpfel, naïve café",
+]  # fmt: skip
 DECOMPOSED = [unicodedata.normalize("NFD", text) for text in TEXTS]
 TRAINERS = {
     "wordpiece": lambda texts: train_wordpiece(texts, 300, lowercase=False, min_frequency=1),
@@ -56,18 +47,12 @@ def test_uncased_vocabularies_need_no_composition():
     assert tokenizer.tokenize(DECOMPOSED).to_list() == tokenizer.tokenize(TEXTS).to_list()
 
 
-def test_it_is_stored_and_changes_the_fingerprint(tmp_path):
+def test_it_changes_the_fingerprint(tmp_path):
+    """tests/tokenizers/test_subword_files.py stores it: "wordpiece, cased"."""
     made = train_wordpiece(TEXTS * 4, 300, lowercase=False, min_frequency=1)
     plain = WordPieceTokenizer(made.vocabulary, lowercase=False)
-    assert plain.fingerprint != made.fingerprint
+    assert made.normalization == "NFC" and plain.fingerprint != made.fingerprint
     assert plain.unk_id in plain.encode(DECOMPOSED[0])  # what a published tokenizer does, and goes on doing
-    made.save(tmp_path / "made")
-    assert load_tokenizer(tmp_path / "made").fingerprint == made.fingerprint
-    (tmp_path / "made" / "vocab.txt").unlink()
-    assert load_tokenizer(tmp_path / "made").fingerprint == made.fingerprint  # tokenizer.json says it too
-    whole = Whole.from_file(str(tmp_path / "made" / "tokenizer.json"))
-    for text in TEXTS + DECOMPOSED:
-        assert whole.encode(text, add_special_tokens=False).ids == made.encode(text)
     plain.save(tmp_path / "plain")
     assert load_tokenizer(tmp_path / "plain").normalization is None
     with pytest.raises(ConfigError, match="normalization 'NFX'"):
@@ -82,16 +67,3 @@ def test_special_tokens_and_broken_bytes_keep_their_places():
     where = ids[0].numpy().tolist().index(tokenizer.mask_id)
     shown = text.decode("utf-8", "replace")
     assert shown[starts[0, where] : ends[0, where]] == "[MASK]"
-
-
-def test_batches_with_empty_texts_and_without_texts():
-    """tensorflow_text 2.20's find_source_offsets refuses the one and crashes on the other."""
-    tokenizer = train_wordpiece(TEXTS * 4, 300, lowercase=False, min_frequency=1)
-    function = tf.function(tokenizer.tokenize_with_offsets, input_signature=[tf.TensorSpec([None], tf.string)])
-    alone = function(tf.constant([DECOMPOSED[0]]))
-    for texts in (["", DECOMPOSED[0]], [DECOMPOSED[0], ""], ["", ""], []):
-        answers = function(tf.constant(texts, tf.string, shape=[len(texts)]))
-        for answer, one in zip(answers, alone):
-            assert answer.nrows() == len(texts)
-            for text, row in zip(texts, answer):
-                assert row.numpy().tolist() == (one[0].numpy().tolist() if text else [])

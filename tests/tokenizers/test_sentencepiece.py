@@ -129,25 +129,19 @@ def test_digits_and_commas():
     assert any(t.endswith("7,") for t in train_unigram(sentences, 40, "t5").vocabulary)  # whose authors cut nothing
 
 
-@pytest.mark.parametrize("family", ["albert", "xlnet", "t5"])
-def test_offsets_cut_the_source_out_of_the_text(family):
-    tokenizer = trained(family)
-    batch = tf.constant([t.encode() for t in texts()])
-    ids, starts, ends = (part.to_list() for part in tokenizer.tokenize_with_offsets(batch))
-    assert ids == tokenizer.tokenize(batch).to_list()
-    for text, start, end in zip(texts(), starts, ends):
-        assert all(0 <= s <= e <= len(text) for s, e in zip(start, end)), repr(text)
-        assert start == sorted(start) and end == sorted(end), repr(text)
-    for text, row, start, end in list(zip(texts(), ids, starts, ends))[-300:]:
-        for i, s, e in zip(row, start, end):
-            if i != tokenizer.unk_id and family == "xlnet":
+def test_offsets_cut_the_source_out_of_the_text():
+    tokenizer = trained("xlnet")
+    parts = tokenizer.tokenize_with_offsets(tf.constant([t.encode() for t in texts()]))
+    for text, row, starts, ends in list(zip(texts(), *(part.to_list() for part in parts)))[-300:]:
+        for i, s, e in zip(row, starts, ends):
+            if i != tokenizer.unk_id:
                 piece = tokenizer.id_to_token(i).replace(SPACE, "")
                 assert preprocess_text(text[s:e], False, False) == piece, repr(text)
-    text = "Naïve ``quotes''  中 \u3000in 1999"
-    _, starts, ends = (part.numpy() for part in tokenizer.tokenize_with_offsets(tf.constant(text)))
-    words = {text[s:e] for s, e in zip(starts, ends)}
-    assert not any(word[:1].isspace() for word in words)
-    assert starts[0] == 0 and ends[-1] == len(text)
+    for tokenizer in map(trained, ("albert", "xlnet", "t5")):
+        text = "Naïve ``quotes''  中 \u3000in 1999"
+        _, starts, ends = (part.numpy() for part in tokenizer.tokenize_with_offsets(tf.constant(text)))
+        assert not any(text[s:e][:1].isspace() for s, e in zip(starts, ends))
+        assert starts[0] == 0 and ends[-1] == len(text)
 
 
 def test_special_tokens():
@@ -164,23 +158,6 @@ def test_special_tokens():
     assert albert.encode("the  [MASK]of[SEP] [mask]")[:4] == [*albert.encode("the"), 4, *albert.encode("of"), 3]
     ids, starts, ends = albert.tokenize_with_offsets(tf.constant("é  [MASK] the"))
     assert [(s, e) for i, s, e in zip(ids.numpy(), starts.numpy(), ends.numpy()) if i == 4] == [(3, 9)]
-
-
-def test_rows_of_each_family():
-    for family, frame in (("albert", ["[CLS]", 0, "[SEP]"]), ("xlnet", [0, "<sep>", "<cls>"]), ("t5", [0, "</s>"])):
-        tokenizer = trained(family)
-        packed = tokenizer.pack(tokenizer.tokenize(["the"]), sequence_length=4)
-        ids = [tokenizer.encode("the")[0] if part == 0 else tokenizer.token_to_id(part) for part in frame]
-        assert packed["token_ids"].numpy().tolist() == [ids + [tokenizer.pad_id] * (4 - len(ids))]
-        assert packed["segment_ids"].numpy()[0].tolist() == ([0, 0, 2, 0] if family == "xlnet" else [0] * 4)
-
-
-def test_bytes_that_are_no_utf8_act_as_pythons_replacement_characters():
-    for family in ("albert", "t5"):
-        tokenizer, model = trained(family), processor(family)
-        for broken in (b"ab\xffcd", b"caf\xc3", b"\xe4\xb8fair", b"\x80\xbf x"):
-            expected = expected_ids(tokenizer, model, broken.decode("utf-8", "replace"))
-            assert tokenizer.tokenize(tf.constant([broken])).to_list() == [expected]
 
 
 def test_decode_and_tables():

@@ -17,16 +17,10 @@ from bert_tf.tokenizers import train_words
 from bert_tf.training.finetune_config import FinetuneConfig, check_finetuning
 from bert_tf.training.finetuning import finetune
 from bert_tf.training.starting import copy_token_table, new_config
-from bert_tf.vectors import (
-    GloveConfig,
-    SkipGramConfig,
-    VectorsConfig,
-    VectorsTrainConfig,
-    VocabularyConfig,
-    train_vectors,
-)
+from bert_tf.vectors import GloveConfig, SkipGramConfig, train_vectors
 from bert_tf.vectors import training as module
 from bert_tf.vectors.corpus import EncodedCorpus, encode
+from bert_tf.vectors.vectors_config import VectorsConfig, VectorsTrainConfig, VocabularyConfig
 from bert_tf.vectors.word_similarity import WordTable, read_pairs, similarity
 
 SETTINGS = VectorsConfig(
@@ -242,5 +236,3 @@ def test_settings_that_a_new_encoder_cannot_have():
         check(dropout=0.3)
     with pytest.raises(ConfigError, match="random weights, which train.trainable.name=head would keep"):
         check(trainable={"name": "head"})
-    with pytest.raises(ConfigError, match="random weights, which train.trainable.name=lora would keep"):
-        check(trainable={"name": "lora"})

@@ -4,19 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
-from bert_tf.vectors import (
-    CbowConfig,
-    Glove,
-    GloveConfig,
-    NegativeSampling,
-    SkipGramConfig,
-    VectorsConfig,
-    negative_sampling,
-)
+from bert_tf.vectors import CbowConfig, Glove, GloveConfig, SkipGramConfig, VectorsConfig, negative_sampling
 from bert_tf.vectors.corpus import EncodedCorpus
 from bert_tf.vectors.glove import PAIRS, count_pairs
-from bert_tf.vectors.negative_sampling import pair_gradients
+from bert_tf.vectors.negative_sampling import NegativeSampling, pair_gradients
 
 ROWS = [[0, 1, 2, 0, 3], [4, 0, 1], [2, 2, 5, 1, 0, 3, 4]]
 
@@ -37,10 +30,6 @@ def random_tables(settings, words=6):
     return {name: random.normal(size=table.shape).astype(np.float32) for name, table in tables.items()}
 
 
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
 def drawn(algorithm):
     """The words of block 0, the words in the window of each, and its negatives without those that equal it."""
     words, contexts, inside, negatives = algorithm._draw(0, 0)
@@ -50,25 +39,34 @@ def drawn(algorithm):
     ]
 
 
-def test_skip_gram(folder):
-    """Mikolov et al. 2013, equation 4: the gradients of all pairs at the first vectors, times the learning rate."""
-    settings = VectorsConfig(SkipGramConfig(size=4, window=2, subsample=0, learning_rate=0.1))
+@pytest.mark.parametrize("config, divided", [(SkipGramConfig, {}), (CbowConfig, {"divided_gradient": False}),
+                                             (CbowConfig, {"divided_gradient": True})])  # fmt: skip
+def test_skip_gram_and_cbow(folder, config, divided):
+    """Mikolov et al. 2013, equation 4: the gradients of all pairs at the first vectors, times the learning rate.
+
+    Skip-gram predicts a word from each other of its window, CBOW from the mean of them.
+    """
+    settings = VectorsConfig(config(size=4, window=2, subsample=0, learning_rate=0.1, **divided))
     tables = random_tables(settings)
     x, y = (np.float64(tables[name]) for name in ("words", "outputs"))
     dx, dy, loss = np.zeros_like(x), np.zeros_like(y), 0.0
     algorithm = NegativeSampling(settings, folder, tables)
     for word, contexts, negatives in drawn(algorithm):
-        for context in contexts:
+        for inputs in contexts[:, None] if config is SkipGramConfig else [contexts]:
+            mean, gradient = x[inputs].mean(0), 0
             for target, label in [(word, 1), *((n, 0) for n in negatives)]:
-                p = sigmoid(x[context] @ y[target])
-                dx[context] += (label - p) * y[target]
-                dy[target] += (label - p) * x[context]
+                p = expit(mean @ y[target])
+                gradient = gradient + (label - p) * y[target]
+                dy[target] += (label - p) * mean
                 loss -= np.log(p if label else 1 - p)
+            for context in inputs:
+                dx[context] += gradient / (len(inputs) if divided.get("divided_gradient") else 1)
     sums = algorithm.train(epoch=0, block=0, progress=0.25)
     np.testing.assert_allclose(tables["words"], x + 0.075 * dx, atol=1e-5)
     np.testing.assert_allclose(tables["outputs"], y + 0.075 * dy, atol=1e-5)
     assert sums["loss"] == pytest.approx(loss, rel=1e-5)
-    assert sums["pairs"] == sum(len(contexts) for _, contexts, _ in drawn(algorithm))
+    pairs = [len(contexts) if config is SkipGramConfig else 1 for _, contexts, _ in drawn(algorithm)]
+    assert sums["pairs"] == sum(pairs)
 
 
 def test_what_other_processes_write_meanwhile_is_kept(folder, monkeypatch):
@@ -84,26 +82,6 @@ def test_what_other_processes_write_meanwhile_is_kept(folder, monkeypatch):
     monkeypatch.setattr(negative_sampling, "pair_gradients", gradients_while_another_writes)
     NegativeSampling(settings, folder, disturbed).train(epoch=0, block=0, progress=0.0)
     np.testing.assert_allclose(disturbed["words"], alone["words"] + 100, atol=1e-4)
-
-
-@pytest.mark.parametrize("divided", [False, True])
-def test_cbow(folder, divided):
-    settings = VectorsConfig(CbowConfig(size=4, window=2, subsample=0, learning_rate=0.1, divided_gradient=divided))
-    tables = random_tables(settings)
-    x, y = (np.float64(tables[name]) for name in ("words", "outputs"))
-    dx, dy = np.zeros_like(x), np.zeros_like(y)
-    algorithm = NegativeSampling(settings, folder, tables)
-    for word, contexts, negatives in drawn(algorithm):
-        mean, gradient = x[contexts].mean(0), 0
-        for target, label in [(word, 1), *((n, 0) for n in negatives)]:
-            error = label - sigmoid(mean @ y[target])
-            gradient = gradient + error * y[target]
-            dy[target] += error * mean
-        for context in contexts:
-            dx[context] += gradient / (len(contexts) if divided else 1)
-    algorithm.train(epoch=0, block=0, progress=0.0)
-    np.testing.assert_allclose(tables["words"], x + 0.1 * dx, atol=1e-5)
-    np.testing.assert_allclose(tables["outputs"], y + 0.1 * dy, atol=1e-5)
 
 
 def test_the_rate_falls_to_its_smallest_part(folder):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bert_tf.vectors.sampling import Distinct, draw_contexts, draw_negatives, keep_probabilities, negatives_table
+from bert_tf.vectors.sampling import draw_contexts, draw_negatives, keep_probabilities, negatives_table
 
 COUNTS = np.array([5000, 2500, 800, 90, 10])
 
@@ -42,12 +42,3 @@ def test_windows_are_uniform_and_stay_in_their_row():
     sizes = middle.sum(1) // 2
     np.testing.assert_array_equal(middle, np.abs(np.r_[-5:0, 1:6]) <= sizes[:, None])  # without holes
     within_three_sigma(np.bincount(sizes, minlength=6)[1:], len(sizes), [0.2] * 5)
-
-
-def test_distinct_numbers():
-    array = np.random.default_rng(0).integers(0, 50, 200)
-    find = Distinct(50)
-    for each in (array, array[:20]):
-        numbers, places = find(each)
-        assert sorted(numbers) == sorted(set(each.tolist()))
-        np.testing.assert_array_equal(numbers[places], each)
