@@ -58,12 +58,6 @@ def serving():
         def log_message(self, *args):
             pass
 
-        def do_HEAD(self):
-            self._answer("HEAD")
-
-        def do_GET(self):
-            self._answer("GET")
-
         def do_POST(self):
             """What uploads ask: all files are sent with the commit."""
             sent = self.rfile.read(int(self.headers["Content-Length"]))
@@ -82,14 +76,13 @@ def serving():
                 else:
                     lines = [json.loads(line) for line in sent.splitlines()]
                     files = [line["value"] for line in lines if line["key"] == "file"]
-                    commit = hub.add(
-                        "models", name, {f["path"]: base64.b64decode(f["content"]) for f in files}, revision
-                    )
+                    contents = {f["path"]: base64.b64decode(f["content"]) for f in files}
+                    commit = hub.add("models", name, contents, revision)
                     self._json({"commitUrl": f"{hub.url}/{name}/commit/{commit}", "commitOid": commit})
             else:
                 self._error(404, "EntryNotFound")
 
-        def _answer(self, method):
+        def do_GET(self):
             path = self.path.split("?")[0]
             if hub.stalls == "silent":
                 hub.ended.wait()
@@ -98,10 +91,12 @@ def serving():
             elif match := _API.fullmatch(path):
                 self._about(*match.groups())
             elif match := _FILE.fullmatch(path):
-                hub.requests.append((method, path))
-                self._file(method, match[1] or "models", match[2], match[3], urllib.parse.unquote(match[4]))
+                hub.requests.append((self.command, path))
+                self._file(match[1] or "models", match[2], match[3], urllib.parse.unquote(match[4]))
             else:
                 self._error(404, "RepoNotFound")
+
+        do_HEAD = do_GET
 
         def _found(self, kind, name, revision):
             """(commit, files), or None after an error was answered."""
@@ -123,7 +118,7 @@ def serving():
                 else:
                     self._json([{"type": "file", "path": f, "size": len(d), "oid": "0" * 40} for f, d in files.items()])
 
-        def _file(self, method, kind, name, revision, file):
+        def _file(self, kind, name, revision, file):
             found = self._found(kind, name, revision)
             if not found:
                 return
@@ -133,14 +128,11 @@ def serving():
                 return
             data = files[file]
             begin = int(re.fullmatch(r"bytes=(\d+)-.*", self.headers.get("Range", "bytes=0-"))[1])
-            self.send_response(206 if "Range" in self.headers else 200)
-            self.send_header("ETag", f'"{hashlib.sha1(data).hexdigest()}"')
-            self.send_header("X-Repo-Commit", commit)
-            self.send_header("Content-Length", str(len(data) - begin))
+            about = {"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X-Repo-Commit": commit}
             if "Range" in self.headers:
-                self.send_header("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}")
-            self.end_headers()
-            if method == "GET":
+                about["Content-Range"] = f"bytes {begin}-{len(data) - 1}/{len(data)}"
+            self._begin(206 if "Range" in self.headers else 200, len(data) - begin, **about)
+            if self.command == "GET":
                 end = hub.cut.pop(file, None)
                 for number in range(begin, len(data) if hub.stalls == "slow" else begin + (hub.stalls == "stops")):
                     self.wfile.write(data[number : number + 1])
@@ -153,15 +145,15 @@ def serving():
 
         def _json(self, content):
             data = json.dumps(content).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
+            self._begin(200, len(data), **{"Content-Type": "application/json"})
             self.wfile.write(data)
 
         def _error(self, status, code, **headers):
+            self._begin(status, 0, **{"X-Error-Code": code} | headers)
+
+        def _begin(self, status, length, **headers):
             self.send_response(status)
-            for name, value in ({"X-Error-Code": code, "Content-Length": "0"} | headers).items():
+            for name, value in ({"Content-Length": str(length)} | headers).items():
                 self.send_header(name, value)
             self.end_headers()
 

@@ -15,21 +15,9 @@ import pytest
 
 from bert_tf.cli.main import main
 from bert_tf.errors import DataError, RunDirectoryError, UserError
-from bert_tf.files import (
-    addresses,
-    atomic_write,
-    copies,
-    display_path,
-    is_address,
-    is_there,
-    list_files,
-    local_copy,
-    mirror,
-    open_file,
-    push,
-    sha256,
-    writes_to,
-)
+from bert_tf.files import addresses, atomic_write, copies, is_address
+from bert_tf.files.copies import display_path, local_copy, mirror, push, writes_to
+from bert_tf.files.reading import is_there, list_files, open_file, sha256
 
 
 @pytest.fixture(autouse=True)
@@ -101,9 +89,7 @@ def test_files_are_written_and_read(address):
         assert file.readline() == b"one\n" and file.seek(1) and file.read() == b"ne\n"
     assert sha256(f"{address}/a.txt") == "2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806"
     for missing in (f"{address}/none", f"{address}/*.tsv"):
-        with pytest.raises(
-            DataError, match="there is nothing; check the address, and that the credentials may read it"
-        ):
+        with pytest.raises(DataError, match="there is nothing; check the address, and that the credentials may read"):
             list_files(missing)
     with pytest.raises(DataError, match=f"{address}/none: there is nothing"), open_file(f"{address}/none"):
         pass
@@ -237,10 +223,8 @@ def test_of_two_writers_that_begin_at_once_one_is_refused(address, cache, monkey
 def test_a_writer_that_was_given_up_writes_no_more(address, cache, monkeypatch):
     monkeypatch.setattr(copies._Writer, "_renew", lambda self: None)
     monkeypatch.setattr(copies, "LEASE", 0.01)
-    with (
-        pytest.raises(RunDirectoryError, match="was taken over or removed by another process"),
-        mirror(address) as folder,
-    ):
+    taken = pytest.raises(RunDirectoryError, match="was taken over or removed by another process")
+    with taken, mirror(address) as folder:
         write(folder, a="1")
         push(folder)
         time.sleep(0.02)
@@ -340,9 +324,7 @@ def test_a_server_that_does_not_answer(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and says nothing
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
         start = time.monotonic()
-        with pytest.raises(
-            DataError, match="s3://silent/a: the server does not answer .*; check connection and endpoint"
-        ):
+        with pytest.raises(DataError, match="s3://silent/a: the server does not answer .*; check connection and"):
             local_copy("s3://silent/a")
         assert time.monotonic() - start < 20
 
@@ -353,9 +335,7 @@ def test_a_store_without_credentials(monkeypatch, tmp_path):
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     fsspec.get_filesystem_class("s3").clear_instance_cache()
-    with pytest.raises(
-        DataError, match="s3://private/a: access is refused .*; check the credentials: AWS_ACCESS_KEY_ID"
-    ):
+    with pytest.raises(DataError, match="s3://private/a: access is refused .*: AWS_ACCESS_KEY_ID"):
         local_copy("s3://private/a")
     fsspec.get_filesystem_class("s3").clear_instance_cache()  # it would keep that there are none
 

@@ -49,22 +49,19 @@ MASKED = [name for name in ENCODERS if name not in ("t5_encoder", "elmo")]
 WITH_POSITION_TABLE = ["bert", "roberta", "albert", "distilbert", "electra", "spanbert"]
 WORDS = {"words": {"size": 700}}
 ONE_SEGMENT = {"segments": 1, "bidirectional": False, "permutation_size": 16, "predict_special": True}
+ANY = [*PAIRS, "electra", *RUNNING]
 #: (objective, settings, the families that it trains, the formats that it reads).
 OBJECTIVE_CASES = [
-    ("masked_lm", {}, MASKED, [*PAIRS, "electra", *RUNNING]),
-    *(
-        ("masked_lm", {"masking": {"strategy": strategy}}, MASKED, [*PAIRS, "electra", *RUNNING])
-        for strategy in ("whole_word", "ngram", "span")
-    ),
-    ("masked_lm", {"masking": {"strategy": "span"}, "span_boundary": True}, MASKED, [*PAIRS, "electra", *RUNNING]),
-    ("masked_lm", {"masking": {"predict_special": True}}, MASKED, [*PAIRS, "electra", *RUNNING]),
-    ("masked_lm", {"masking": {"random_tokens": "corpus", "rare_token_exponent": 0.7}}, MASKED, [*PAIRS, "electra", *RUNNING]),
-    ("masked_lm", {"pair_task": "none"}, MASKED, [*PAIRS, "electra", *RUNNING]),
+    *(("masked_lm", {"masking": {"strategy": s}}, MASKED, ANY) for s in ("token", "whole_word", "ngram", "span")),
+    ("masked_lm", {"masking": {"strategy": "span"}, "span_boundary": True}, MASKED, ANY),
+    ("masked_lm", {"masking": {"predict_special": True}}, MASKED, ANY),
+    ("masked_lm", {"masking": {"random_tokens": "corpus", "rare_token_exponent": 0.7}}, MASKED, ANY),
+    ("masked_lm", {"pair_task": "none"}, MASKED, ANY),
     ("masked_lm", {"pair_task": "nsp"}, MASKED, ["segment_pair"]),
     ("masked_lm", {"pair_task": "sop"}, MASKED, ["sentence_pair"]),
-    ("replaced_token_detection", {"generator_size": 0.5}, WITH_POSITION_TABLE, [*PAIRS, "electra", *RUNNING]),
+    ("replaced_token_detection", {"generator_size": 0.5}, WITH_POSITION_TABLE, ANY),
     ("permutation_lm", {"permutation": {"permutation_size": 16}}, ["xlnet"], [*PAIRS, "electra", "xlnet", *RUNNING]),
-    ("permutation_lm", {"permutation": ONE_SEGMENT}, ["xlnet"], [*PAIRS, "electra", *RUNNING]),
+    ("permutation_lm", {"permutation": ONE_SEGMENT}, ["xlnet"], ANY),
     ("causal_lm", {"loss_block": 7}, DECODERS, RUNNING),
     ("causal_lm", {"documents": {"separate": True}}, DECODERS, RUNNING),
     ("causal_lm", {"sampled_softmax": 5}, DECODERS, RUNNING),

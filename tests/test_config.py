@@ -9,7 +9,6 @@ from bert_tf.cli.settings import apply_overrides
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.tasks.rows.columns_config import TextColumns
 from bert_tf.tasks.sections import LabelLossConfig
-from bert_tf.training.finetune_config import FinetuneConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +50,8 @@ def test_overrides(experiment):
     assert config.build(Experiment, apply_overrides(config.read_yaml(experiment), typed)) == loaded
     assert loaded.train == Train(batch_size=64, learning_rate=1e-4, steps=None, layers=[1, 2])
     assert loaded.model == {"preset": "bert_base", "hidden_size": 8}
+    # A key of the user may have a dot.
+    assert config.load(Experiment, experiment, {"model": {"U.S.": 1}}).model == {"preset": "bert_base", "U.S.": 1}
 
 
 def test_numbers_are_saved_and_loaded_again(experiment, tmp_path):
@@ -61,14 +62,11 @@ def test_numbers_are_saved_and_loaded_again(experiment, tmp_path):
     assert config.load(Experiment, tmp_path / "resolved.yaml") == loaded
 
 
-def test_what_looks_like_a_number_and_is_none_stays_a_string(tmp_path):
+def test_what_looks_like_a_number_and_is_none_stays_a_string_and_an_empty_section_has_its_defaults(tmp_path):
     strings = ["1e5", "1e-4", "1.", "0x1", "true", "null", "", "a: b", "a #b", "über", "1_0.0"]
     experiment = Experiment("5e3", model={"strings": strings, "1e5": 1e5})
     config.save(experiment, tmp_path / "resolved.yaml")
     assert config.load(Experiment, tmp_path / "resolved.yaml") == experiment
-
-
-def test_an_empty_section_is_one_of_defaults(tmp_path):
     (tmp_path / "empty.yaml").write_text("name: a\nmodel:\ntrain:\n")
     assert config.load(Experiment, tmp_path / "empty.yaml") == Experiment("a")
 
@@ -85,7 +83,6 @@ def test_a_file_that_holds_no_mapping(tmp_path, content, kind):
     ("batch_size=3", "unknown key 'batch_size'; did you mean 'train.batch_size'?"),
     ("trian.batch_size=3", "unknown key 'trian'; did you mean 'train'?"),
     ("train.batch_size=many", "'train.batch_size' must be int, got 'many'"),
-    ("train.batch_size=1.5", "'train.batch_size' must be int, got 1.5"),
     ("train.precision=bfloat16", "'train.precision' is 'bfloat16'; did you mean 'mixed_bfloat16'?"),
     ("train.layers=3", "'train.layers' must be a list, got 3"),
     ("train.batch_size", "'train.batch_size' is not of the form key=value"),
@@ -100,8 +97,6 @@ def test_what_does_not_fit_is_refused(experiment, override, message):
 @pytest.mark.parametrize(("settings", "message"), [
     ({"train": {"batchsize": 3}}, "unknown key 'train.batchsize'; did you mean 'batch_size'?"),
     ({"train.steps": 3}, "'train.steps' has a dot; give nested dicts, {'train': {'steps': ...}}"),
-    ({"train": {"batch_size": "many"}}, "'train.batch_size' must be int, got 'many'"),
-    ({"train": 3}, "train must be a mapping, got 3"),
     (["train.steps=3"], "the settings are ['train.steps=3']; give nested dicts"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_refused_in_python(experiment, settings, message):
@@ -126,17 +121,14 @@ def test_long_lists_of_names_are_cut():
     assert config.nearest("zzz", range(1000)).endswith("188, ...")
 
 
-def test_a_missing_key_and_a_missing_file():
+def test_a_missing_key_and_a_missing_file(tmp_path):
+    (tmp_path / "bad.yaml").write_text("a: [1\n")
+    with pytest.raises(ConfigError, match="bad.yaml is not valid YAML"):
+        config.load(Experiment, tmp_path / "bad.yaml")
     with pytest.raises(ConfigError, match="missing key 'name'"):
         config.build(Experiment, {})
     with pytest.raises(ConfigError, match="no configuration file 'pretrain/bert_bas'; did you mean 'pretrain/bert_b"):
         config.find("pretrain/bert_bas")
-
-
-def test_invalid_yaml_names_the_file(tmp_path):
-    (tmp_path / "bad.yaml").write_text("a: [1\n")
-    with pytest.raises(ConfigError, match="bad.yaml is not valid YAML"):
-        config.load(Experiment, tmp_path / "bad.yaml")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,7 +157,7 @@ class Outer:
 
 @pytest.mark.parametrize(("key", "value", "message"), [
     ("rate", 1.0, "'ranged.rate' is 1.0; it must be above 0 and below 1"),
-    ("rate", -3, "'ranged.rate' is -3.0; it must be above 0 and below 1"),
+    ("rate", -3.0, "'ranged.rate' is -3.0; it must be above 0 and below 1"),
     ("steps", 0, "'ranged.steps' is 0; it must be at least 1"),
     ("epsilon", float("nan"), "'ranged.epsilon' is nan; it must be a finite number"),
     ("epsilon", float("inf"), "'ranged.epsilon' is inf; it must be a finite number"),
@@ -176,9 +168,8 @@ class Outer:
 def test_numbers_out_of_range_are_refused(key, value, message):
     with pytest.raises(ConfigError, match=re.escape(message)):
         config.build(Outer, {"ranged": {key: value}})
-    if not (key == "rate" and isinstance(value, int)):
-        with pytest.raises(ConfigError, match=re.escape(message)):
-            config.check(Outer(Ranged(**{key: value})))
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        config.check(Outer(Ranged(**{key: value})))
 
 
 def test_records_are_read_strictly(tmp_path):
@@ -237,17 +228,9 @@ def test_a_section_is_chosen_by_its_name():
     ({"side": 3, "shape": {"name": "square"}}, "unknown key 'side'; did you mean 'shape.side'?"),
     ({"side": 3, "shape": {"name": ["square"]}}, "unknown key 'side'; known: shape, steps"),
     ({"radius": 3, "shape": {"name": "square"}}, "unknown key 'radius'; known: shape, steps"),
+    ({"shape": "square"}, "shape must be a mapping, got 'square'; write {name: square}"),
 ])  # fmt: skip
 def test_keys_of_other_choices_are_explained(mapping, message):
     with pytest.raises(ConfigError) as caught:
         config.build(Drawing, mapping)
     assert str(caught.value) == message
-
-
-def test_a_name_in_place_of_a_section():
-    with pytest.raises(ConfigError, match=r"optimizer must be a mapping, got 'lamb'; write \{name: lamb\}"):
-        config.build(FinetuneConfig, {"optimizer": "lamb"})
-
-
-def test_a_key_of_the_user_may_have_a_dot(experiment):
-    assert config.load(Experiment, experiment, {"model": {"U.S.": 1}}).model == {"preset": "bert_base", "U.S.": 1}

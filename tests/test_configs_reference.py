@@ -112,12 +112,8 @@ def table(cls, prefix="", base=None, shown=None, without=()):
 
     `without`: names of fields that are left out.
     """
-    hints, words, shown = (
-        typing.get_type_hints(cls, include_extras=True),
-        explanations(cls),
-        {} if shown is None else shown,
-    )
-    rows, below = [], []
+    hints, words = typing.get_type_hints(cls, include_extras=True), explanations(cls)
+    rows, below, shown = [], [], {} if shown is None else shown
     for field in dataclasses.fields(cls):
         if field.name in without:
             continue
@@ -166,24 +162,15 @@ def sections():
     pages = {name: [] for name in PAGES}
     pages["pretrain"] = [summary(PretrainConfig), "", *table(PretrainConfig)]
     pages["finetune"] = [summary(FinetuneConfig), "", *table(FinetuneConfig, without=("optimizer",))]
-    pages["finetune"] += [
-        "### `optimizer` of fine-tuning",
-        "",
-        f"As [of pretraining](optimizers.md#optimizer-with-optimizername-adamw), {other_defaults()}.",
-        "",
-    ]
+    others = f"As [of pretraining](optimizers.md#optimizer-with-optimizername-adamw), {other_defaults()}."
+    pages["finetune"] += ["### `optimizer` of fine-tuning", "", others, ""]
     pages["objectives"] = ["What a model is pretrained on: the section `objective`, whose `name` chooses one.", ""]
-    pages["optimizers"] = [
-        "The section `optimizer` of pretraining and distillation, whose `name` chooses one. Fine-tuning has "
-        "[other defaults](finetune.md#optimizer-of-fine-tuning).",
-        "",
-    ]
+    others = "Fine-tuning has [other defaults](finetune.md#optimizer-of-fine-tuning)."
+    chosen = "The section `optimizer` of pretraining and distillation, whose `name` chooses one."
+    pages["optimizers"] = [f"{chosen} {others}", ""]
     pages["tasks"], pages["columns"] = task_sections()
-    pages["models"] = [
-        "The section `model`: a `preset`, one of the published sizes, with any key below to change; or a "
-        "`family` with all keys that have no default.",
-        "",
-    ]
+    choice = "a `preset`, one of the published sizes, with any key below to change; or a `family` with all keys that"
+    pages["models"] = [f"The section `model`: {choice} have no default.", ""]
     for family in FAMILIES.values():
         sizes = ", ".join(f"`{name}`" for name in family.sizes)
         presets = f" Presets: {sizes}." if sizes else ""
@@ -226,11 +213,8 @@ def distillation_section():
     """Lines of Markdown: the settings of distillation."""
     lines = [summary(DistillConfig) + " `optimizer` and `train` are those of [fine-tuning](finetune.md).", ""]
     lines += table(DistillConfig, without=("optimizer", "train"))
-    lines += ["### with `data.shards`", "", summary(DistillPretrainConfig)]
-    lines[-1] += (
-        " `data`, `objective`, `optimizer` and `train` are those of [pretraining](pretrain.md), `teacher` and `student` "
-        "those of a task."
-    )
+    own = "`data`, `objective`, `optimizer` and `train` are those of [pretraining](pretrain.md), `teacher` and"
+    lines += ["### with `data.shards`", "", f"{summary(DistillPretrainConfig)} {own} `student` those of a task."]
     known = ("data", "objective", "optimizer", "train", "teacher", "student")
     lines += ["", *table(DistillPretrainConfig, without=known)]
     for term in TERMS.values():
@@ -241,21 +225,13 @@ def distillation_section():
 def pages():
     """File of docs/keys/ -> its text."""
     found = sections()
-    for name in MOVED.values():
-        heading, words = next((start, page) for start, page in MOVED.items() if page == name)
-        found[words] += [
-            line for chunk in chunks(found["pretrain"]) if chunk[0].startswith(f"### {heading}") for line in chunk
-        ]
-    found["pretrain"] = [
-        line
-        for chunk in chunks(found["pretrain"])
-        if not chunk[0].startswith(tuple(f"### {heading}" for heading in MOVED))
-        for line in chunk
-    ]
-    found["pretrain"] += [
-        "`objective` has [a page of its own](objectives.md), and so have `optimizer` ([optimizers](optimizers.md)) and "
-        "`model` ([models](models.md))."
-    ]
+    own = found["pretrain"]
+    found["pretrain"] = []
+    for chunk in chunks(own):
+        there = [page for heading, page in MOVED.items() if chunk[0].startswith(f"### {heading}")]
+        found[there[0] if there else "pretrain"] += chunk
+    others = "so have `optimizer` ([optimizers](optimizers.md)) and `model` ([models](models.md))."
+    found["pretrain"].append(f"`objective` has [a page of its own](objectives.md), and {others}")
     texts = {}
     for name, (title, _) in PAGES.items():
         text = "\n".join([NOTE + f"# {title}", "", *found[name]]).rstrip("\n") + "\n"

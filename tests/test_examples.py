@@ -162,31 +162,13 @@ def scorer():
 
 
 #: Name of an object -> function that makes it.
-OBJECTS = {
-    "tokenizer": tokenizer,
-    "encoder": encoder,
-    "gpt": gpt,
-    "scorer": scorer,
-    "dataset": dataset,
-    "tmp_path": lambda: Path(os.getcwd()),
-}
+OBJECTS = {f.__name__: f for f in (tokenizer, encoder, gpt, scorer, dataset)} | {"tmp_path": Path.cwd}
 #: Name of a file or folder -> function(path) that writes it.
-FILES = {
-    "shards": shards,
-    "books": books,
-    "corpus": books,
-    "corpus.txt": lambda path: path.write_text("\n".join(SENTENCES)),
-    "train.tsv": table,
-    "dev.tsv": table,
-    "train.conll": conll,
-    "vocab.txt": lambda path: path.write_text("\n".join(WORDS)),
-    "bert-base-uncased": published,
-    "bert-base-NER": tagger,
-    "bert-base-SST2": classifier,
-    "exported": exported,
-    "run": run,
-    "WiC": wic,
-}
+FILES = {"shards": shards, "books": books, "corpus": books, "exported": exported, "run": run, "WiC": wic}
+FILES |= {"train.tsv": table, "dev.tsv": table, "train.conll": conll}
+FILES |= {"bert-base-uncased": published, "bert-base-NER": tagger, "bert-base-SST2": classifier}
+FILES["corpus.txt"] = lambda path: path.write_text("\n".join(SENTENCES))
+FILES["vocab.txt"] = lambda path: path.write_text("\n".join(WORDS))
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,6 @@ Only public names: what stands here is what `bert_tf/models/README.md` tells a u
 """
 
 import dataclasses
-import json
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -13,9 +11,10 @@ import pytest
 import tensorflow as tf
 from keras import ops
 from opened import task_and_model
+from training.sample_corpus import addresses
 
 import bert_tf
-from bert_tf import config, samples
+from bert_tf import config
 from bert_tf.export import ServingModule, export_run, register_served
 from bert_tf.export.served import SERVED
 from bert_tf.layers import ClassificationHead, Embeddings
@@ -137,27 +136,16 @@ def registered():
 
 
 def test_the_whole_road(tmp_path):
-    sample = Path(samples.__file__).parent / "state_of_the_union.jsonl"
-    texts = [json.loads(line)["text"][:6000] for line in sample.read_text(encoding="utf-8").splitlines()[:4]]
+    texts = addresses(4, 6000)
     (tmp_path / "corpus.txt").write_text("\n\n".join(texts))
     tokenizer = train_wordpiece(texts, 300, lowercase=True)
     shards = ShardsConfig(sequence_length=32, format="sentence_pair")
     write_shards(tmp_path / "corpus.txt", tmp_path / "shards", tokenizer, shards)
-    settings = {
-        "model": {"family": "bigru", "hidden_size": 16},
-        "data": {"shards": str(tmp_path / "shards")},
-        "objective": {"name": "length_bucket", "buckets": 4},
-        "optimizer": {"learning_rate": 0.02},
-        "train": {
-            "steps": 20,
-            "batch_size": 16,
-            "log_every": 10,
-            "checkpoint_every": 10,
-            "strategy": "one",
-            "xla": False,
-        },
-    }
-    run, metrics = pretrain(config.build(PretrainConfig, settings), tmp_path / "run")
+    run, metrics = pretrain(config.build(PretrainConfig, {
+        "model": {"family": "bigru", "hidden_size": 16}, "data": {"shards": str(tmp_path / "shards")},
+        "objective": {"name": "length_bucket", "buckets": 4}, "optimizer": {"learning_rate": 0.02},
+        "train": {"steps": 20, "batch_size": 16, "log_every": 10, "checkpoint_every": 10, "strategy": "one", "xla": False},
+    }), tmp_path / "run")  # fmt: skip
     assert metrics["length_loss"] < run.metrics()[0]["length_loss"] < np.log(4)
     again = bert_tf.load(run.path).objective
     assert (type(again), again.buckets, again.backbone.config.hidden_size) == (LengthBucket, 4, 16)

@@ -36,19 +36,21 @@ def test_a_full_disk_is_one_sentence(tmp_path):
     assert os.listdir(tmp_path) == []
     with pytest.raises(RunDirectoryError, match="cannot write x: the disk is full"), files.explain_disk_errors("x"):
         raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+    with pytest.raises(ValueError, match="a bug"), files.explain_disk_errors(tmp_path):  # passes through
+        raise ValueError("a bug")
 
 
-def test_a_folder_where_a_file_must_be(tmp_path):
+def test_a_folder_where_a_file_must_be_and_a_file_where_a_folder_must_be(tmp_path):
     with pytest.raises(RunDirectoryError, match="there is a folder where a file"), files.explain_disk_errors(tmp_path):
         open(tmp_path, "w")
     (tmp_path / ".lock").mkdir()
     with pytest.raises(RunDirectoryError, match="there is a folder where a file"), files.lock_directory(tmp_path):
         pass
-
-
-def test_errors_that_are_not_of_the_disk_pass_through(tmp_path):
-    with pytest.raises(ValueError, match="a bug"), files.explain_disk_errors(tmp_path):
-        raise ValueError("a bug")
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "file" / "folder"):
+        message = f"cannot write {path}: there is a file"
+        with pytest.raises(RunDirectoryError, match=message), files.lock_directory(path):
+            pass
 
 
 @pytest.mark.parametrize("name", ["../a", "/etc/passwd", "..", ".", "", "a/b", "a\\b", "a\0b", None, 3, ["a"]])
@@ -69,11 +71,12 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
         pass
 
 
-HOLD = """
+WRITE = """
 import sys
-from bert_tf.files import lock_directory
-with lock_directory(sys.argv[1]):
-    print("held", flush=True)
+from bert_tf import files
+use = {"folder": files.atomic_folder, "file": files.atomic_path, "lock": files.lock_directory}[sys.argv[2]]
+with use(sys.argv[1]):
+    print("at work", flush=True)
     sys.stdin.read()
 """
 
@@ -81,19 +84,15 @@ with lock_directory(sys.argv[1]):
 @pytest.fixture
 def other(tmp_path):
     """A process that holds the lock."""
-    command, pipes = [sys.executable, "-c", HOLD, tmp_path], {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    other = subprocess.Popen(command, **pipes, text=True)
-    assert other.stdout.readline() == "held\n"
-    return other
+    return at_work(tmp_path, "lock")
 
 
-def test_two_processes_on_one_directory(tmp_path, other):
-    with pytest.raises(RunDirectoryError, match=f"is in use by process {other.pid}"), files.lock_directory(tmp_path):
-        pass
-    other.kill()
-    other.wait()
-    with files.lock_directory(tmp_path):  # the kernel has let go
-        pass
+def at_work(path, kind):
+    """A process that has begun to write a file or folder, or holds the lock of a folder."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, "-c", WRITE, path, kind], **pipes)
+    assert process.stdout.readline() == "at work\n"
+    return process
 
 
 def test_a_process_may_wait_for_the_other(tmp_path, other, caplog):
@@ -102,14 +101,6 @@ def test_a_process_may_wait_for_the_other(tmp_path, other, caplog):
         assert other.wait(10) == 0
     (record,) = caplog.records
     assert record.getMessage() == f"waiting for process {other.pid} on {os.uname().nodename}, which is using {tmp_path}"
-
-
-@pytest.mark.parametrize("inside", ["", "folder"])
-def test_a_file_where_a_folder_must_be(tmp_path, inside):
-    (tmp_path / "file").touch()
-    path = tmp_path / "file" / inside
-    with pytest.raises(RunDirectoryError, match=f"cannot write {path}: there is a file"), files.lock_directory(path):
-        pass
 
 
 def test_a_folder_appears_whole_or_not_at_all(tmp_path):
@@ -143,21 +134,9 @@ def test_a_folder_that_gives_way(tmp_path):
     assert os.listdir(target) == ["new.txt"] and os.listdir(tmp_path) == ["folder"]
 
 
-WRITE = """
-import sys
-from bert_tf import files
-write = files.atomic_folder if sys.argv[2] == "folder" else files.atomic_path
-with write(sys.argv[1]):
-    print("at work", flush=True)
-    sys.stdin.read()
-"""
-
-
 @pytest.mark.parametrize("kind", ["file", "folder"])
 def test_what_a_killed_process_left_is_removed_and_what_one_at_work_has_is_not(tmp_path, kind):
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    process = subprocess.Popen([sys.executable, "-c", WRITE, tmp_path / "other", kind], **pipes)
-    assert process.stdout.readline() == "at work\n"
+    process = at_work(tmp_path / "other", kind)
     (tmp_path / ".notes.tmp").touch()  # of another program
     there = set(os.listdir(tmp_path))
     assert len(there - {"other"}) == 2
@@ -219,11 +198,13 @@ def test_a_file_that_another_program_wrote_meanwhile_is_kept(tmp_path):
 
 
 def test_two_processes_that_write_one_folder(tmp_path, other):
-    with pytest.raises(RunDirectoryError, match=f"is in use by process {other.pid}"), files.atomic_folder(tmp_path):
-        pass
+    for write in (files.lock_directory, files.atomic_folder):
+        with pytest.raises(RunDirectoryError, match=f"is in use by process {other.pid}"), write(tmp_path):
+            pass
     other.kill()
     other.wait()
-    with files.lock_directory(tmp_path), files.atomic_folder(tmp_path / "inside") as temporary:  # under one lock
+    # The kernel has let go; the folder inside is under one lock.
+    with files.lock_directory(tmp_path), files.atomic_folder(tmp_path / "inside") as temporary:
         (temporary / "a").touch()
     assert os.listdir(tmp_path / "inside") == ["a"]
 
@@ -299,23 +280,19 @@ def test_a_pipe_is_no_file_to_read(tmp_path):
             open("a\0b")
 
 
-def unreadable(monkeypatch):
-    """As another user meets a folder of mode 000; chmod does not stop root."""
-
-    def refuse(path, *arguments, **keywords):
-        raise PermissionError(errno.EACCES, "Permission denied", str(path))
-
-    monkeypatch.setattr(os, "scandir", refuse)
-    monkeypatch.setattr(os, "stat", refuse)
-
-
 def test_an_unreadable_folder_is_neither_empty_nor_absent(tmp_path, monkeypatch):
     (tmp_path / "b").touch()
     (tmp_path / "a").mkdir()
     assert files.list_folder(tmp_path) == [tmp_path / "a", tmp_path / "b"]
     assert files.list_folder(tmp_path / "c") == [] and not files.is_there(tmp_path / "c")
     assert files.is_there(tmp_path / "b") and not files.is_there(tmp_path / "b" / "c")
-    unreadable(monkeypatch)
+
+    def refuse(path, *arguments, **keywords):
+        """As another user meets a folder of mode 000; chmod does not stop root."""
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    monkeypatch.setattr(os, "stat", refuse)
     for look in (files.list_folder, files.is_there):
         with pytest.raises(RunDirectoryError, match=f"cannot read {tmp_path}: permission denied"):
             look(tmp_path)

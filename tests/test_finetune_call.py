@@ -9,6 +9,7 @@ import pytest
 
 import bert_tf
 from bert_tf.errors import ConfigError, DataError, RunDirectoryError
+from bert_tf.training.finetune_config import FinetuneTrainConfig
 from bert_tf.training.shares import parts_of
 
 BERT = Path(__file__).parent / "fixtures" / "checkpoints" / "bert"
@@ -35,9 +36,8 @@ def test_rows_become_a_run_and_an_opened_model(trained):
     assert {split: len(lines) for split, lines in files.items()} == {"train": 12, "dev": 4}
     rows = [json.loads(line) for lines in files.values() for line in lines]
     assert sorted(map(str, rows)) == sorted(map(str, ROWS)), "each row is in one of the two"
-    assert bert_tf.load(output).evaluate(output / "data" / "dev.jsonl")["loss"] == pytest.approx(
-        model.results["dev"]["mean"]["loss"], rel=1e-5
-    )
+    measured = bert_tf.load(output).evaluate(output / "data" / "dev.jsonl")["loss"]
+    assert measured == pytest.approx(model.results["dev"]["mean"]["loss"], rel=1e-5)
 
 
 def test_the_same_call_returns_what_is_there_and_another_one_is_refused(trained):
@@ -59,13 +59,10 @@ def test_the_same_call_returns_what_is_there_and_another_one_is_refused(trained)
 
 @pytest.mark.parametrize(("changes", "error", "message"), [
     ({"lr": 1e-3}, ConfigError, "'lr' is a setting of the optimizer; give optimizer={'learning_rate': ..."),
-    ({"learning_rate": 1e-3}, ConfigError, "'learning_rate' is a setting of the optimizer; give optimizer={'learning_rate': ..."),
     ({"epoch": 2}, ConfigError, "unknown key 'epoch'"),
     ({"num_train_epochs": 2}, ConfigError, "unknown setting 'num_train_epochs'; did you mean 'epochs'"),
-    ({"per_device_train_batch_size": 2}, ConfigError, "did you mean 'batch_size'"),
     ({"max_length": 2}, ConfigError, "unknown key 'max_length'; did you mean 'task.sequence_length'"),
     ({"task": "ner"}, ConfigError, "'task.kind' is 'ner'; did you mean 'tagging'"),
-    ({"task": {"max_length": 2}}, ConfigError, "did you mean 'task.sequence_length'"),
     ({"columns": {"txt": "a"}}, ConfigError, "unknown key 'data.columns.txt'"),
     ({"dev": 0.01}, ConfigError, "dev=0.01 of 16 rows is 0; give a share that leaves a row to both"),
     ({"train": [{"text": "a", "label": object()}] * 9}, DataError, "example 0: .* cannot be written as JSON"),
@@ -82,13 +79,11 @@ def test_what_is_wrong_is_said_and_nothing_is_left_behind(changes, error, messag
 def test_folders_of_the_user_stay(tmp_path):
     (tmp_path / "project" / "data").mkdir(parents=True)
     (tmp_path / "project" / "data" / "train.jsonl").write_text("mine")
+    files = dict.fromkeys(("train", "dev"), str(BERT / "config.json"))
     for changes, message in (
         ({}, "data was not made for a run of this library"),
         ({"overwrite": True}, "project holds no run .data., so it is not deleted"),
-        (
-            {"train": str(BERT / "config.json"), "dev": str(BERT / "config.json")},
-            "is not empty and holds no run .data.",
-        ),
+        (files, "is not empty and holds no run .data."),
     ):
         with pytest.raises(RunDirectoryError, match=message):
             train(tmp_path / "project", **changes)
@@ -98,14 +93,8 @@ def test_folders_of_the_user_stay(tmp_path):
 def test_files_columns_and_numbers_of_numpy(tmp_path):
     (tmp_path / "train.csv").write_text("review,stars\n" + "".join(f"{text},{len(text)}\n" for text in TEXTS))
     dev = {"review": TEXTS, "stars": np.array([len(text) for text in TEXTS], np.float32)}
-    columns = {"text": "review", "label": "stars"}
-    model = train(
-        tmp_path / "run",
-        str(tmp_path / "train.csv"),
-        dev=dev,
-        columns=columns,
-        task={"kind": "regression", "sequence_length": 16},
-    )
+    how = {"columns": {"text": "review", "label": "stars"}, "task": {"kind": "regression", "sequence_length": 16}}
+    model = train(tmp_path / "run", str(tmp_path / "train.csv"), dev=dev, **how)
     rows = [{"review": text, "stars": len(text)} for text in TEXTS]
     assert model.evaluate(rows)["loss"] == pytest.approx(model.evaluate(dev)["loss"])  # the columns of the training
     assert set(model.predict("the law")) == {"score"} and not (tmp_path / "run" / "data" / "train.jsonl").exists()
@@ -118,9 +107,8 @@ def test_a_share_of_rows_with_a_column_for_each_label():
 
 
 def test_a_share_of_a_conll_file(tmp_path):
-    (tmp_path / "a.conll").write_text(
-        "\n\n".join(f"1 the O\n2 {word} B-X" for word in ("law", "war", "people", "union"))
-    )
+    sentences = [f"1 the O\n2 {word} B-X" for word in ("law", "war", "people", "union")]
+    (tmp_path / "a.conll").write_text("\n\n".join(sentences))
     task, columns = {"kind": "tagging", "sequence_length": 16}, {"words": 1}
     model = train(tmp_path / "run", tmp_path / "a.conll", task=task, columns=columns)
     assert sorted(path.name for path in (tmp_path / "run" / "data").glob("*.conll")) == ["dev.conll", "train.conll"]
@@ -155,6 +143,4 @@ def test_a_setting_without_effect_is_refused(settings, message, tmp_path):
 
 def test_its_settings_have_no_name_of_their_own():
     """A setting of `train` that were called as an argument of the function could not be given."""
-    from bert_tf.training.finetune_config import FinetuneTrainConfig
-
     assert not inspect.signature(bert_tf.finetune).parameters.keys() & FinetuneTrainConfig.__dataclass_fields__.keys()

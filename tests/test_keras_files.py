@@ -51,9 +51,5 @@ def test_save_of_an_opened_model(tmp_path):
     with pytest.raises(RunDirectoryError, match="exists"):
         loaded.save(tmp_path / "model.keras", format="keras")
     assert [path.name for path in tmp_path.iterdir()] == ["model.keras"]
-
-
-def test_a_keras_file_is_no_folder_of_a_model(tmp_path):
-    bert_tf.load(BERT).save(tmp_path / "model.keras", format="keras")
     with pytest.raises(DataError, match="without its tokenizer: open it with bert_tf.load_keras"):
         bert_tf.load(tmp_path / "model.keras")

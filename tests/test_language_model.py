@@ -59,9 +59,8 @@ def test_later_answers_are_one_graph_with_the_same_numbers():
     assert ["graph" in vars(module._here) for module, _ in lm._modules.values()] == [True] * 2
     for later in vectors[1:]:
         np.testing.assert_allclose(later, vectors[0], atol=1e-6)
-    assert [[[token for token, _ in best] for best in row] for row in masks] == [
-        [[token for token, _ in best] for best in masks[0]]
-    ] * 5
+    guesses = [[[token for token, _ in best] for best in row] for row in masks]
+    assert guesses == [guesses[0]] * 5
     lm.encoder.embedding_table.assign(0 * lm.encoder.embedding_table)
     zeroed = lm.embed(texts, pooling="cls")
     assert np.abs(zeroed - vectors[0]).max() > 0.01  # the graph reads the weights anew
@@ -87,9 +86,7 @@ def test_texts_are_written_as_the_generator_writes_them(gpt):
     assert len(several) == 2 and all(isinstance(text, str) for text in several)
     with pytest.raises(ConfigError, match="unknown key 'max_new_token'; did you mean 'max_new_tokens'"):
         gpt.generate("the", max_new_token=4)
-    with pytest.raises(
-        ConfigError, match="pretrained with causal_lm cannot fill masks; use one pretrained with masked_lm"
-    ):
+    with pytest.raises(ConfigError, match="with causal_lm cannot fill masks; .* masked_lm"):
         gpt.fill_mask("the [MASK]")
 
 

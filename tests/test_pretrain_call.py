@@ -29,18 +29,12 @@ def test_from_texts_to_a_model(tmp_path, capfd, short):
     model = bert_tf.pretrain(speeches(8), minutes=5, output=tmp_path / "run")
     assert len(model.fill_mask("The [MASK] of the United States.")[0]) == 5
     assert model.results["eval_masked_lm_loss"] < 7.5, "of 4,096 equal guesses it is 8.3"
-    said = capfd.readouterr().err
-    assert (
-        f"bert-tf pretrain --config laptop/best --shards shards --output run --set train.steps={model.results['step']}"
-        in said
-    )
+    command = "bert-tf pretrain --config laptop/best --shards shards --output run --set train.steps="
+    assert f"{command}{model.results['step']}" in capfd.readouterr().err
     again = bert_tf.pretrain(speeches(8), minutes=5, output=tmp_path / "run")
     assert again.results == model.results
-    for changes, what in (
-        ({"minutes": 2}, "minutes is 5.0, this one's 2.0"),
-        ({"seed": 3}, "seed"),
-        ({"text": speeches(7)}, "text"),
-    ):
+    different = {"minutes is 5.0, this one's 2.0": {"minutes": 2}, "seed": {"seed": 3}, "text": {"text": speeches(7)}}
+    for what, changes in different.items():
         arguments = {"text": speeches(8), "minutes": 5, "output": tmp_path / "run"} | changes
         with pytest.raises(RunDirectoryError, match=f"holds another run: its {what}"):
             bert_tf.pretrain(**arguments)
@@ -57,17 +51,11 @@ def test_a_given_model_is_trained_on(tmp_path, capsys, short):
 def test_the_vocabulary_fits_the_script():
     from bert_tf.training.budget import choose_vocabulary
 
-    kinds = {
-        "wordpiece": ["The state of the Union is strong, 나라.", "Это текст на русском языке."],
-        "unigram": [
-            "나라의 말이 중국과 달라서 문자와 서로 통하지 아니하므로",
-            "我々は平和を維持し、専制と隷従を除去する",
-            "人人生而自由",
-        ],
-    }
-    for kind, texts in kinds.items():
-        for text in texts:
-            assert choose_vocabulary([text])[0] == kind, text
+    spaced = ["The state of the Union is strong, 나라.", "Это текст на русском языке."]
+    others = ["나라의 말이 중국과 달라서 문자와 서로 통하지 아니하므로"]
+    others += ["我々は平和を維持し、専制と隷従を除去する", "人人生而自由"]
+    assert [choose_vocabulary([text])[0] for text in spaced] == ["wordpiece"] * 2
+    assert [choose_vocabulary([text])[0] for text in others] == ["unigram"] * 3
 
 
 def test_what_is_wrong_is_said_and_nothing_is_left_behind(tmp_path):
@@ -75,28 +63,17 @@ def test_what_is_wrong_is_said_and_nothing_is_left_behind(tmp_path):
     (tmp_path / "mine" / "notes.txt").write_text("a")
     (tmp_path / "other" / "data").mkdir(parents=True)
     (tmp_path / "other" / "data" / "train.jsonl").write_text("mine")
+    mine, other, over = {"output": tmp_path / "mine"}, {"output": tmp_path / "other"}, {"overwrite": True}
     for changes, error, message in (
         ({"minutes": 0}, ConfigError, "minutes is 0; it must be above 0"),
         ({"text": ["short"]}, DataError, "the text is too short: at least 82 kB are needed"),
         ({"text": [3]}, DataError, "text 0 is 3; it must be a str"),
         ({"text": 3}, DataError, "the text is 3; give a file, folder or glob, or a list"),
         ({"text": str(tmp_path / "none")}, DataError, "none"),
-        (
-            {"output": tmp_path / "mine"},
-            RunDirectoryError,
-            "mine is not empty and holds no run of this call .notes.txt.",
-        ),
-        (
-            {"output": tmp_path / "mine", "overwrite": True},
-            RunDirectoryError,
-            "holds no run .notes.txt., so it is not deleted",
-        ),
-        ({"output": tmp_path / "other"}, RunDirectoryError, "other is not empty and holds no run of this call .data."),
-        (
-            {"output": tmp_path / "other", "overwrite": True},
-            RunDirectoryError,
-            "holds no run .data., so it is not deleted",
-        ),
+        (mine, RunDirectoryError, "mine is not empty and holds no run of this call .notes.txt."),
+        (mine | over, RunDirectoryError, "holds no run .notes.txt., so it is not deleted"),
+        (other, RunDirectoryError, "other is not empty and holds no run of this call .data."),
+        (other | over, RunDirectoryError, "holds no run .data., so it is not deleted"),
         ({"init_from": FIXTURES / "xlnet"}, ConfigError, "minutes is for masked_lm and causal_lm"),
     ):
         arguments = {"text": speeches(8), "minutes": 1, "output": tmp_path / "run"} | changes

@@ -79,23 +79,15 @@ def test_students_are_distilled_as_published():
     """train.py and distiller.py of research_projects/distillation; task_distill.py of TinyBERT; Sun et al. 2019."""
     distilbert = config.load(DistillPretrainConfig, "distill/distilbert")
     terms = read_terms(distilbert.terms)
-    assert [(name, term.weight) for name, term in terms.items()] == [
-        ("soft_labels", 5),
-        ("hard_labels", 2),
-        ("hidden_cosine", 1),
-    ]
-    assert (terms["soft_labels"].temperature, terms["soft_labels"].temperature_squared, distilbert.predictions) == (
-        2,
-        True,
-        "all",
-    )
+    weights = [("soft_labels", 5), ("hard_labels", 2), ("hidden_cosine", 1)]
+    assert [(name, term.weight) for name, term in terms.items()] == weights
+    soft = terms["soft_labels"]
+    assert (soft.temperature, soft.temperature_squared, distilbert.predictions) == (2, True, "all")
     assert distilbert.objective.masking.rare_token_exponent == 0.7
     assert distilbert.optimizer == config.load(PretrainConfig, "pretrain/distilbert_base").optimizer
     tinybert = [config.load(DistillConfig, f"distill/{name}") for name in ("tinybert", "tinybert_prediction")]
-    assert [(t.train.epochs, t.optimizer.learning_rate, t.train.batch_size) for t in tinybert] == [
-        (10, 5e-5, 32),
-        (3, 3e-5, 32),
-    ]
+    found = [(t.train.epochs, t.optimizer.learning_rate, t.train.batch_size) for t in tinybert]
+    assert found == [(10, 5e-5, 32), (3, 3e-5, 32)]
     soft = read_terms(tinybert[1].terms)["soft_labels"]
     assert (soft.temperature, soft.temperature_squared, soft.mean) == (1, False, "classes")
     mobilebert = config.load(DistillPretrainConfig, "distill/mobilebert")
@@ -104,10 +96,8 @@ def test_students_are_distilled_as_published():
     assert (term.layer_rate, term.earlier_rate) == (3.0, 0.3)
     assert term.phase_steps * student.num_layers == mobilebert.train.steps and student.intermediate_size == 768
     general = config.load(DistillPretrainConfig, "distill/tinybert_general")
-    assert build_config(general.model, 30_522).hidden_size == 312 and list(general.terms) == [
-        "hidden_states",
-        "attention_scores",
-    ]
+    assert build_config(general.model, 30_522).hidden_size == 312
+    assert list(general.terms) == ["hidden_states", "attention_scores"]
     assert general.objective.masking.mask_token_rate == general.objective.masking.random_token_rate == 0
     # BertAdam of TinyBERT's transformer/optimization.py: constant without --pred_distill, else `warmup_linear`; without
     # bias correction.
@@ -192,28 +182,30 @@ DISTILBERT = "huggingface/transformers research_projects/distillation train.py, 
 MODERNBERT = "AnswerDotAI/ModernBERT yamls/modernbert/modernbert-base-pretrain.yaml; Warner et al. 2024, section 2.2"
 NANOGPT = "karpathy/nanoGPT config/train_gpt2.py, train.py; Brown et al. 2020, table 2.1 (rates of the larger sizes)"
 GPT1 = "Radford et al. 2018, section 4.1; openai/finetune-transformer-lm opt.py"
+
+
+def both(name, *row):
+    """The same row for base and large."""
+    return {name.format(size): row for size in ("base", "large")}
+
+
 PUBLISHED = {
-    "bert_base": (BERT, 256, 900_000, 1e-4, 1e-5, 10_000, "replace", 0.999, 1e-6, 0.01, False, 1.0),
-    "bert_large": (BERT, 256, 900_000, 1e-4, 1e-5, 10_000, "replace", 0.999, 1e-6, 0.01, False, 1.0),
+    **both("bert_{}", BERT, 256, 900_000, 1e-4, 1e-5, 10_000, "replace", 0.999, 1e-6, 0.01, False, 1.0),
     # Corrects the bias, because its moments start at zero where the published run continued them.
-    "bert_base_512": (BERT, 256, 100_000, 1e-5, 0.0, 0, "replace", 0.999, 1e-6, 0.01, True, 1.0),
-    "bert_large_512": (BERT, 256, 100_000, 1e-5, 0.0, 0, "replace", 0.999, 1e-6, 0.01, True, 1.0),
+    **both("bert_{}_512", BERT, 256, 100_000, 1e-5, 0.0, 0, "replace", 0.999, 1e-6, 0.01, True, 1.0),
     "roberta_base": (ROBERTA, 8192, 500_000, 6e-4, 0.0, 24_000, "after", 0.98, 1e-6, 0.01, True, None),
     "roberta_large": (ROBERTA, 8192, 500_000, 4e-4, 0.0, 30_000, "after", 0.98, 1e-6, 0.01, True, None),
     "roberta_base_2048": (FAIRSEQ, 2048, 125_000, 5e-4, 0.0, 10_000, "after", 0.98, 1e-6, 0.01, True, None),
-    "albert_base": (ALBERT, 4096, 125_000, 0.00176, 0.0, 3125, "replace", 0.999, 1e-6, 0.01, False, 1.0),
-    "albert_large": (ALBERT, 4096, 125_000, 0.00176, 0.0, 3125, "replace", 0.999, 1e-6, 0.01, False, 1.0),
+    **both("albert_{}", ALBERT, 4096, 125_000, 0.00176, 0.0, 3125, "replace", 0.999, 1e-6, 0.01, False, 1.0),
     "albert_xlarge": (ALBERT, 4096, 125_000, 0.00176, 0.0, 3125, "replace", 0.999, 1e-6, 0.01, False, 1.0),
     "albert_xxlarge": (ALBERT, 4096, 1_500_000, 0.00176, 0.0, 3125, "replace", 0.999, 1e-6, 0.01, False, 1.0),
     "electra_small": (ELECTRA, 128, 1_000_000, 5e-4, 0.0, 10_000, "multiply", 0.999, 1e-6, 0.01, False, 1.0),
     "electra_base": (ELECTRA, 256, 766_000, 2e-4, 0.0, 10_000, "multiply", 0.999, 1e-6, 0.01, False, 1.0),
     "electra_large": (ELECTRA, 2048, 1_750_000, 2e-4, 0.0, 10_000, "multiply", 0.999, 1e-6, 0.01, False, 1.0),
     # 32 GPUs of 4096 tokens, in sequences of 512: 256.
-    "spanbert_base": (SPANBERT, 256, 2_400_000, 1e-4, 0.0, 10_000, "replace", 0.999, 1e-8, 0.01, True, 1.0),
-    "spanbert_large": (SPANBERT, 256, 2_400_000, 1e-4, 0.0, 10_000, "replace", 0.999, 1e-8, 0.01, True, 1.0),
+    **both("spanbert_{}", SPANBERT, 256, 2_400_000, 1e-4, 0.0, 10_000, "replace", 0.999, 1e-8, 0.01, True, 1.0),
     # 8192 segments; a row here is two. The rate ends at min_lr_ratio = 0.001 of the peak.
-    "xlnet_base": (XLNET, 8192 // 2, 500_000, 4e-4, 4e-7, 40_000, "after", 0.999, 1e-6, 0.01, False, 1.0),
-    "xlnet_large": (XLNET, 8192 // 2, 500_000, 4e-4, 4e-7, 40_000, "after", 0.999, 1e-6, 0.01, False, 1.0),
+    **both("xlnet_{}", XLNET, 8192 // 2, 500_000, 4e-4, 4e-7, 40_000, "after", 0.999, 1e-6, 0.01, False, 1.0),
     # 8 GPUs, each 50 batches of 5; the warm-up is a share: 0.05.
     "distilbert_base": (DISTILBERT, 8 * 50 * 5, 12_600, 5e-4, 0.0, 630, "after", 0.98, 1e-6, 0.0, True, 5.0),
     # 1.719e12 tokens and a warm-up of 3e9 in batches of 4608 x 1024. A decay of 1e-5 for an update at the peak.
@@ -252,50 +244,35 @@ RECURRENT = {
 SMALL = {"bert_tiny", "bert_laptop", "gpt_laptop", "t5_laptop"}  # sizes for a laptop, with settings of our own
 # Masking: rate, fraction masked, fraction replaced by random tokens, strategy, tokens predicted in a sequence of so many.
 TOKENS = (0.15, 0.8, 0.1, "token")
+OF_512 = "bert_base_512 bert_large_512 roberta_base roberta_large roberta_base_2048 distilbert_base".split()
 MASKING = {
-    "bert_base": (*TOKENS, 20, 128),  # create_pretraining_data.py
-    "bert_large": (*TOKENS, 20, 128),
-    "bert_base_512": (*TOKENS, 77, 512),
-    "bert_large_512": (*TOKENS, 77, 512),
-    "roberta_base": (*TOKENS, 77, 512),
-    "roberta_large": (*TOKENS, 77, 512),
-    "roberta_base_2048": (*TOKENS, 77, 512),
+    **dict.fromkeys(("bert_base", "bert_large"), (*TOKENS, 20, 128)),  # create_pretraining_data.py
+    **dict.fromkeys(OF_512, (*TOKENS, 77, 512)),
     **{f"albert_{size}": (0.15, 0.8, 0.1, "ngram", 20, 512) for size in ("base", "large", "xlarge", "xxlarge")},
     # int((mask_prob + 0.005) * max_seq_length); 85 % of them replaced, none by random tokens.
     "electra_small": (0.15, 0.85, 0.0, "token", int(0.155 * 128), 128),
     "electra_base": (0.15, 0.85, 0.0, "token", int(0.155 * 512), 512),
     "electra_large": (0.25, 0.85, 0.0, "token", int(0.255 * 512), 512),
-    "spanbert_base": (0.15, 0.8, 0.1, "span", 77, 512),
-    "spanbert_large": (0.15, 0.8, 0.1, "span", 77, 512),
-    "distilbert_base": (*TOKENS, 77, 512),
+    **dict.fromkeys(("spanbert_base", "spanbert_large"), (0.15, 0.8, 0.1, "span", 77, 512)),
     "modernbert_base": (0.3, 0.8, 0.1, "token", 308, 1024),
 }
 # What may be predicted beside text, how the number is rounded, where random tokens are from: BERT, ALBERT and ELECTRA
 # (create_pretraining_data.py, pretrain_helpers.py get_candidates_mask) leave out [CLS] and [SEP] alone, fairseq's
 # mask_tokens_dataset.py nothing; SpanBERT's masking.py has math.ceil and np.random.choice(tokens).
 CANDIDATES = {
-    "bert": ("predict_unknown", "nearest", "uniform"),
-    "albert": ("predict_unknown", "nearest", "uniform"),
-    "electra": ("predict_unknown", "nearest", "uniform"),
+    **dict.fromkeys(("bert", "albert", "electra"), ("predict_unknown", "nearest", "uniform")),
     "roberta": ("predict_special", "random", "uniform"),
     "spanbert": ("predict_unknown", "up", "corpus"),
 }
-OBJECTIVES = {
-    "electra": "replaced_token_detection",
-    "xlnet": "permutation_lm",
-    "gpt1": "causal_lm",
-    "gpt2": "causal_lm",
-}
+OBJECTIVES = {"electra": "replaced_token_detection", "xlnet": "permutation_lm"}
 
 
 def test_every_family_and_size_has_its_recipe():
     listed = PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys() | RECURRENT.keys() | SMALL
     assert {Path(name).stem for name in names("pretrain")} == listed
     assert PUBLISHED.keys() == MASKING.keys() | {name for name in PUBLISHED if name.startswith(("xlnet", "gpt"))}
-    families = {name.split("_")[0] for name in PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys()} - {
-        "mt5",
-        "byt5",
-    }
+    recipes = PUBLISHED.keys() | ADAFACTOR.keys() | TRANSFORMER.keys()
+    families = {name.split("_")[0] for name in recipes} - {"mt5", "byt5"}
     others = {"elmo", "lstm_lm", "word_vectors", "bilstm"}  # named otherwise, or not pretrained by `bert-tf pretrain`
     # Of configs/ablations, or of T5's.
     assert families == FAMILIES.keys() - {"t5_encoder", "t5_decoder", "transformer_bilm"} - others
@@ -340,7 +317,7 @@ def test_the_recipe_is_the_published_one(name):
     size = {"albert": "_v1", "xlnet": "_cased"}.get(family, "")
     without_dropout = {"dropout": 0.0, "attention_dropout": 0.0} if family == "gpt2" else {}
     assert experiment.model == {"preset": name.removesuffix("_512").removesuffix("_2048") + size} | without_dropout
-    assert experiment.objective.name == OBJECTIVES.get(family, "masked_lm")
+    assert experiment.objective.name == OBJECTIVES.get(family, "causal_lm" if family[:3] == "gpt" else "masked_lm")
 
 
 @pytest.mark.parametrize("name", ADAFACTOR)

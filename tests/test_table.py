@@ -21,11 +21,8 @@ def test_the_best_number_is_marked(table):
         "  gpt       1           0.7500 *  3.5000",
         "  lstm  1,200         diverged",
     ]
-    assert table.markdown().splitlines()[1:4] == [
-        "| --- | --- | --- | --- |",
-        "| bert | 2 | 0.5000 ± 0.2500 | **3.2500** |",
-        "| gpt | 1 | **0.7500** | 3.5000 |",
-    ]
+    bert, gpt = "| bert | 2 | 0.5000 ± 0.2500 | **3.2500** |", "| gpt | 1 | **0.7500** | 3.5000 |"
+    assert table.markdown().splitlines()[1:4] == ["| --- | --- | --- | --- |", bert, gpt]
     page = render(table.html())
     assert page.count('class="best"') == 2 and '<td class="best"><data value="0.75">0.7500</data></td>' in page
     assert table.best("f1") == 1 and table.best("loss") == 0
@@ -45,9 +42,8 @@ def test_tables_are_aligned_by_columns_of_the_terminal():
 
 
 def test_a_page_draws_fractions_as_bars():
-    page = render(
-        Table(["probe", "accuracy", "pairs"], [["all", 0.75, 4], ["none", None, 0]], bars=("accuracy",)).html()
-    )
+    table = Table(["probe", "accuracy", "pairs"], [["all", 0.75, 4], ["none", None, 0]], bars=("accuracy",))
+    page = render(table.html())
     assert page.count('class="bar"') == 1 and '<td class="bar" style="--v:0.7500"><data value="0.75">' in page
 
 

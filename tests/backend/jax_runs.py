@@ -58,19 +58,12 @@ def results(folder):
     model = bert_tf.load(folder / "begun_tuning")
     model.model.weights[-1].assign([0.7, -0.7])  # the bias of the head: what is in memory is served
     served = model.export(folder / "served")
-    return {
-        "imported": [name for name in sys.modules if name.startswith("bert_tf.backend.tensorflow")],
-        "served": str(served),
-        "answers": model.predict(QUESTIONS),
-        "refused": refused_export(model, folder / "served"),
-    }
-
-
-def refused_export(model, output):
+    imported = [name for name in sys.modules if name.startswith("bert_tf.backend.tensorflow")]
+    found = {"imported": imported, "served": str(served), "answers": model.predict(QUESTIONS)}
     try:
-        return str(model.export(output, kind="generation"))
+        return found | {"refused": str(model.export(folder / "served", kind="generation"))}
     except ConfigError as error:
-        return str(error)
+        return found | {"refused": str(error)}
 
 
 if __name__ == "__main__":

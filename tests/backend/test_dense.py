@@ -10,7 +10,7 @@ from bert_tf.backend import Dense, largest, product_with_transposed
 
 
 @pytest.mark.parametrize("shape", [(5, 6), (2, 3, 6), (2, 0, 6)])
-def test_dense_is_keras_dense(shape):
+def test_dense_is_keras_dense_and_can_be_quantized(shape):
     ours, theirs = Dense(4, activation="tanh"), keras.layers.Dense(4, activation="tanh")
     for layer in (ours, theirs):
         layer.build((None, 6))
@@ -19,15 +19,10 @@ def test_dense_is_keras_dense(shape):
     x = tf.random.normal(shape)
     assert ours(x).shape == (*shape[:-1], 4)
     np.testing.assert_allclose(ours(x), theirs(x), atol=1e-6)
-
-
-def test_dense_can_be_quantized():
-    layer = Dense(4)
-    layer.build((None, 6))
-    before, x = layer(tf.ones((2, 3, 6))), tf.ones((2, 3, 6))
-    layer.quantize("int8")
-    assert layer._kernel.dtype == "int8"
-    np.testing.assert_allclose(layer(x), before, atol=0.05)
+    if 0 not in shape:
+        ours.quantize("int8")
+        assert ours._kernel.dtype == "int8"
+        np.testing.assert_allclose(ours(x), theirs(x), atol=0.05)
 
 
 def test_nothing_stands_between_product_bias_and_activation():

@@ -11,11 +11,14 @@ from bert_tf.backend import LAYOUTS
 STACKS = r"(attention/.*kernel|layer_\d+/(intermediate|output)/kernel)$"
 
 
-@pytest.mark.parametrize(
-    "name", ["bert", "albert", "modernbert", "electra", "xlnet", "t5", "transformer", "transformer_bilm"]
-)
-def test_every_large_weight_of_a_stack_is_divided_once(name):
-    weights = objectives()[name].weights
+@pytest.fixture(scope="module")
+def models():
+    return objectives()
+
+
+@pytest.mark.parametrize("name", "bert albert modernbert electra xlnet t5 transformer transformer_bilm".split())
+def test_every_large_weight_of_a_stack_is_divided_once(name, models):
+    weights = models[name].weights
     assert any(re.search(STACKS, v.path) for v in weights)
     for variable in weights:
         found = [axes for pattern, axes in LAYOUTS.items() if re.fullmatch(pattern, variable.path)]  # as Keras does

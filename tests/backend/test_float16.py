@@ -11,13 +11,13 @@ from bert_tf.errors import NonFiniteError
 from bert_tf.training.strategies import make_strategy
 
 
-def train(strategy, features, precision="mixed_float16", **compile_arguments):
+def train(strategy, features):
     before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(precision)
+    keras.config.set_dtype_policy("mixed_float16")
     try:
         with make_strategy(strategy).scope():
             model = Toy()
-            model.compile(AdamW(1e-2, global_clipnorm=0.05), **compile_arguments)
+            model.compile(AdamW(1e-2, global_clipnorm=0.05))
     finally:
         keras.config.set_dtype_policy(before)
     data = tf.data.Dataset.from_tensor_slices(features).batch(8)
@@ -28,12 +28,6 @@ def overflowing(rows):
     features = arrays(40)
     features["weights"][rows] = np.inf
     return features
-
-
-def test_it_learns_as_float32_does():
-    _, losses = train("mirrored", arrays(40))
-    _, expected = train("one", arrays(40), precision="float32")
-    assert losses == pytest.approx(expected, rel=2e-3) and losses[1] < losses[0]
 
 
 def test_overflow_on_one_replica_leaves_the_update_out_on_all():

@@ -12,7 +12,7 @@ from distillation import tiny_distillation
 from safetensors.numpy import load_file
 from test_jax import jax_environment, needs_jax, on_jax, run_on_jax
 from training.cluster import run_workers
-from training.sample_corpus import addresses, vocabulary_of, write_corpus
+from training.sample_corpus import write_sample
 from training.snapshots import snapshot
 
 from bert_tf import config
@@ -21,7 +21,6 @@ from bert_tf.training.finetuning import FinetuneConfig, finetune
 from bert_tf.training.monitor import EpochProgress
 from bert_tf.training.pretraining import PretrainConfig, pretrain
 from bert_tf.training.run_directory import RunDirectory
-from tfrecords.shards.writer import ShardsConfig, write_shards
 
 HERE = Path(__file__).parent
 pytestmark = [pytest.mark.slow, needs_jax]
@@ -29,14 +28,12 @@ pytestmark = [pytest.mark.slow, needs_jax]
 
 def pretraining(folder):
     """Twelve updates with dropout, evaluated after each six; every fourth is saved."""
-    settings = {
-        "model": tiny_distillation.SIZES | {"num_layers": 1},
+    return config.build(PretrainConfig, {
+        "model": tiny_distillation.SIZES | {"num_layers": 1}, "optimizer": {"learning_rate": 1e-3, "warmup_steps": 3},
         "data": {"shards": f"{folder}/shards", "eval_shards": f"{folder}/shards", "eval_batches": 2},
-        "optimizer": {"learning_rate": 1e-3, "warmup_steps": 3},
-        "train": {"steps": 12, "batch_size": 8, "log_every": 3, "checkpoint_every": 4, "keep_checkpoints": 3}
-        | {"eval_every": 6, "seed": 5, "strategy": "one"},
-    }
-    return config.build(PretrainConfig, settings)
+        "train": {"steps": 12, "batch_size": 8, "log_every": 3, "checkpoint_every": 4, "keep_checkpoints": 3,
+                  "eval_every": 6, "seed": 5, "strategy": "one"},
+    })  # fmt: skip
 
 
 def without_dropout(folder):
@@ -46,24 +43,18 @@ def without_dropout(folder):
 
 
 def tuning(folder):
-    settings = {
-        "init_from": f"{folder}/pretrained",
-        "task": {"sequence_length": 16},
+    return config.build(FinetuneConfig, {
+        "init_from": f"{folder}/pretrained", "task": {"sequence_length": 16}, "optimizer": {"learning_rate": 5e-3},
         "data": {"train": f"{folder}/few.tsv", "dev": f"{folder}/dev.tsv"},
-        "optimizer": {"learning_rate": 5e-3},
         "train": {"epochs": 3, "batch_size": 16, "strategy": "one", "dropout": 0.1},
-    }
-    return config.build(FinetuneConfig, settings)
+    })  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Finished runs of TensorFlow, and what a kill would have left of them; then what JAX makes of those, and a run of its own."""
     folder = tmp_path_factory.mktemp("jax_runs")
-    texts = addresses(3, 8000)
-    corpus = write_corpus(folder / "corpus.jsonl", texts)
-    packing = ShardsConfig(sequence_length=32)
-    write_shards([corpus], folder / "shards", vocabulary_of(texts, 300), packing, progress=False)
+    write_sample(folder)
     tiny_distillation.write_pretrained(folder / "pretrained")
     tiny_distillation.write_files(folder)
     terms = "terms={hard_labels: 0.2, soft_labels: 0.8, hidden_states: 0.1}"
@@ -91,10 +82,8 @@ def keep_first_checkpoint(run):
 @pytest.fixture(scope="module")
 def found(folder):
     """What `jax_runs.py` prints, after a run of JAX was killed while it saved its eighth step."""
-    killed = on_jax(
-        [HERE.parent / "training" / "killed_run.py", folder / "pretrain.yaml", folder / "killed", "8"],
-        cache=folder / "compiled",
-    )
+    command = [HERE.parent / "training" / "killed_run.py", folder / "pretrain.yaml", folder / "killed", "8"]
+    killed = on_jax(command, cache=folder / "compiled")
     assert killed.returncode == -9, killed.stderr[-3000:]
     return run_on_jax([HERE / "jax_runs.py"], folder, devices=2, cache=folder / "compiled")
 
@@ -127,27 +116,19 @@ PRETRAINING = ("step", "loss", "eval_loss", "masked_lm_accuracy", "gradient_norm
 TUNING = ("step", "epoch", "train_loss", "loss", "accuracy")
 
 
-def test_nothing_of_the_other_backend_is_imported(found):
-    assert found["imported"] == []
-
-
 def test_a_killed_run_continues_bitwise_on_jax(folder, found):
+    assert found["imported"] == [], "nothing of the other backend"
     assert files_of(folder / "killed") == files_of(folder / "jax")
     assert lines_of(folder / "killed", PRETRAINING) == lines_of(folder / "jax", PRETRAINING)
 
 
-@pytest.mark.parametrize("run", ["begun_pretraining", "begun_pretraining_on_two"])
-def test_a_pretraining_begun_on_tensorflow_continues_on_jax(folder, found, run):
-    assert_same_training(folder / "pretraining", folder / run, PRETRAINING)
-
-
-@pytest.mark.parametrize("run", ["begun_tuning", "begun_tuning_on_two"])
-def test_a_fine_tuning_begun_on_tensorflow_continues_on_jax(folder, found, run):
-    assert_same_training(folder / "teacher", folder / run, TUNING)
-
-
-def test_a_distillation_begun_on_tensorflow_continues_on_jax(folder, found):
-    assert_same_training(folder / "distilled", folder / "begun_distillation", TUNING)
+@pytest.mark.parametrize("whole, begun, names", [
+    ("pretraining", "begun_pretraining", PRETRAINING), ("pretraining", "begun_pretraining_on_two", PRETRAINING),
+    ("teacher", "begun_tuning", TUNING), ("teacher", "begun_tuning_on_two", TUNING),
+    ("distilled", "begun_distillation", TUNING),
+])  # fmt: skip
+def test_a_run_begun_on_tensorflow_continues_on_jax(folder, found, whole, begun, names):
+    assert_same_training(folder / whole, folder / begun, names)
 
 
 @pytest.fixture(scope="module")

@@ -10,29 +10,39 @@ from bert_tf.backend import Adafactor, AdamW, Lamb, WarmupDecay, optimizers, pla
 from bert_tf.errors import ConfigError
 
 
-def adamw_in_float64(value, gradients, rate, decay, beta_1, beta_2, epsilon, correct):
-    """Loshchilov & Hutter 2019 (algorithm 2), with epsilon hat; no correction = BERT's code."""
+def adam_in_float64(value, gradients, correct, is_lamb, decays):
+    """Loshchilov & Hutter 2019 (algorithm 2), with epsilon hat; google-research/albert `lamb_optimizer.py`.
+
+    Without correction BERT's code; LAMB corrects as in its paper.
+    """
+    rate, decay, beta_1, beta_2, epsilon = 0.01, 0.1 * decays, 0.9, 0.999, 1e-3
     value, m, v = np.float64(value), 0.0, 0.0
     for t, gradient in enumerate(np.float64(gradients), 1):
         m = beta_1 * m + (1 - beta_1) * gradient
         v = beta_2 * v + (1 - beta_2) * gradient**2
-        size = rate * (np.sqrt(1 - beta_2**t) / (1 - beta_1**t) if correct else 1.0)
-        value = value - size * m / (np.sqrt(v) + epsilon) - rate * decay * value
+        scale_m, scale_v = (1 - beta_1**t, 1 - beta_2**t) if correct else (1, 1)
+        if not is_lamb:
+            update = np.sqrt(scale_v) / scale_m * m / (np.sqrt(v) + epsilon) + decay * value
+        else:
+            update = m / scale_m / (np.sqrt(v / scale_v) + epsilon) + decay * value
+            if decays and np.linalg.norm(value) > 0 and np.linalg.norm(update) > 0:
+                update = update * np.linalg.norm(value) / np.linalg.norm(update)
+        value = value - rate * update
     return value
 
 
 @pytest.mark.parametrize("correct", [True, False])
-@pytest.mark.parametrize("name", ["kernel", "bias", "gamma", "scale"])
-def test_update_is_the_formula(correct, name):
+@pytest.mark.parametrize("name", ["kernel", "output_bias", "gamma", "beta", "scale"])
+@pytest.mark.parametrize("cls", [AdamW, Lamb])
+def test_updates_are_the_formula(cls, correct, name):
     random = np.random.RandomState(0)
     start, gradients = random.randn(3, 2), random.randn(7, 3, 2)
     variable = keras.Variable(start, dtype="float32", name=name)
-    optimizer = AdamW(0.01, weight_decay=0.1, bias_correction=correct, global_clipnorm=None, epsilon=1e-3)
+    optimizer = cls(0.01, weight_decay=0.1, bias_correction=correct, global_clipnorm=None, epsilon=1e-3)
     for gradient in gradients:
         optimizer.apply([keras.ops.convert_to_tensor(gradient, "float32")], [variable])
-    decay = 0.1 if name == "kernel" else 0.0
-    expected = adamw_in_float64(start, gradients, 0.01, decay, 0.9, 0.999, 1e-3, correct)
-    np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-6)
+    expected = adam_in_float64(start, gradients, correct, cls is Lamb, decays=name == "kernel")
+    np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-6 if cls is AdamW else 5e-6)
 
 
 @pytest.mark.parametrize("correct", [True, False])
@@ -107,9 +117,8 @@ def test_config_round_trip(cls):
     ("hold", {0: 1.0, 19: 1.0, 20: 1.0, 60: 0.5, 100: 0.0}),
 ])  # fmt: skip
 def test_schedule(variant, expected):
-    np.testing.assert_allclose(
-        rate(WarmupDecay(1.0, 100, 20, variant=variant), expected), [*expected.values()], atol=1e-6
-    )
+    found = rate(WarmupDecay(1.0, 100, 20, variant=variant), expected)
+    np.testing.assert_allclose(found, [*expected.values()], atol=1e-6)
 
 
 def test_schedule_power_and_end():
@@ -124,28 +133,12 @@ def rate(schedule, steps):
 STEPS = (0, 1, 2, 399, 3999, 4000, 4001, 7999, 8000, 30_000, 99_999)
 
 
-def test_inverse_square_root_of_the_papers():
-    """Vaswani et al. 2017, equation 3, in float64: the number of an update is from 1."""
-    for hidden, warmup in ((512, 4000), (1024, 4000)):
-        expected = [hidden**-0.5 * min((s + 1) ** -0.5, (s + 1) * warmup**-1.5) for s in STEPS]
-        schedule = WarmupDecay((hidden * warmup) ** -0.5, 100_000, warmup, decay="rsqrt", first_step=1)
-        np.testing.assert_allclose(rate(schedule, STEPS), expected, rtol=1e-6)
-
-
 @pytest.mark.parametrize("variant", ["replace", "multiply", "after"])
 def test_inverse_square_root_of_tensor2tensor(variant):
     """learning_rate.py: constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size, the constant 2, updates from 0."""
     expected = [2.0 * min(s / 8000, 1) / max(s, 8000) ** 0.5 * 512**-0.5 for s in STEPS]
     schedule = WarmupDecay(2.0 * (512 * 8000) ** -0.5, 100_000, 8000, decay="rsqrt", variant=variant)
     np.testing.assert_allclose(rate(schedule, STEPS), expected, rtol=1e-6)
-
-
-def test_inverse_square_root_of_t5():
-    """Raffel et al. 2020, section 3.1.2: 1 / sqrt(max(n, k)) with k = 10^4."""
-    steps = (0, 1, 9999, 10_000, 10_001, 524_288, 1_000_000)
-    schedule = WarmupDecay(0.01, 1_000_000, 10_000, decay="rsqrt", variant="hold")
-    np.testing.assert_allclose(rate(schedule, steps), [max(s, 10_000) ** -0.5 for s in steps], rtol=1e-6)
-    assert WarmupDecay.from_config(schedule.get_config()).get_config() == schedule.get_config()
 
 
 def test_schedule_refuses_nonsense():
@@ -181,10 +174,10 @@ def adafactor_in_float64(value, gradients, rate, scale=True, threshold=1.0):
 
 
 @pytest.mark.parametrize("shape", [(7,), (130, 140), (150, 128), (127, 300), (3, 130, 129), (1, 2)])
-@pytest.mark.parametrize("scale", [True, False])
-def test_updates_of_adafactor_are_the_formula(shape, scale):
+@pytest.mark.parametrize("scale, start", [(True, 1), (False, 1), (True, 0)])  # 0: variables of zeros move, too
+def test_updates_of_adafactor_are_the_formula(shape, scale, start):
     random = np.random.RandomState(0)
-    start, gradients = random.randn(*shape), random.randn(5, *shape) * random.rand(*shape)
+    start, gradients = start * random.randn(*shape), random.randn(5, *shape) * random.rand(*shape)
     variable = keras.Variable(start, dtype="float32", name="kernel")
     optimizer = Adafactor(0.05, scale_by_parameters=scale)
     for gradient in gradients:
@@ -199,43 +192,6 @@ def test_memory_of_adafactor_is_that_of_rows_and_columns():
     optimizer.build([matrix, small])
     slots = sum(int(np.prod(v.shape)) for v in optimizer.variables) - 2  # iterations and learning rate
     assert slots == 256 + 512 + 64 * 512
-
-
-def test_adafactor_moves_a_variable_of_zeros():
-    variable = keras.Variable(np.zeros(3), dtype="float32")
-    Adafactor(0.1).apply([keras.ops.convert_to_tensor([1.0, -2.0, 0.0])], [variable])
-    np.testing.assert_allclose(variable.numpy()[:2], [-1e-4, 1e-4], rtol=1e-5)
-
-
-def lamb_in_float64(value, gradients, rate, decay, beta_1, beta_2, epsilon, adapt, correct):
-    """google-research/albert `lamb_optimizer.py`, and with the bias correction of the paper."""
-    value, m, v = np.float64(value), 0.0, 0.0
-    for t, gradient in enumerate(np.float64(gradients), 1):
-        m = beta_1 * m + (1 - beta_1) * gradient
-        v = beta_2 * v + (1 - beta_2) * gradient**2
-        scale_m, scale_v = (1 - beta_1**t, 1 - beta_2**t) if correct else (1, 1)
-        update = m / scale_m / (np.sqrt(v / scale_v) + epsilon)
-        ratio = 1.0
-        if adapt:
-            update = update + decay * value
-            if np.linalg.norm(value) > 0 and np.linalg.norm(update) > 0:
-                ratio = np.linalg.norm(value) / np.linalg.norm(update)
-        value = value - rate * ratio * update
-    return value
-
-
-@pytest.mark.parametrize("correct", [True, False])
-@pytest.mark.parametrize("name", ["kernel", "output_bias", "gamma", "beta"])
-def test_updates_of_lamb_are_the_formula(correct, name):
-    random = np.random.RandomState(0)
-    start, gradients = random.randn(3, 2), random.randn(7, 3, 2)
-    variable = keras.Variable(start, dtype="float32", name=name)
-    optimizer = Lamb(0.01, weight_decay=0.1, bias_correction=correct, global_clipnorm=None, epsilon=1e-3)
-    for gradient in gradients:
-        optimizer.apply([keras.ops.convert_to_tensor(gradient, "float32")], [variable])
-    adapt = name == "kernel"
-    expected = lamb_in_float64(start, gradients, 0.01, 0.1, 0.9, 0.999, 1e-3, adapt, correct)
-    np.testing.assert_allclose(variable.numpy(), expected, rtol=5e-6)
 
 
 def test_lamb_at_a_zero_variable_and_a_zero_gradient():

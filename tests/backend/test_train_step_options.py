@@ -9,25 +9,20 @@ import tensorflow as tf
 from twelve_steps import BATCH, SIZES, features
 
 from bert_tf.backend.tensorflow import loops
-from bert_tf.models.albert.config import AlbertConfig
-from bert_tf.models.albert.model import AlbertEncoder
-from bert_tf.models.bert.config import BertConfig
-from bert_tf.models.bert.model import BertEncoder
-from bert_tf.models.modernbert.config import ModernBertConfig
-from bert_tf.models.modernbert.model import ModernBertEncoder
-from bert_tf.models.xlnet.config import XLNetConfig
-from bert_tf.models.xlnet.model import XLNetEncoder
+from bert_tf.models import build_backbone, build_config
 from bert_tf.objectives import MaskedLM, PermutationLM
 from bert_tf.training.strategies import make_strategy
 
-TWO_LAYERS = {"num_layers": 2}  # which share weights, or of which only the second attends locally
-DROPPED = SIZES | {"dropout": 0.3, "attention_dropout": 0.3}
-MODELS = {
-    "bert": lambda: MaskedLM(BertEncoder(BertConfig(**DROPPED)), pair_task="nsp"),
-    "albert": lambda: MaskedLM(AlbertEncoder(AlbertConfig(embedding_size=8, **DROPPED | TWO_LAYERS)), pair_task="sop"),
-    "modernbert": lambda: MaskedLM(ModernBertEncoder(ModernBertConfig(local_attention=4, **DROPPED | TWO_LAYERS))),
-    "xlnet": lambda: PermutationLM(XLNetEncoder(XLNetConfig(**DROPPED), pooler=False), segments=2, memory_length=8),
-}
+#: Two layers, which share weights, or of which only the second attends locally.
+OWN = {"albert": {"embedding_size": 8, "num_layers": 2}, "modernbert": {"local_attention": 4, "num_layers": 2}}
+
+
+def make(name):
+    settings = SIZES | {"family": name, "dropout": 0.3, "attention_dropout": 0.3} | OWN.get(name, {})
+    backbone = build_backbone(build_config(settings), pooler=name in ("bert", "albert"))
+    if name == "xlnet":
+        return PermutationLM(backbone, segments=2, memory_length=8)
+    return MaskedLM(backbone, pair_task={"bert": "nsp", "albert": "sop"}.get(name))
 
 
 @functools.cache
@@ -35,7 +30,7 @@ def updates(name, strategy="one", **settings):
     """What one step of plain gradient descent adds to each variable: the negative gradient."""
     keras.utils.set_random_seed(0)
     with make_strategy(strategy).scope():
-        model = MODELS[name]()
+        model = make(name)
         model.compile(keras.optimizers.SGD(1.0), **settings)
     rng = np.random.default_rng(1)
     for variable in sorted(model.weights, key=lambda v: v.path):
@@ -65,7 +60,7 @@ def test_without_cpu_kernels_the_gradients_are_the_same():
 
 def train_step(**settings):
     """The graph of BERT's train step."""
-    model = MODELS["bert"]()
+    model = make("bert")
     model.compile(keras.optimizers.SGD(1.0), **settings)
     model.optimizer.build(model.trainable_variables)
     batch = {name: tf.constant(value) for name, value in features().items()}

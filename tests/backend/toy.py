@@ -41,11 +41,9 @@ class Toy(TrainableModel):
 def arrays(count, seed=0):
     random = np.random.RandomState(seed)
     lengths = random.randint(1, LENGTH + 1, (count, 1))
-    return {
-        "token_ids": random.randint(0, VOCABULARY, (count, LENGTH)).astype("int32"),
-        "labels": random.randint(0, VOCABULARY, (count, LENGTH)).astype("int64"),
-        "weights": (np.arange(LENGTH)[None] < lengths).astype("float32"),
-    }
+    ids, labels = (random.randint(0, VOCABULARY, (count, LENGTH)) for _ in range(2))
+    weights = (np.arange(LENGTH)[None] < lengths).astype("float32")
+    return {"token_ids": ids.astype("int32"), "labels": labels.astype("int64"), "weights": weights}
 
 
 def dataset(count, batch, seed=0):

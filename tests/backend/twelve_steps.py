@@ -14,26 +14,15 @@ import sys
 import keras
 import numpy as np
 
-from bert_tf import models
+from bert_tf import models as m
+from bert_tf import objectives as o
 from bert_tf.backend import AdamW, WarmupDecay, layout_map
 from bert_tf.models.electra.config import generator_config
 from bert_tf.models.electra.model import make_generator
-from bert_tf.objectives import (
-    BidirectionalLM,
-    CausalLM,
-    Denoising,
-    MaskedLM,
-    PermutationLM,
-    ReplacedTokenDetection,
-    SequenceAutoencoder,
-    TextToText,
-)
 from bert_tf.objectives.settings import WordsConfig
 
 VOCABULARY, BATCH, LENGTH, PREDICTIONS = 40, 4, 16, 4
-SIZES = dict(
-    vocabulary_size=VOCABULARY, hidden_size=16, num_layers=1, num_heads=2, intermediate_size=24,
-)  # fmt: skip
+SIZES = dict(vocabulary_size=VOCABULARY, hidden_size=16, num_layers=1, num_heads=2, intermediate_size=24)
 
 #: Before the names of objectives whose weights are divided over devices.
 DIVIDED = "divided:"
@@ -42,37 +31,36 @@ DECODERS = ("gpt1", "gpt2", "t5_decoder", "lstm_lm", "sa_lstm")
 
 def objectives():
     """A small model of every family and objective, by a name. Some have dropout, others compile faster without."""
-    m, dropout, one = models, 0.1, SIZES | {"dropout": 0.0, "attention_dropout": 0.0}
+    dropout, one = 0.1, SIZES | {"dropout": 0.0, "attention_dropout": 0.0}
     two = one | {"num_layers": 2}  # which share weights, or of which only the second attends locally
-    t5 = {name: value for name, value in one.items() if name != "attention_dropout"} | {
-        "head_size": 8,
-        "num_buckets": 8,
-    }
+    t5 = {name: value for name, value in one.items() if name != "attention_dropout"}
+    t5 |= {"head_size": 8, "num_buckets": 8}
     elmo = dict(num_layers=1, units=12, filters=((1, 4),), highways=1, max_characters=3, dropout=dropout)
     lstm = dict(hidden_size=8, embedding_size=6, embedding_dropout=dropout)
     electra = m.ElectraConfig(embedding_size=8, **one)
     discriminator = m.ElectraEncoder(electra, pooler=False)
     generator = make_generator(discriminator, generator_config(electra, 0.5))
     return {
-        "bert": MaskedLM(
-            m.BertEncoder(m.BertConfig(**SIZES, dropout=dropout, attention_dropout=dropout))
-        ),  # with a pooler that gets no gradient
-        "roberta": MaskedLM(m.RobertaEncoder(m.RobertaConfig(**one), pooler=False)),
-        "albert": MaskedLM(m.AlbertEncoder(m.AlbertConfig(embedding_size=8, **two)), pair_task="sop"),
-        "distilbert": MaskedLM(m.DistilBertEncoder(m.DistilBertConfig(**one))),
-        "modernbert": MaskedLM(m.ModernBertEncoder(m.ModernBertConfig(local_attention=4, **two))),
-        "spanbert": MaskedLM(m.SpanBertEncoder(m.SpanBertConfig(**one)), pair_task="nsp", span_boundary=True),
-        "electra": ReplacedTokenDetection(discriminator, generator),
-        "xlnet": PermutationLM(m.XLNetEncoder(m.XLNetConfig(**one), pooler=False), segments=2, memory_length=8),
-        "gpt1": CausalLM(m.GPT1Decoder(m.GPT1Config(**one))),
-        "gpt2": CausalLM(m.GPT2Decoder(m.GPT2Config(**one))),
-        "t5_decoder": CausalLM(m.T5Decoder(m.T5DecoderConfig(**t5))),
-        "lstm_lm": CausalLM(m.LstmLM(m.LstmLMConfig(VOCABULARY, **lstm))),
-        "sa_lstm": SequenceAutoencoder(m.LstmLM(m.LstmLMConfig(VOCABULARY, **lstm))),
-        "elmo": BidirectionalLM(m.Elmo(m.ElmoConfig(VOCABULARY, 8, **elmo)), WordsConfig(VOCABULARY, max_characters=3)),
-        "transformer_bilm": BidirectionalLM(m.TransformerBiLM(m.TransformerBiLMConfig(**one))),
-        "t5": Denoising(m.T5(m.T5Config(**t5))),
-        "transformer": TextToText(m.Transformer(m.TransformerConfig(**one)), label_smoothing=0.1),
+        # With a pooler that gets no gradient.
+        "bert": o.MaskedLM(m.BertEncoder(m.BertConfig(**SIZES, dropout=dropout, attention_dropout=dropout))),
+        "roberta": o.MaskedLM(m.RobertaEncoder(m.RobertaConfig(**one), pooler=False)),
+        "albert": o.MaskedLM(m.AlbertEncoder(m.AlbertConfig(embedding_size=8, **two)), pair_task="sop"),
+        "distilbert": o.MaskedLM(m.DistilBertEncoder(m.DistilBertConfig(**one))),
+        "modernbert": o.MaskedLM(m.ModernBertEncoder(m.ModernBertConfig(local_attention=4, **two))),
+        "spanbert": o.MaskedLM(m.SpanBertEncoder(m.SpanBertConfig(**one)), pair_task="nsp", span_boundary=True),
+        "electra": o.ReplacedTokenDetection(discriminator, generator),
+        "xlnet": o.PermutationLM(m.XLNetEncoder(m.XLNetConfig(**one), pooler=False), segments=2, memory_length=8),
+        "gpt1": o.CausalLM(m.GPT1Decoder(m.GPT1Config(**one))),
+        "gpt2": o.CausalLM(m.GPT2Decoder(m.GPT2Config(**one))),
+        "t5_decoder": o.CausalLM(m.T5Decoder(m.T5DecoderConfig(**t5))),
+        "lstm_lm": o.CausalLM(m.LstmLM(m.LstmLMConfig(VOCABULARY, **lstm))),
+        "sa_lstm": o.SequenceAutoencoder(m.LstmLM(m.LstmLMConfig(VOCABULARY, **lstm))),
+        "elmo": o.BidirectionalLM(
+            m.Elmo(m.ElmoConfig(VOCABULARY, 8, **elmo)), WordsConfig(VOCABULARY, max_characters=3)
+        ),
+        "transformer_bilm": o.BidirectionalLM(m.TransformerBiLM(m.TransformerBiLMConfig(**one))),
+        "t5": o.Denoising(m.T5(m.T5Config(**t5))),
+        "transformer": o.TextToText(m.Transformer(m.TransformerConfig(**one)), label_smoothing=0.1),
     }
 
 
@@ -121,19 +109,14 @@ def results(only=()):
         if name in DECODERS:  # rows of one text
             rows = {key: value for key, value in batch.items() if not key.startswith(("decoder", "target", "mask"))}
         # The clip is reached, and the rate changes: warm-up, then decay.
-        model.compile(
-            AdamW(WarmupDecay(1e-2, total_steps=14, warmup_steps=4), global_clipnorm=0.5),
-            accumulation_steps=2 if name in ("bert", "xlnet") else 1,
-            seed=7,
-        )
+        optimizer = AdamW(WarmupDecay(1e-2, total_steps=14, warmup_steps=4), global_clipnorm=0.5)
+        model.compile(optimizer, accumulation_steps=2 if name in ("bert", "xlnet") else 1, seed=7)
         history = model.fit(rows, batch_size=size, epochs=12, shuffle=False, verbose=0).history
         evaluated = model.evaluate(rows, batch_size=size, verbose=0, return_dict=True)
-        found |= {
-            f"{name}/{key}": np.array([*values, evaluated[key]]) for key, values in history.items() if key in evaluated
-        }
-        found |= {
-            f"{name}/{v.path}": keras.ops.convert_to_numpy(v) for v in [*model.variables, *model.optimizer.variables]
-        }
+        for key in evaluated.keys() & history.keys():
+            found[f"{name}/{key}"] = np.array([*history[key], evaluated[key]])
+        for variable in [*model.variables, *model.optimizer.variables]:
+            found[f"{name}/{variable.path}"] = keras.ops.convert_to_numpy(variable)
     return found
 
 
@@ -153,9 +136,8 @@ if __name__ == "__main__":
         divided = [name.removeprefix(DIVIDED) for name in divided]
         for name in divided:
             kernels = [v for v in objectives()[name].weights if re.search("/(query|query_key_value)/kernel$", v.path)]
-            assert kernels and all(
-                len({str(i) for i in v.value.sharding.devices_indices_map(v.shape).values()}) == 2 for v in kernels
-            )
+            maps = [v.value.sharding.devices_indices_map(v.shape) for v in kernels]
+            assert maps and all(len(set(map(str, one.values()))) == 2 for one in maps)
         found |= {DIVIDED + name: value for name, value in results(divided).items()}
     np.savez(sys.argv[1], **found)
     print(json.dumps(sorted({m.split(".")[0] for m in sys.modules} & {"tensorflow", "jax"})))

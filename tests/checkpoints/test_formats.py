@@ -44,12 +44,13 @@ class Npz(Format):
 
 
 @pytest.fixture
-def npz():
-    yield FORMATS.register(Npz())
-    FORMATS.remove("archive")
+def outside():
+    FORMATS.register(Npz()), FORMATS.register(OnlyRead())
+    yield
+    FORMATS.remove("archive"), FORMATS.remove("only_read")
 
 
-def test_a_format_from_outside(npz, tmp_path):
+def test_a_format_from_outside(outside, tmp_path):
     model = BertEncoder(BertConfig(len(WORDS), 8, 1, 2, 16))
     bert_tf.save(model, WordPieceTokenizer(WORDS, lowercase=True), tmp_path / "a", format="archive")
     opened = bert_tf.load(tmp_path / "a")
@@ -59,33 +60,21 @@ def test_a_format_from_outside(npz, tmp_path):
     assert bert_tf.load(tmp_path / "b").source.format == "hf"
 
 
-def test_a_format_that_is_only_read(tmp_path):
+def test_a_format_that_is_only_read(outside, tmp_path):
     model = BertEncoder(BertConfig(len(WORDS), 8, 1, 2, 16))
-    FORMATS.register(OnlyRead())
-    try:
-        with pytest.raises(ConfigError, match="cannot be written in the format 'only_read'; choose one of .*hf"):
-            bert_tf.save(model, None, tmp_path / "no", format="only_read")
-    finally:
-        FORMATS.remove("only_read")
+    with pytest.raises(ConfigError, match="cannot be written in the format 'only_read'; choose one of .*hf"):
+        bert_tf.save(model, None, tmp_path / "no", format="only_read")
 
 
-@pytest.mark.parametrize("first", ["backbone", "objective"])
-def test_what_was_asked_for_is_kept_and_shared(first, tmp_path):
-    opened = bert_tf.load(FIXTURE)
-    made = getattr(opened, first)
-    assert made is getattr(opened, first) and opened.objective.backbone is opened.backbone is opened.encoder
-    assert opened.model is opened.objective
-
-
-def test_an_encoder_that_was_trained_meanwhile_keeps_its_weights():
-    opened = bert_tf.load(FIXTURE)
+def test_what_was_asked_for_is_kept_and_shared_and_keeps_its_weights():
+    opened, other = bert_tf.load(FIXTURE), bert_tf.load(FIXTURE)
     table = opened.encoder.embedding_table
-    table.assign(np.zeros(table.shape))
-    assert opened.objective.backbone is opened.encoder
+    table.assign(np.zeros(table.shape))  # trained meanwhile
+    for one in (opened, other):  # of the other the objective is made first
+        assert one.objective.backbone is one.backbone is one.encoder and one.model is one.objective
     assert not np.asarray(table).any()
-    np.testing.assert_array_equal(
-        opened.objective.masked_lm_head.dense.kernel, bert_tf.load(FIXTURE).objective.masked_lm_head.dense.kernel
-    )
+    ours, theirs = (one.objective.masked_lm_head.dense.kernel for one in (opened, other))
+    np.testing.assert_array_equal(ours, theirs)
 
 
 def test_arrays_are_told_apart_by_name_shape_and_content():
@@ -105,8 +94,11 @@ def test_parts_of_joined_stacked_and_untied_arrays(tmp_path):
         assert by_path(opened.backbone).keys() <= opened.source.paths, name
 
 
-def test_a_run_with_a_layer_too_many(tmp_path):
+def test_a_run_of_another_family_or_with_a_layer_too_many(tmp_path):
     bert_tf.load(FIXTURE).save(tmp_path / "run", format="run")
+    assert bert_tf.load(tmp_path / "run", family="bert").family == "bert"
+    with pytest.raises(ConfigError, match="run holds a model of the family 'bert', not 'roberta'; leave the family"):
+        bert_tf.load(tmp_path / "run", family="roberta")
     settings = read_yaml(tmp_path / "run" / "config.yaml")
     settings["model"]["num_layers"] -= 1
     (tmp_path / "run" / "config.yaml").write_text(json.dumps(settings))
@@ -114,20 +106,9 @@ def test_a_run_with_a_layer_too_many(tmp_path):
         _ = bert_tf.load(tmp_path / "run").encoder
 
 
-def test_a_family_that_the_files_do_not_hold(tmp_path):
-    bert_tf.load(FIXTURE).save(tmp_path / "run", format="run")
-    assert bert_tf.load(tmp_path / "run", family="bert").family == "bert"
-    with pytest.raises(
-        ConfigError, match="run holds a model of the family 'bert', not 'roberta'; leave the family out"
-    ):
-        bert_tf.load(tmp_path / "run", family="roberta")
-
-
 def test_a_family_that_a_format_does_not_have(tmp_path):
     with pytest.raises(ConfigError, match="no family 'elmo' is published as Hugging Face directories"):
         bert_tf.load(FIXTURE, family="elmo")
     bert_tf.save(bert_tf.load(FIXTURE).encoder, None, tmp_path / "tf1", format="tf1")
-    with pytest.raises(
-        ConfigError, match="no family 'brt' is published as TensorFlow 1 checkpoints; did you mean 'bert'"
-    ):
+    with pytest.raises(ConfigError, match="no family 'brt' is published as TensorFlow 1 checkpoints; .* 'bert'"):
         bert_tf.load(tmp_path / "tf1", family="brt")

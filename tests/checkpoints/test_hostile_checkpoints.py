@@ -9,8 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import tensorflow as tf
-from published_models import copy_of
-from safetensors.numpy import load_file, save_file
+from published_models import change_arrays, copy_of
 
 import bert_tf
 from bert_tf.checkpoints import open_source
@@ -63,18 +62,14 @@ SIZES = [
     ("bert", {"hidden_size": 65_520}, "asks for 2 layers and at least"),
     ("bert", {"vocab_size": 9_000_000}, "asks for 2 layers and at least 108,"),
     ("bert", {"num_hidden_layers": 1000}, "asks for 1,000 layers and"),
-    ("bert", {"intermediate_size": 1 << 20}, "asks for 2 layers and at least"),
     ("bert", {"max_position_embeddings": 1 << 24}, "asks for 2 layers and at least"),
     ("bert", {"type_vocab_size": 65_536}, "has shape"),
     ("albert", {"num_hidden_groups": 100, "num_hidden_layers": 200}, "asks for 200 layers"),
-    ("distilbert", {"n_layers": 999}, "asks for 999 layers"),
     # What no range allows:
     ("bert", {"vocab_size": 10**12}, "vocabulary_size' is 1000000000000; it must be at least 1 and at most 10,000,000"),
     ("albert", {"num_hidden_layers": 20_000}, "num_layers' is 20000; it must be at least 1 and at most 1,000"),
-    ("electra", {"hidden_size": 3 * 10**8}, "hidden_size' is 300000000; it must"),
     ("roberta", {"max_position_embeddings": 10**9}, "max_positions' is .*; it must"),
     ("xlnet", {"d_model": 3 * 10**8, "d_head": 10**8}, "hidden_size' is 300000000; it must"),
-    ("modernbert", {"intermediate_size": 10**8}, "intermediate_size' is 100000000; it must"),
 ]
 
 
@@ -109,10 +104,8 @@ def test_a_tensorflow_checkpoint_cannot_claim_more_than_it_holds(tmp_path):
     (lambda a: a.astype(ml_dtypes.float8_e4m3fn), "has the type F8_E4M3, which is not supported"),
 ], ids=["nan", "too large", "int", "bool", "float8"])  # fmt: skip
 def test_weights_are_finite_floating_point_numbers(tmp_path, change, message):
-    folder = copy_of("bert", tmp_path / "bert")
-    arrays, name = load_file(folder / "model.safetensors"), "bert.encoder.layer.1.intermediate.dense.weight"
-    arrays[name] = change(arrays[name])
-    save_file(arrays, folder / "model.safetensors")
+    folder, name = copy_of("bert", tmp_path / "bert"), "bert.encoder.layer.1.intermediate.dense.weight"
+    change_arrays(folder, lambda arrays: arrays | {name: change(arrays[name])})
     with pytest.raises(DataError, match=f"'{name}' .*{message}"):
         _ = bert_tf.load(folder).backbone
 
@@ -126,18 +119,11 @@ def test_weights_of_tensorflow_are_finite_too(tmp_path):
 
 
 @pytest.mark.parametrize("name, changes", [
-    ("bert", {"hidden_act": []}),
-    ("bert", {"model_type": ["bert"]}),
-    ("roberta", {"pad_token_id": None}),
-    ("roberta", {"max_position_embeddings": "514"}),
-    ("xlnet", {"d_head": "4"}),
-    ("xlnet", {"clamp_len": []}),
-    ("albert", {"num_hidden_groups": {}}),
-    ("modernbert", {"layer_types": 3}),
-    ("modernbert", {"rope_parameters": [1]}),
-    ("modernbert", {"rope_parameters": {"full_attention": None}}),
+    ("bert", {"hidden_act": []}), ("bert", {"model_type": ["bert"]}), ("roberta", {"pad_token_id": None}),
+    ("roberta", {"max_position_embeddings": "514"}), ("xlnet", {"d_head": "4"}), ("xlnet", {"clamp_len": []}),
+    ("albert", {"num_hidden_groups": {}}), ("modernbert", {"layer_types": 3}), ("modernbert", {"rope_parameters": [1]}),
+    ("modernbert", {"rope_parameters": {"full_attention": None}}), ("modernbert", {"global_attn_every_n_layers": 0}),
     ("modernbert", {"global_rope_theta": "x", "rope_parameters": None}),
-    ("modernbert", {"global_attn_every_n_layers": 0}),
 ], ids=str)  # fmt: skip
 def test_settings_of_the_wrong_type(tmp_path, name, changes):
     with pytest.raises(ConfigError, match=rf"(?s)config.json.*({next(iter(changes))}|num_groups)"):
@@ -150,15 +136,6 @@ def test_labels_without_names_are_few(tmp_path):
         folder = copy_of("bert", tmp_path / str(count), **changes)
         with pytest.raises(ConfigError, match="num_labels is .*; it must be an integer from 1 to 100,000"):
             _ = bert_tf.load(folder).task
-
-
-def test_the_longest_length_is_written(tmp_path):
-    for name, longest in (("bert", 16), ("xlnet", None)):
-        loaded = bert_tf.load(FIXTURES / name)
-        bert_tf.save(loaded.encoder, loaded.tokenizer, tmp_path / name)
-        config = json.loads((tmp_path / name / "tokenizer_config.json").read_text())
-        assert config.get("model_max_length") == longest
-        assert open_source(tmp_path / name).tokenizer.fingerprint == loaded.tokenizer.fingerprint
 
 
 @pytest.mark.parametrize("header", [b"9" * 5000 + b" 3", b"-5 3", b"3 -1", b"0 3", b"3 " + b"7" * 5000])
@@ -186,15 +163,9 @@ def test_a_vocabulary_of_special_tokens_alone(tmp_path):
 
 
 def test_what_there_is_not_is_told_where_to_look(tmp_path):
-    with pytest.raises(
-        UserError, match="bert-base-uncased .* does not exist. A model of the Hugging Face Hub is given as hf://"
-    ):
+    with pytest.raises(UserError, match="bert-base-uncased .* does not exist. .* is given as hf://"):
         bert_tf.load("bert-base-uncased")
-    preset = {
-        "module": "keras_hub.src.models.bert.bert_backbone",
-        "registered_name": "keras_hub>BertBackbone",
-        "config": {},
-    }
-    (tmp_path / "config.json").write_text(json.dumps(preset))
+    preset = {"module": "keras_hub.src.models.bert.bert_backbone", "registered_name": "keras_hub>BertBackbone"}
+    (tmp_path / "config.json").write_text(json.dumps(preset | {"config": {}}))
     with pytest.raises(ConfigError, match="is of a preset of KerasHub .'keras_hub>BertBackbone'."):
         bert_tf.load(tmp_path)

@@ -11,6 +11,7 @@ from published_models import assert_same_weights, write_tensorflow1
 
 import bert_tf
 from bert_tf.errors import DataError
+from bert_tf.models.weights import by_path
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 
@@ -22,25 +23,21 @@ def golden(name):
 
 
 @pytest.mark.parametrize("name", ["garden_encoder", "garden_pretrainer"])
-def test_the_encoder(name):
+def test_the_encoder_and_the_masked_lm_head(name):
     expected, inputs = golden(name)
     loaded = bert_tf.load(FIXTURES / name)
     assert loaded.report.fresh == ()
+    if name == "garden_pretrainer":
+        assert loaded.report.unused == ("next_sentence..pooler_dense/bias", "next_sentence..pooler_dense/kernel")
     out, real = loaded.encoder(inputs), expected["padding_mask"]
     assert relative_error(np.asarray(out["sequence_output"])[real], expected["sequence_output"][real]) < 1e-5
     if "pooled_output" in expected:
         assert loaded.report.unused == ()
         assert relative_error(out["pooled_output"], expected["pooled_output"]) < 1e-5
-
-
-def test_the_masked_lm_head():
-    expected, inputs = golden("garden_pretrainer")
-    loaded = bert_tf.load(FIXTURES / "garden_pretrainer")
-    assert loaded.report.unused == ("next_sentence..pooler_dense/bias", "next_sentence..pooler_dense/kernel")
-    positions = np.tile(np.arange(7, dtype="int32"), (2, 1))
-    logits = np.asarray(loaded.objective(inputs | {"mask_positions": positions})["masked_lm_logits"])
-    real = expected["padding_mask"]
-    assert relative_error(logits[real], expected["logits"][real]) < 1e-5
+    if "logits" in expected:
+        positions = np.tile(np.arange(7, dtype="int32"), (2, 1))
+        logits = np.asarray(loaded.objective(inputs | {"mask_positions": positions})["masked_lm_logits"])
+        assert relative_error(logits[real], expected["logits"][real]) < 1e-5
 
 
 def test_what_is_not_understood_is_named(tmp_path):
@@ -63,36 +60,25 @@ def test_what_is_not_understood_is_named(tmp_path):
         _ = bert_tf.load(folder).backbone
 
 
-def test_it_becomes_a_run_and_the_originals_format(tmp_path):
-    loaded = bert_tf.load(FIXTURES / "garden_pretrainer")
-    loaded.save(tmp_path / "run", format="run")
-    again = bert_tf.load(tmp_path / "run")
-    bert_tf.save(again.objective, again.tokenizer, tmp_path / "tf1", format="tf1")
-    third = bert_tf.load(tmp_path / "tf1")
-    assert_same_weights(loaded.objective, third.objective)
-
-
 @pytest.mark.parametrize("name", ["garden_encoder", "garden_pretrainer"])
 def test_what_is_written_holds_what_the_garden_wrote(tmp_path, name):
     loaded = bert_tf.load(FIXTURES / name)
-    loaded.save(tmp_path / "again", format="garden")
+    loaded.save(tmp_path / "run", format="run")
+    bert_tf.load(tmp_path / "run").save(tmp_path / "again", format="garden")
     again = bert_tf.load(tmp_path / "again")
     assert again.source.format == "garden" and again.config == loaded.config
     assert_same_weights(loaded.objective if "masked_lm_head" in loaded.source.parts else loaded.backbone, again.model)
-    ours, theirs = (
-        tf.train.load_checkpoint(str(path / "bert_model.ckpt")) for path in (tmp_path / "again", FIXTURES / name)
-    )
-    kernels = [reader.get_variable_to_shape_map() for reader in (ours, theirs)]
-    kernels = [sorted(tuple(shape) for name, shape in each.items() if "next_sentence" not in name) for each in kernels]
+    kernels = []
+    for path in (tmp_path / "again", FIXTURES / name):
+        shapes = tf.train.load_checkpoint(str(path / "bert_model.ckpt")).get_variable_to_shape_map()
+        kernels.append(sorted(tuple(shape) for name, shape in shapes.items() if "next_sentence" not in name))
     assert kernels[0] == kernels[1]  # [H, n, d] in attention
 
 
 def test_both_forms_of_the_object_graph_restore_what_is_written(tmp_path):
     loaded = bert_tf.load(FIXTURES / "garden_encoder")
     loaded.save(tmp_path / "garden", format="garden")
-    kernel = {variable.path: np.asarray(variable) for variable in loaded.backbone.weights}[
-        "transformer_layer_1/intermediate/kernel"
-    ]
+    kernel = np.asarray(by_path(loaded.backbone)["transformer_layer_1/intermediate/kernel"])
     for root in ("encoder", "model"):
         for layer in ("_transformer_layers", "layer_with_weights-5"):  # four layers of embeddings come first
             variable, dense, block, encoder = tf.Variable(np.zeros_like(kernel)), tf.Module(), tf.Module(), tf.Module()

@@ -10,17 +10,10 @@ import tensorflow as tf
 from published_models import assert_same_weights, write_tensorflow1
 
 import bert_tf
+from bert_tf import models
 from bert_tf.errors import ConfigError, DataError
-from bert_tf.models import BertConfig, BertEncoder
-from bert_tf.models.albert.config import AlbertConfig
-from bert_tf.models.albert.model import AlbertEncoder
-from bert_tf.models.electra.config import ElectraConfig
-from bert_tf.models.electra.model import ElectraEncoder, make_generator
-from bert_tf.models.xlnet.config import XLNetConfig
-from bert_tf.models.xlnet.model import XLNetEncoder
-from bert_tf.objectives import MaskedLM
-from bert_tf.objectives.permutation_lm import PermutationLM
-from bert_tf.objectives.replaced_token_detection import ReplacedTokenDetection
+from bert_tf.models.electra.model import make_generator
+from bert_tf.objectives import MaskedLM, PermutationLM, ReplacedTokenDetection
 from bert_tf.tokenizers import WordPieceTokenizer
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
@@ -28,25 +21,27 @@ SIZES = dict(vocabulary_size=40, hidden_size=12, num_heads=3, intermediate_size=
 
 
 def bert():
-    config = BertConfig(**SIZES, num_layers=2, max_positions=16, dropout=0.3)
-    return MaskedLM(BertEncoder(config), pair_task="nsp")
+    config = models.BertConfig(**SIZES, num_layers=2, max_positions=16, dropout=0.3)
+    return MaskedLM(models.BertEncoder(config), pair_task="nsp")
 
 
 def albert():
-    config = AlbertConfig(**SIZES, embedding_size=8, num_layers=4, num_groups=2, inner_groups=2, max_positions=16)
-    return MaskedLM(AlbertEncoder(config), pair_task="sop")
+    config = models.AlbertConfig(
+        **SIZES, embedding_size=8, num_layers=4, num_groups=2, inner_groups=2, max_positions=16
+    )
+    return MaskedLM(models.AlbertEncoder(config), pair_task="sop")
 
 
 def electra():
     sizes = dict(vocabulary_size=40, embedding_size=8, num_layers=2, max_positions=16)
-    large = ElectraConfig(**sizes, hidden_size=128, num_heads=2, intermediate_size=20)
-    small = ElectraConfig(**sizes, hidden_size=64, num_heads=1, intermediate_size=256)
-    discriminator = ElectraEncoder(large, pooler=False)
+    large = models.ElectraConfig(**sizes, hidden_size=128, num_heads=2, intermediate_size=20)
+    small = models.ElectraConfig(**sizes, hidden_size=64, num_heads=1, intermediate_size=256)
+    discriminator = models.ElectraEncoder(large, pooler=False)
     return ReplacedTokenDetection(discriminator, make_generator(discriminator, small))
 
 
 def xlnet():
-    return PermutationLM(XLNetEncoder(XLNetConfig(**SIZES, num_layers=2), pooler=False))
+    return PermutationLM(models.XLNetEncoder(models.XLNetConfig(**SIZES, num_layers=2), pooler=False))
 
 
 def randomized(model, seed=7):
@@ -65,57 +60,49 @@ def shapes(folder, family):
 
 
 # Read off the variable scopes of the original code, family by family: name -> shape.
-LAYER_NORM = ("gamma", "beta")
+
+
+def dense_and_norms(dense, norms):
+    """The names of dense layers, by (inputs, outputs), and of normalizations, by their size."""
+    names = {f"{name}/kernel": list(shape) for name, shape in dense.items()}
+    names |= {f"{name}/bias": [outside] for name, (_, outside) in dense.items()}
+    return names | {f"{where}/LayerNorm/{n}": [size] for where, size in norms.items() for n in ("gamma", "beta")}
+
+
+def tables(where, size):
+    rows = {"word": 40, "token_type": 2, "position": 16}
+    return {f"{where}/embeddings/{name}_embeddings": [count, size] for name, count in rows.items()}
 
 
 def bert_names():
-    names = {
-        "bert/embeddings/word_embeddings": [40, 12],
-        "bert/embeddings/token_type_embeddings": [2, 12],
-        "bert/embeddings/position_embeddings": [16, 12],
-        "bert/pooler/dense/kernel": [12, 12],
-        "bert/pooler/dense/bias": [12],
-        "cls/predictions/transform/dense/kernel": [12, 12],
-        "cls/predictions/transform/dense/bias": [12],
-        "cls/predictions/output_bias": [40],
-        "cls/seq_relationship/output_weights": [2, 12],
-        "cls/seq_relationship/output_bias": [2],
-    }
-    norms = ["bert/embeddings", "cls/predictions/transform"]
+    dense = {"bert/pooler/dense": (12, 12), "cls/predictions/transform/dense": (12, 12)}
+    norms = {"bert/embeddings": 12, "cls/predictions/transform": 12}
     for i in range(2):
         layer = f"bert/encoder/layer_{i}"
-        norms += [f"{layer}/attention/output", f"{layer}/output"]
-        dense = {f"attention/self/{n}": (12, 12) for n in ("query", "key", "value")}
-        dense |= {"attention/output/dense": (12, 12), "intermediate/dense": (12, 20), "output/dense": (20, 12)}
-        for name, (inside, outside) in dense.items():
-            names |= {f"{layer}/{name}/kernel": [inside, outside], f"{layer}/{name}/bias": [outside]}
-    return names | {f"{where}/LayerNorm/{n}": [12] for where in norms for n in LAYER_NORM}
+        norms |= {f"{layer}/attention/output": 12, f"{layer}/output": 12}
+        dense |= {f"{layer}/attention/self/{n}": (12, 12) for n in ("query", "key", "value")}
+        dense |= {f"{layer}/attention/output/dense": (12, 12), f"{layer}/intermediate/dense": (12, 20)}
+        dense |= {f"{layer}/output/dense": (20, 12)}
+    pair = {"cls/seq_relationship/output_weights": [2, 12], "cls/seq_relationship/output_bias": [2]}
+    return tables("bert", 12) | dense_and_norms(dense, norms) | pair | {"cls/predictions/output_bias": [40]}
 
 
 def albert_names():
     names = {name: shape for name, shape in bert_names().items() if not name.startswith("bert/encoder/layer_")}
-    for table, rows in (("word", 40), ("token_type", 2), ("position", 16)):
-        names[f"bert/embeddings/{table}_embeddings"] = [rows, 8]
-    names |= {f"bert/embeddings/LayerNorm/{n}": [8] for n in LAYER_NORM}
-    names |= {f"cls/predictions/transform/LayerNorm/{n}": [8] for n in LAYER_NORM}
-    names |= {"cls/predictions/transform/dense/kernel": [12, 8], "cls/predictions/transform/dense/bias": [8]}
-    names |= {f"bert/encoder/embedding_hidden_mapping_in/{n}": s for n, s in (("kernel", [8, 12]), ("bias", [12]))}
+    dense = {"cls/predictions/transform/dense": (12, 8), "bert/encoder/embedding_hidden_mapping_in": (8, 12)}
+    norms = {"bert/embeddings": 8, "cls/predictions/transform": 8}
     for group in range(2):
         for inner in range(2):
             layer = f"bert/encoder/transformer/group_{group}/inner_group_{inner}"
-            dense = {f"attention_1/self/{n}": (12, 12) for n in ("query", "key", "value")}
-            dense |= {"attention_1/output/dense": (12, 12), "ffn_1/intermediate/dense": (12, 20)}
-            dense |= {"ffn_1/intermediate/output/dense": (20, 12)}
-            for name, (inside, outside) in dense.items():
-                names |= {f"{layer}/{name}/kernel": [inside, outside], f"{layer}/{name}/bias": [outside]}
-            names |= {f"{layer}/{norm}/{n}": [12] for norm in ("LayerNorm", "LayerNorm_1") for n in LAYER_NORM}
-    return names
+            dense |= {f"{layer}/attention_1/self/{n}": (12, 12) for n in ("query", "key", "value")}
+            dense |= {f"{layer}/attention_1/output/dense": (12, 12), f"{layer}/ffn_1/intermediate/dense": (12, 20)}
+            dense |= {f"{layer}/ffn_1/intermediate/output/dense": (20, 12)}
+            norms |= {layer: 12}
+            names |= {f"{layer}/LayerNorm_1/{n}": [12] for n in ("gamma", "beta")}
+    return names | tables("bert", 8) | dense_and_norms(dense, norms)
 
 
 def electra_names():
-    names = {
-        f"electra/embeddings/{t}_embeddings": [r, 8] for t, r in (("word", 40), ("token_type", 2), ("position", 16))
-    }
     norms = {"electra/embeddings": 8, "generator_predictions": 8}
     dense = {"discriminator_predictions/dense": (128, 128), "discriminator_predictions/dense_1": (128, 1)}
     dense |= {"generator_predictions/dense": (64, 8)}
@@ -127,29 +114,20 @@ def electra_names():
             dense |= {f"{layer}/attention/self/{n}": (size, size) for n in ("query", "key", "value")}
             dense |= {f"{layer}/attention/output/dense": (size, size), f"{layer}/intermediate/dense": (size, wide)}
             dense |= {f"{layer}/output/dense": (wide, size)}
-    for name, (inside, outside) in dense.items():
-        names |= {f"{name}/kernel": [inside, outside], f"{name}/bias": [outside]}
-    names |= {f"{where}/LayerNorm/{n}": [size] for where, size in norms.items() for n in LAYER_NORM}
-    return names | {"generator_predictions/output_bias": [40]}
+    return tables("electra", 8) | dense_and_norms(dense, norms) | {"generator_predictions/output_bias": [40]}
 
 
 def xlnet_names():
-    names = {
-        "model/transformer/word_embedding/lookup_table": [40, 12],
-        "model/transformer/mask_emb/mask_emb": [1, 1, 12],
-        "model/transformer/r_w_bias": [2, 3, 4],
-        "model/transformer/r_r_bias": [2, 3, 4],
-        "model/transformer/r_s_bias": [2, 3, 4],
-        "model/transformer/seg_embed": [2, 2, 3, 4],
-        "model/lm_loss/bias": [40],
-    }
+    biases = {"r_w_bias": [2, 3, 4], "r_r_bias": [2, 3, 4], "r_s_bias": [2, 3, 4], "seg_embed": [2, 2, 3, 4]}
+    tables = {"word_embedding/lookup_table": [40, 12], "mask_emb/mask_emb": [1, 1, 12]}
+    names = {f"model/transformer/{name}": shape for name, shape in (biases | tables).items()}
+    dense, norms = {}, {}
     for i in range(2):
         layer = f"model/transformer/layer_{i}"
         names |= {f"{layer}/rel_attn/{n}/kernel": [12, 3, 4] for n in "qkvor"}
-        names |= {f"{layer}/{part}/LayerNorm/{n}": [12] for part in ("rel_attn", "ff") for n in LAYER_NORM}
-        names |= {f"{layer}/ff/layer_1/kernel": [12, 20], f"{layer}/ff/layer_1/bias": [20]}
-        names |= {f"{layer}/ff/layer_2/kernel": [20, 12], f"{layer}/ff/layer_2/bias": [12]}
-    return names
+        norms |= {f"{layer}/rel_attn": 12, f"{layer}/ff": 12}
+        dense |= {f"{layer}/ff/layer_1": (12, 20), f"{layer}/ff/layer_2": (20, 12)}
+    return names | dense_and_norms(dense, norms) | {"model/lm_loss/bias": [40]}
 
 
 CASES = {
@@ -222,13 +200,13 @@ def test_what_the_format_cannot_say_is_refused(tmp_path):
     hf = bert_tf.load(FIXTURES / "bert_bare")
     with pytest.raises(ConfigError, match="bert_config.json has no name for the activation 'gelu_erf'"):
         bert_tf.save(hf.encoder, hf.tokenizer, tmp_path / "a", format="tf1")
-    epsilon = BertEncoder(BertConfig(**SIZES, num_layers=1, layer_norm_epsilon=1e-5))
+    epsilon = models.BertEncoder(models.BertConfig(**SIZES, num_layers=1, layer_norm_epsilon=1e-5))
     with pytest.raises(ConfigError, match="cannot say layer_norm_epsilon=1e-05: the code it is for has 1e-12"):
         bert_tf.save(epsilon, None, tmp_path / "b", format="tf1")
-    narrow = ElectraEncoder(ElectraConfig(**SIZES, embedding_size=12, num_layers=1))
+    narrow = models.ElectraEncoder(models.ElectraConfig(**SIZES, embedding_size=12, num_layers=1))
     with pytest.raises(ConfigError, match="means num_heads=1, this model has 3"):
         bert_tf.save(narrow, None, tmp_path / "c", format="tf1")
-    parts = AlbertEncoder(AlbertConfig(**SIZES, embedding_size=8, num_layers=2, share="attention"))
+    parts = models.AlbertEncoder(models.AlbertConfig(**SIZES, embedding_size=8, num_layers=2, share="attention"))
     with pytest.raises((ConfigError, DataError), match="share='attention'|no name"):
         bert_tf.save(parts, None, tmp_path / "d", format="tf1")
     roberta = bert_tf.load(FIXTURES / "roberta")
@@ -258,8 +236,8 @@ def test_the_two_models_of_electra_as_hugging_face_has_them(tmp_path):
 def test_the_two_models_of_electra_as_a_run(tmp_path, format):
     model = randomized(electra())
     bert_tf.save(model, tokenizer(), tmp_path / "pair", format=format)
-    opened = bert_tf.load(tmp_path / "pair")
-    opened.save(tmp_path / "run", format="run")
+    bert_tf.load(tmp_path / "pair").save(tmp_path / "run", format="run")
+    opened = bert_tf.load(tmp_path / "run")
     assert opened.objective.generator.config == model.generator.config
     assert len(opened.objective.weights) == len(model.weights)
     assert_same_weights(opened.objective, model)

@@ -14,10 +14,10 @@ from bert_tf.checkpoints import published_tasks
 from bert_tf.checkpoints.hugging_face import recognize_family
 from bert_tf.config import build, to_dict
 from bert_tf.errors import ConfigError
-from bert_tf.models import build_backbone, build_config
+from bert_tf.models import build_backbone, build_config, families
 from bert_tf.models.model_config import DROPOUT_RATES
 from bert_tf.models.weights import export_weights, load_weights
-from bert_tf.objectives import MaskedLM
+from bert_tf.objectives import OBJECTIVES, MaskedLM
 
 FILE = Path(__file__).parents[1] / "fixtures" / "checkpoints" / "configs.json"
 FAMILIES = json.loads(FILE.read_text())
@@ -82,12 +82,9 @@ def outcome(first, config):
     ours, theirs = to_dict(before[1]), to_dict(after[1])
     settings = {name for name in ours if ours[name] != theirs[name]}
     if before[2] is not None:
-        settings |= {f"task.{f.name}" for f in dataclasses.fields(before[2]) if _differ(before[2], after[2], f.name)}
+        old, new = vars(before[2]), vars(after[2])
+        settings |= {f"task.{f.name}" for f in dataclasses.fields(before[2]) if old[f.name] != new[f.name]}
     return "read", settings
-
-
-def _differ(one, other, name):
-    return getattr(one, name) != getattr(other, name)
 
 
 @pytest.mark.parametrize("part", ["lm", "classifier"])
@@ -130,11 +127,8 @@ def weight(name, shape):
 
 def logits(config):
     """The first logits of our language model with these weights (of T5's encoder its outputs), at three positions."""
-    from bert_tf.models.families import FAMILIES as RECORDS
-    from bert_tf.objectives.registry import OBJECTIVES
-
     family, ours, _ = read(config)
-    record = RECORDS[family]
+    record = families.FAMILIES[family]
     maps = record.maps("hf")
     is_text = record.structure == "encoder_decoder"
     model = encoder = build_backbone(ours, pooler=False)
@@ -186,11 +180,8 @@ def test_logits_with_each_setting_changed(family):
 def test_an_activation_that_their_head_would_not_have_is_not_written(tmp_path):
     """ElectraForMaskedLM has GELU in its head whatever hidden_act says; the authors' code has that of the layers."""
     sizes = {"embedding_size": 8, "hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 16}
-    generator = MaskedLM(
-        build_backbone(build_config({"family": "electra", "activation": "relu"} | sizes, 30), pooler=False)
-    )
-    with pytest.raises(
-        ConfigError, match="hidden_act is 'relu', but ElectraForMaskedLM has 'gelu_erf' in its masked_lm_head"
-    ):
+    config = build_config({"family": "electra", "activation": "relu"} | sizes, 30)
+    generator = MaskedLM(build_backbone(config, pooler=False))
+    with pytest.raises(ConfigError, match="'relu', but ElectraForMaskedLM has 'gelu_erf' in its masked_lm_head"):
         bert_tf.save(generator, None, tmp_path / "generator")
     bert_tf.save(generator.backbone, None, tmp_path / "encoder")

@@ -16,14 +16,11 @@ WORDS = ["the", "café", "한국"]
 VECTORS = np.load(GOLDEN / "vectors.npy")
 
 
-@pytest.mark.parametrize("name", ["gensim.txt", "gensim.bin", "gensim_glove.txt"])
-def test_files_of_gensim(name):
-    words, vectors = read_vectors(GOLDEN / name)
-    assert words == WORDS
-    np.testing.assert_array_equal(vectors, VECTORS)
-
-
-def test_binary_is_byte_for_byte_that_of_gensim(tmp_path):
+def test_files_of_gensim_are_read_and_binary_is_written_byte_for_byte_as_there(tmp_path):
+    for name in ("gensim.txt", "gensim.bin", "gensim_glove.txt"):
+        words, vectors = read_vectors(GOLDEN / name)
+        assert words == WORDS
+        np.testing.assert_array_equal(vectors, VECTORS)
     write_vectors(tmp_path / "ours.bin", WORDS, VECTORS, "word2vec_binary")
     ours, theirs = ((path).read_bytes().replace(b"\n", b"") for path in (tmp_path / "ours.bin", GOLDEN / "gensim.bin"))
     assert ours == theirs  # word2vec.c ends each word with a line end, gensim does not always
@@ -51,30 +48,27 @@ HEAD = b"2 2\n"
 ROW = np.float32([1, 2]).tobytes()
 
 
-@pytest.mark.parametrize(
-    "content, message",
-    [
-        (b"", "holds no word vectors"),
-        (b"\x00\x01\x02", "holds no word vectors"),
-        (b"\x1f\x8b\x08", "compressed with gzip"),
-        (b"a 1 2\nb 1\n", "line 2: 1 numbers after the word, but the first line says 2"),
-        (b"a 1 2\nb 1 2 3\nc d\n", "line 3: 1 numbers"),
-        (b"a 1 2\nb 1 x\n", "line 2: 'x' is not a number"),
-        (b"a 1 2\nb 1 nan\n", "line 2: the vector of 'b' has a number that is not finite"),
-        (b"a 1 2\nb 1 2\na 3 4\n", "line 3: 'a' stands twice, first in line 1"),
-        (b"a 1 2\n\xff\xfe 1 2\n", "line 2: the word is not UTF-8"),
-        (HEAD + b"a 1 2\n", "promises 2 words, but 1 follow"),
-        (HEAD + b"a 1 2\na 1 2\n", "line 3: 'a' stands twice, first in line 2"),
-        (b"9999999999 300\n" + b"x", "line 1: 9,999,999,999 words"),
-        (b"99999999 300\nxyz", "is truncated or damaged"),
-        (HEAD + b"a " + ROW + b"\nb " + ROW[:7], "is truncated or damaged"),
-        (HEAD + b"a " + ROW + b"\n" + b"b" * 20, "the file ends, or there is no word"),
-        (HEAD + b"a " + ROW + b"\na " + ROW, "word 2 of 2 .*: 'a' stands twice, first as word 1"),
-        (HEAD + b"a " + ROW + b"\n\xff " + ROW, "word 2 of 2 .* is not UTF-8"),
-        (HEAD + b"a " + np.float32([1, np.inf]).tobytes() + b"\nb " + ROW, "word 1 of 2 .* not finite"),
-        (HEAD + b"a " + ROW + b"\nb " + ROW + b"\nc " + ROW, "bytes after the last of its 2 words"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("content, message", [
+    (b"", "holds no word vectors"),
+    (b"\x00\x01\x02", "holds no word vectors"),
+    (b"\x1f\x8b\x08", "compressed with gzip"),
+    (b"a 1 2\nb 1\n", "line 2: 1 numbers after the word, but the first line says 2"),
+    (b"a 1 2\nb 1 2 3\nc d\n", "line 3: 1 numbers"),
+    (b"a 1 2\nb 1 x\n", "line 2: 'x' is not a number"),
+    (b"a 1 2\nb 1 nan\n", "line 2: the vector of 'b' has a number that is not finite"),
+    (b"a 1 2\nb 1 2\na 3 4\n", "line 3: 'a' stands twice, first in line 1"),
+    (b"a 1 2\n\xff\xfe 1 2\n", "line 2: the word is not UTF-8"),
+    (HEAD + b"a 1 2\n", "promises 2 words, but 1 follow"),
+    (HEAD + b"a 1 2\na 1 2\n", "line 3: 'a' stands twice, first in line 2"),
+    (b"9999999999 300\n" + b"x", "line 1: 9,999,999,999 words"),
+    (b"99999999 300\nxyz", "is truncated or damaged"),
+    (HEAD + b"a " + ROW + b"\nb " + ROW[:7], "is truncated or damaged"),
+    (HEAD + b"a " + ROW + b"\n" + b"b" * 20, "the file ends, or there is no word"),
+    (HEAD + b"a " + ROW + b"\na " + ROW, "word 2 of 2 .*: 'a' stands twice, first as word 1"),
+    (HEAD + b"a " + ROW + b"\n\xff " + ROW, "word 2 of 2 .* is not UTF-8"),
+    (HEAD + b"a " + np.float32([1, np.inf]).tobytes() + b"\nb " + ROW, "word 1 of 2 .* not finite"),
+    (HEAD + b"a " + ROW + b"\nb " + ROW + b"\nc " + ROW, "bytes after the last of its 2 words"),
+])  # fmt: skip
 def test_damaged_files(content, message, tmp_path):
     path = tmp_path / "vectors.bin"
     path.write_bytes(content)

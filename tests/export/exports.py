@@ -16,13 +16,8 @@ TAGS = ("O", "B-LOC", "I-LOC", "V", "N")
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *".,!?'-", *"abcdefghijklmnopqrstuvwxyz"]
 VOCABULARY += [f"##{c}" for c in "abcdefghijklmnopqrstuvwxyz"]
 VOCABULARY += "the cat sat on mat paris is in france un ##able small ##er 漢 字 cafe".split()
-TEXTS = (
-    "The cat sat on the mat.",
-    "",
-    "Paris is unable; [MASK] is [MASK] in France!",
-    "naïve Café 漢字, smaller 🙂 [SEP] cat",
-    "the cat sat on the mat, " * 30,
-)
+TEXTS = ("The cat sat on the mat.", "", "Paris is unable; [MASK] is [MASK] in France!")
+TEXTS += ("naïve Café 漢字, smaller 🙂 [SEP] cat", "the cat sat on the mat, " * 30)
 
 
 @functools.cache
@@ -45,3 +40,9 @@ def decoder(corpus):
     sizes = {"hidden_size": 24, "num_layers": 1, "num_heads": 3, "intermediate_size": 40, "max_positions": 48}
     # Wide initial weights, so that the best token is clearly the best.
     return CausalLM(GPT2Decoder(GPT2Config(tokenizer.vocabulary_size + 6, **sizes, initializer_range=0.6))), tokenizer
+
+
+def ask(function, **inputs):
+    """The answer to these inputs, as arrays."""
+    answer = function(**{name: tf.constant(value) for name, value in inputs.items()})
+    return {name: value.numpy() for name, value in answer.items()}

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from exports import LENGTH, bert, decoder, load
+from exports import LENGTH, ask, bert, decoder, load
 from opened import objective_and_tokenizer, task_and_model
 
 import bert_tf
@@ -63,19 +63,10 @@ def pretrained_run(tokenizer, tmp_path_factory):
 
 @pytest.fixture
 def unwritten(monkeypatch):
-    """The folders in which `export_run` would write, instead of which it returns the module.
-
-    That a version answers as its module is tested elsewhere.
-    """
+    """The folders in which `export_run` would write; it returns the module. tests/testing asks what is written."""
     folders = []
     monkeypatch.setattr(run, "write_saved_model", lambda module, folder, version: folders.append(folder) or module)
     return folders
-
-
-def ask(served, **inputs):
-    """The answer of a module in memory."""
-    inputs = {name: tf.constant(values) for name, values in inputs.items()}
-    return {name: value.numpy() for name, value in served.answer_text(**inputs).items()}
 
 
 def test_a_classification_run_answers_as_its_task_predicts(tokenizer, tmp_path, unwritten):
@@ -86,7 +77,7 @@ def test_a_classification_run_answers_as_its_task_predicts(tokenizer, tmp_path, 
     (tmp_path / "summary.json").write_text(json.dumps({"metric": "accuracy", "best": "seed-3", "seeds": []}))
     task, model = task_and_model(tmp_path)
     predictions = task.predict(model, list(zip(TEXTS, TEXTS[::-1])))
-    answer = ask(export_run(tmp_path), text=TEXTS, text_pair=TEXTS[::-1])
+    answer = ask(export_run(tmp_path).answer_text, text=TEXTS, text_pair=TEXTS[::-1])
     assert unwritten == [str(tmp_path / "export")]
     assert [label.decode() for label in answer["label"]] == [p["label"] for p in predictions]
     wanted = [[p["probabilities"][label] for label in ("no", "yes")] for p in predictions]
@@ -99,12 +90,12 @@ def test_a_regression_run(tokenizer, tmp_path, unwritten):
     module = export_run(tmp_path)
     task, model = task_and_model(tmp_path)
     wanted = [p["score"] for p in task.predict(model, TEXTS)]
-    np.testing.assert_allclose(ask(module, text=TEXTS)["score"], wanted, atol=1e-5)
+    np.testing.assert_allclose(ask(module.answer_text, text=TEXTS)["score"], wanted, atol=1e-5)
 
 
 def test_a_tagging_run_finds_the_words_that_its_task_finds(tagging_run, unwritten):
     task, model = task_and_model(tagging_run)
-    answer = ask(export_run(tagging_run), text=TEXTS)
+    answer = ask(export_run(tagging_run).answer_text, text=TEXTS)
     for i, prediction in enumerate(task.predict(model, TEXTS)):
         count = len(prediction["words"])
         assert (answer["starts"][i] >= 0).sum() == count
@@ -117,10 +108,12 @@ def test_a_tagging_run_finds_the_words_that_its_task_finds(tagging_run, unwritte
 def test_a_pretrained_run_fills_masks(pretrained_run, unwritten):
     objective, tokenizer = objective_and_tokenizer(pretrained_run)
     assert objective.pair_task == "nsp"
-    answer = ask(export_run(pretrained_run, top_k=2), text=["The [MASK] sat.", "[MASK] [MASK]"])
+    answer = ask(export_run(pretrained_run, top_k=2).answer_text, text=["The [MASK] sat.", "[MASK] [MASK]"])
     module = ServedMaskedLM(objective, tokenizer, 16, top_k=2)
     guesses = module.fill(["The [MASK] sat.", "[MASK] [MASK]"])
     assert module.fill([]) == []
+    with pytest.raises(DataError, match=re.escape("there is no [MASK] in 'the cat'")):
+        module.fill(["[MASK]", "the cat"])
     with pytest.raises(DataError, match="has a mask beyond the 4 tokens that are read"):
         ServedMaskedLM(objective, tokenizer, 4).fill(["The cat sat [MASK]"])
     assert [len(masks) for masks in guesses] == [1, 2]
@@ -139,18 +132,13 @@ def test_a_causal_language_model_writes_what_it_writes_in_python(tmp_path, unwri
     objective, tokenizer = objective_and_tokenizer(tmp_path)
     config = GenerationConfig(min_new_tokens=2, max_new_tokens=4)
     wanted = TextGenerator(objective.backbone, tokenizer)(TEXTS, config)
-    texts = [[text.decode() for text in row] for row in ask(module, text=TEXTS)["texts"]]
+    texts = [[text.decode() for text in row] for row in ask(module.answer_text, text=TEXTS)["texts"]]
     assert texts == [[generated.text for generated in row] for row in wanted]
     assert export_run(tmp_path, max_new_tokens=24).sequence_length == 18  # at least half of the training's
     assert export_run(tmp_path, kind="embedding").options == ()
     arguments = ["export", str(tmp_path), "--precision", "float32", "--set", "beams=3"]
     assert main(arguments) == 1
     assert "'beams' applies only to method=beam_search, but method is 'greedy'" in capsys.readouterr().err
-
-
-def test_fill_mask_wants_a_mask(pretrained_run):
-    with pytest.raises(DataError, match=re.escape("there is no [MASK] in 'the cat'")):
-        ServedMaskedLM(*objective_and_tokenizer(pretrained_run), 16).fill(["[MASK]", "the cat"])
 
 
 @pytest.mark.slow
@@ -167,7 +155,7 @@ def test_precision_is_that_asked_for_or_what_suits_the_machine(tagging_run, tmp_
     exact = serve(text=tf.constant(TEXTS))["mean"].numpy()
     monkeypatch.setattr(run, "write_saved_model", lambda module, folder, version: module)
     module = export_run(tagging_run, kind="embedding", precision="mixed_bfloat16")
-    rounded = ask(module, text=TEXTS)
+    rounded = ask(module.answer_text, text=TEXTS)
     model, tokenizer = bert_tf.load(tagging_run).model, bert_tf.load(tagging_run).tokenizer
     features = tokenizer.pack(tokenizer.tokenize(tf.constant(TEXTS[:1])), sequence_length=LENGTH, dynamic=True)
     wanted = model.backbone(features)["sequence_output"].numpy()[0].mean(0)

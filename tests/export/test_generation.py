@@ -6,15 +6,13 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from exports import decoder
+from exports import ask, decoder
 
 from bert_tf.errors import ConfigError, DataError
 from bert_tf.export import ServedGeneration
 from bert_tf.generation import GenerationConfig, TextGenerator, TextScorer
-from bert_tf.models import T5Config, T5Decoder, T5DecoderConfig
-from bert_tf.models.t5.model import T5
-from bert_tf.objectives.denoising import Denoising
-from bert_tf.objectives.text_to_text import TextToText
+from bert_tf.models import T5, T5Config, T5Decoder, T5DecoderConfig
+from bert_tf.objectives import Denoising, TextToText
 from bert_tf.tokenizers import train_bpe, train_unigram
 from bert_tf.tokenizers.bpe.bpe import GPT1_ROLES
 
@@ -22,6 +20,7 @@ CORPUS = ["the state of the union is strong, and the people of the union know it
 PROMPTS = ["the", "the people of the union", "안녕 여러분 🙂", "strong, and the\n"]
 CONTINUATIONS = [" union", ",", " 다시", " it"]
 LENGTH, NEW = 40, 8
+SIZES = {"num_layers": 1, "num_heads": 2, "head_size": 6, "intermediate_size": 28}
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +33,7 @@ def gpt():
 def t5():
     keras.utils.set_random_seed(3)  # first: it clears TensorFlow's caches, where SentencePiece has its model
     tokenizer = train_unigram(CORPUS, 90, family="t5", character_coverage=1.0)
-    sizes = {"num_layers": 1, "num_heads": 2, "head_size": 6, "intermediate_size": 28}
-    model = T5(T5Config(tokenizer.vocabulary_size + 10, 20, **sizes))
+    model = T5(T5Config(tokenizer.vocabulary_size + 10, 20, **SIZES))
     for variable in model.trainable_variables:  # wide, so that the best token is clearly the best
         variable.assign(variable + 0.3 * np.random.default_rng(1).normal(size=variable.shape))
     return Denoising(model), tokenizer
@@ -51,16 +49,11 @@ def pairs(gpt):
 def prefix(t5):
     """A decoder that reads its source in both directions."""
     keras.utils.set_random_seed(3)
-    sizes = {"num_layers": 1, "num_heads": 2, "head_size": 6, "intermediate_size": 28}
-    return Denoising(T5Decoder(T5DecoderConfig(t5[1].vocabulary_size + 10, 20, **sizes, prefix=True))), t5[1]
+    return Denoising(T5Decoder(T5DecoderConfig(t5[1].vocabulary_size + 10, 20, **SIZES, prefix=True))), t5[1]
 
 
 def generator(objective, tokenizer):
     return TextGenerator(objective.backbone, tokenizer, frame=objective.frame(tokenizer))
-
-
-def ask(function, **inputs):
-    return {name: value.numpy() for name, value in function(**{k: tf.constant(v) for k, v in inputs.items()}).items()}
 
 
 def check_texts(answer, wanted):
@@ -77,12 +70,11 @@ SAMPLE = {"method": "sample", "top_k": 20, "top_p": 0.9, "seed": 4, "stop_string
 BEAMS = {"method": "beam_search", "beams": 3, "n_best": 2, "no_repeat_ngram": 2, "min_new_tokens": 2}
 
 
-@pytest.mark.slow_except("gpt-sample", "t5-sample-static")
-@pytest.mark.parametrize(
-    "kind, settings, static",
-    [("gpt", SAMPLE, False), ("t5", SAMPLE, True), ("prefix", BEAMS, True)],
-    ids=["gpt-sample", "t5-sample-static", "prefix-beams-static"],
-)
+CASES = {"gpt-sample": ("gpt", SAMPLE, False), "t5-sample": ("t5", SAMPLE, True), "beams": ("prefix", BEAMS, True)}
+
+
+@pytest.mark.slow_except("gpt-sample", "t5-sample")
+@pytest.mark.parametrize("kind, settings, static", CASES.values(), ids=CASES)
 def test_texts_are_those_of_python(kind, settings, static, request):
     objective, tokenizer = request.getfixturevalue(kind)
     config = GenerationConfig(max_new_tokens=NEW, **settings)
@@ -105,16 +97,13 @@ def test_settings_of_each_text(kind, method, request):
     settings = {"top_k": 20} if method == "sample" else {"beams": 3, "n_best": 3}
     module = ServedGeneration(objective, tokenizer, LENGTH, method=method, max_new_tokens=NEW, **settings)
     generate = TextGenerator(objective.backbone, tokenizer)
-    answer = ask(module.signatures()["generate"].traced(), text=PROMPTS[:2], **cast(each))
+    kinds = {name: "float32" if isinstance(values[0], float) else "int32" for name, values in each.items()}
+    cast = {name: np.array(values, kinds[name]) for name, values in each.items()}
+    answer = ask(module.signatures()["generate"].traced(), text=PROMPTS[:2], **cast)
     for i, prompt in enumerate(PROMPTS[:2]):
         own = {name: values[i] for name, values in each.items()}
         config = dataclasses.replace(module.config, **own)
         check_texts({name: value[i : i + 1] for name, value in answer.items()}, generate([prompt], config))
-
-
-def cast(each):
-    kinds = {name: "float32" if isinstance(values[0], float) else "int32" for name, values in each.items()}
-    return {name: np.array(values, kinds[name]) for name, values in each.items()}
 
 
 @pytest.mark.slow_except("gpt-True", "t5-False")
@@ -135,12 +124,6 @@ def test_a_target_needs_room_for_its_end(t5):
     # The requests of an export's own trial.
     inputs = {key: np.asarray(value) for key, value in module.trial_inputs("score").items()}
     ask(module.signatures()["score"].traced(), **inputs)
-
-
-def test_tokens_are_lists(gpt):
-    for name in ("stop_tokens", "allowed_tokens"):
-        with pytest.raises(ConfigError, match=f"{name} is 'the'; it must be a list of tokens"):
-            ServedGeneration(*gpt, LENGTH, max_new_tokens=NEW, **{name: "the"})
 
 
 def test_long_and_empty_prompts(gpt, tmp_path):
@@ -191,6 +174,8 @@ def test_wrong_requests(gpt):
         ServedGeneration(objective, tokenizer, 45, max_new_tokens=NEW)
     with pytest.raises(ConfigError, match="'seed' applies only to method=sample"):
         ServedGeneration(objective, tokenizer, LENGTH, seed=3)
+    with pytest.raises(ConfigError, match="stop_tokens is 'the'; it must be a list of tokens"):
+        ServedGeneration(objective, tokenizer, LENGTH, max_new_tokens=NEW, stop_tokens="the")
 
 
 def test_a_tokenizer_without_special_tokens(gpt):

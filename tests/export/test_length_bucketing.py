@@ -9,8 +9,7 @@ from exports import bert
 from bert_tf.export import ServedClassifier, ServedEmbedding
 from bert_tf.export.length_bucketing import apply_in_buckets
 from bert_tf.export.storage import cast_once
-from bert_tf.models.bert.config import BertConfig
-from bert_tf.models.bert.model import BertEncoder
+from bert_tf.models import BertConfig, BertEncoder
 from bert_tf.tasks.heads import Classifier
 
 
@@ -29,7 +28,7 @@ def test_each_row_gets_its_own_answer(count, per_token):
 
     def function(part):
         tf.py_function(lambda m: widths.append(m.shape), [part["padding_mask"]], [])
-        kept = tf.cast(part["padding_mask"], tf.float32) * tf.cast(part["token_ids"], tf.float32)
+        kept = masked_ids(part)
         return {"sum": tf.reduce_sum(kept, 1)} | ({"kept": kept[..., None]} if per_token else {})
 
     inputs = {name: tf.TensorSpec([None, None], x.dtype) for name, x in features.items()}
@@ -58,16 +57,15 @@ def test_short_texts_stay_in_one_group():
     assert sizes == [30]
 
 
+def masked_ids(part):
+    return tf.cast(part["padding_mask"], tf.float32) * tf.cast(part["token_ids"], tf.float32)
+
+
 def test_padding_may_stand_anywhere():
     features = {name: tf.reverse(x, [1]) for name, x in rows([3, 90, 40, 7] * 5).items()}
     features["padding_mask"] &= tf.range(90) != 88  # a hole
-
-    def function(part):
-        kept = tf.cast(part["padding_mask"], tf.float32) * tf.cast(part["token_ids"], tf.float32)
-        return {"sum": tf.reduce_sum(kept, 1)}
-
-    found = apply_in_buckets(function, features, {"sum": []})
-    np.testing.assert_array_equal(found["sum"], function(features)["sum"])
+    found = apply_in_buckets(lambda part: {"sum": tf.reduce_sum(masked_ids(part), 1)}, features, {"sum": []})
+    np.testing.assert_array_equal(found["sum"], tf.reduce_sum(masked_ids(features), 1))
 
 
 @pytest.mark.parametrize("precision, tolerance", [("float32", 1e-6), ("mixed_bfloat16", 0.02)])

@@ -41,11 +41,14 @@ def test_a_model_is_traced_once_for_all_signatures(models, tokenizer):
     assert len(traced) == 2
 
 
-def test_versions_count_up_from_the_highest(module, tmp_path):
+def test_versions_count_up_from_the_highest_and_are_positive_whole_numbers(module, tmp_path):
     assert write_saved_model(module, tmp_path / "model") == tmp_path / "model" / "1"
     (tmp_path / "model" / "7").mkdir()
     (tmp_path / "model" / "not-a-version").mkdir()
     assert write_saved_model(module, tmp_path / "model").name == "8"
+    for version in (0, True, "3"):
+        with pytest.raises(ConfigError, match="not a positive whole number"):
+            write_saved_model(module, tmp_path, version)
 
 
 def test_a_version_is_never_overwritten(module, exports):
@@ -54,12 +57,6 @@ def test_a_version_is_never_overwritten(module, exports):
     with pytest.raises(RunDirectoryError, match=f"{re.escape(str(path))} exists already"):
         write_saved_model(module, path.parent, version=1)
     assert before == sorted((str(p), p.stat().st_mtime_ns) for p in path.rglob("*"))
-
-
-@pytest.mark.parametrize("version", [0, -1, True, "3"])
-def test_versions_are_positive_whole_numbers(version, module, tmp_path):
-    with pytest.raises(ConfigError, match="not a positive whole number"):
-        write_saved_model(module, tmp_path, version)
 
 
 def test_a_model_that_the_c_loader_refuses_is_not_exported(models, tokenizer, tmp_path):
@@ -74,21 +71,26 @@ def test_a_model_that_the_c_loader_refuses_is_not_exported(models, tokenizer, tm
     assert os.listdir(tmp_path) == [".lock"]
 
 
-def test_a_model_that_answers_otherwise_is_not_exported(models, tokenizer, tmp_path):
-    class Changes(ServedLength):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
-            self.factor = tf.Variable(1.0)
+class Changes(ServedLength):
+    """Answers otherwise each time that its trial is asked for, which is between writing and comparing."""
 
-        def answer(self, features):
-            return {"scaled": self.factor * tf.cast(super().answer(features)["tokens"], tf.float32)}
+    def __init__(self, *arguments, change=1.0):
+        super().__init__(*arguments)
+        self.factor, self.change = tf.Variable(1.0), change
 
-        def trial_inputs(self, name):  # between writing and comparing
-            self.factor.assign_add(1.0)
-            return super().trial_inputs(name)
+    def answer(self, features):
+        return {"scaled": self.factor * tf.cast(super().answer(features)["tokens"], tf.float32) / self.change}
 
+    def trial_inputs(self, name):
+        self.factor.assign_add(self.change)
+        return super().trial_inputs(name)
+
+
+def test_answers_that_differ_or_are_not_finite_are_not_exported(models, tokenizer, tmp_path):
     with pytest.raises(ExportError, match="another 'serving_default.scaled'"):
         write_saved_model(Changes(models.classifier, tokenizer, LENGTH), tmp_path)
+    with pytest.raises(DataError, match=r"numbers that are not finite \(serving_default.scaled\)"):
+        write_saved_model(Changes(models.classifier, tokenizer, LENGTH, change=0.0), tmp_path)
     assert os.listdir(tmp_path) == [".lock"]
 
 
@@ -117,27 +119,16 @@ def test_what_a_killed_export_left_is_removed_and_all_else_stays(module, tmp_pat
     assert sorted(os.listdir(tmp_path)) == [".cache.tmp", ".lock", "2", "notes.tmp"]
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_model_that_diverged_is_named_and_not_exported(value, models, tokenizer, tmp_path):
+def test_a_model_that_diverged_is_named_and_not_exported(models, tokenizer, tmp_path):
     kernel = models.classifier.trainable_variables[-2]
     before = kernel.numpy()
     try:
-        kernel.assign(tf.fill(kernel.shape, value))
+        kernel.assign(tf.fill(kernel.shape, float("nan")))
         with pytest.raises(DataError, match=f"'{kernel.path}' are not finite.* lower learning rate"):
             write_saved_model(ServedClassifier(models.classifier, tokenizer, LABELS, LENGTH), tmp_path)
     finally:
         kernel.assign(before)
     assert os.listdir(tmp_path) == []
-
-
-def test_answers_that_are_not_finite_are_not_exported(models, tokenizer, tmp_path):
-    class Overflows(ServedLength):
-        def answer(self, features):
-            return {"scaled": float("inf") * tf.cast(super().answer(features)["tokens"], tf.float32)}
-
-    with pytest.raises(DataError, match=r"numbers that are not finite \(serving_default.scaled\)"):
-        write_saved_model(Overflows(models.classifier, tokenizer, LENGTH), tmp_path)
-    assert os.listdir(tmp_path) == [".lock"]
 
 
 def test_labels_may_hold_any_character(models, tokenizer, tmp_path):
@@ -149,15 +140,12 @@ def test_labels_may_hold_any_character(models, tokenizer, tmp_path):
     assert served["label"].numpy()[0].decode() in labels
 
 
-def test_labels_settings_and_tokenizer_lie_beside_the_model(exports, tokenizer):
+def test_labels_settings_tokenizer_and_warmup_requests_lie_beside_the_model(exports, tokenizer):
     assets = exports["pairs"].path / "assets"
     assert json.loads((assets / "labels.json").read_text(encoding="utf-8")) == ["negative", "neutral", "größer"]
     assert load_tokenizer(assets / "tokenizer").fingerprint == tokenizer.fingerprint
     settings = json.loads((assets / "export.json").read_text())
     assert settings == {"sequence_length": LENGTH, "static": False, "precision": "float32", "quantized": None}
-
-
-def test_warmup_requests_are_prediction_logs(exports):
     path = exports["pairs"].path / "assets.extra" / "tf_serving_warmup_requests"
     requests = []
     for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():

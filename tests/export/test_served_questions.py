@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from exports import ask
 
 from bert_tf.errors import ConfigError
 from bert_tf.export import ServedQuestionAnswering
@@ -33,7 +34,7 @@ def test_it_answers_as_predict_does(layout, head):
     served = ServedQuestionAnswering.of_task(task, model, sequence_length=32, n_best=4, static=head == "xlnet")
     function = served.signatures()["serving_default"].traced()
     questions, contexts = zip(*PAIRS)
-    found = {k: v.numpy() for k, v in function(question=tf.constant(questions), context=tf.constant(contexts)).items()}
+    found = ask(function, question=questions, context=contexts)
     for index, answer in enumerate(expected):
         best = answer["n_best"]
         assert found["answer"][index].decode() == answer["answer"]

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from keras import ops
+from test_denoising_objective import batch
 
 from bert_tf.models import T5, GPT2Config, GPT2Decoder, T5Config, T5Decoder, T5DecoderConfig
 from bert_tf.objectives import CausalLM, Denoising, TextToText
@@ -45,17 +46,6 @@ def test_sums_and_gradients(options, block, graph):
         np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=2e-6)
 
 
-def features():
-    draw = np.random.default_rng(1)
-    target_ids = draw.integers(2, 37, (3, 7)).astype("int32")
-    weights = (np.arange(7) < np.array([[7], [3], [5]])).astype("float32")
-    shifted = np.pad(target_ids, [(0, 0), (1, 0)])[:, :-1]
-    source = draw.integers(2, 37, (3, 5)).astype("int32")
-    padding_mask = np.arange(5) < np.array([[5], [2], [4]])
-    sides = {"token_ids": source, "padding_mask": padding_mask, "decoder_token_ids": shifted}
-    return sides | {"target_ids": target_ids, "target_weights": weights}
-
-
 @pytest.mark.parametrize("make", [
     lambda block: Denoising(T5(T5Config(37, 16, **SIZES)), z_loss=1e-3, loss_block=block),
     lambda block: TextToText(T5(T5Config(37, 16, tied=False, **SIZES)), label_smoothing=0.1, loss_block=block),
@@ -69,7 +59,7 @@ def test_models(make):
         model = make(block)
         assert model.settings.loss_block == block
         with tf.GradientTape() as tape:
-            losses, metrics = model.loss_sums(features(), training=True)
+            losses, metrics = model.loss_sums(batch(), training=True)
             (loss,) = losses.values()
         gradients = tape.gradient(loss, [v.value for v in model.trainable_variables])
         results.append(keras.tree.flatten([losses, metrics, [tf.convert_to_tensor(g) for g in gradients]]))

@@ -21,29 +21,20 @@ def make(dtype="float32", **changes):
 
 def batch(rows=4, length=9):
     generator = np.random.default_rng(0)
-    return {
-        "token_ids": generator.integers(0, 31, (rows, length)).astype("int32"),
-        "padding_mask": np.arange(length) < np.array([9, 5, 1, 7])[:rows, None],
-        "segment_ids": np.zeros((rows, length), "int32"),
-        "example_index": np.arange(rows),
-    }
+    padding_mask = np.arange(length) < np.array([9, 5, 1, 7])[:rows, None]
+    return {"token_ids": generator.integers(0, 31, (rows, length)).astype("int32"), "padding_mask": padding_mask}
 
 
-def expected(model, features, counted):
-    """(loss, correct, weight) of the predictions of tokens 1.. that count: bool [B, S - 1]."""
+def check(model, features, counted):
+    """Loss, accuracy and weight are those of the predictions of tokens 1.. that count: bool [B, S - 1]."""
     log_probabilities = log_softmax(model(features)["causal_lm_logits"])[:, :-1]
     targets = features["token_ids"][:, 1:]
     picked = np.take_along_axis(log_probabilities, targets[..., None], axis=-1)[..., 0]
     correct = log_probabilities.argmax(-1) == targets
-    return -(picked * counted).sum(), (correct * counted).sum(), counted.sum()
-
-
-def check(model, features, counted):
-    loss, correct, weight = expected(model, features, counted)
     losses, metrics = model.loss_sums(features, training=False)
-    assert float(losses["causal_lm"]) == pytest.approx(loss, rel=1e-5)
-    assert [float(x) for x in metrics["causal_lm_accuracy"]] == [correct, weight]
-    assert float(model.loss_weights(features)["causal_lm"]) == weight
+    assert float(losses["causal_lm"]) == pytest.approx(-(picked * counted).sum(), rel=1e-5)
+    assert [float(x) for x in metrics["causal_lm_accuracy"]] == [(correct * counted).sum(), counted.sum()]
+    assert float(model.loss_weights(features)["causal_lm"]) == counted.sum()
 
 
 def test_sums_against_float64():
@@ -63,21 +54,16 @@ def test_texts_of_a_row_count_apart():
         "position_ids": np.array([[0, 1, 2, 0, 1, 2, 3, 0, 0]], "int32"),
     }
     check(model, packed, np.array([[1, 1, 0, 1, 1, 1, 0, 0]], bool))
-    alone = [
-        model.loss_sums({"token_ids": packed["token_ids"][:, a:b]}, False)[0]["causal_lm"] for a, b in ((0, 3), (3, 7))
-    ]
-    assert float(model.loss_sums(packed, False)[0]["causal_lm"]) == pytest.approx(float(sum(alone)), rel=1e-5)
+    texts = [{"token_ids": packed["token_ids"][:, a:b]} for a, b in ((0, 3), (3, 7))]
+    alone = sum(float(model.loss_sums(text, False)[0]["causal_lm"]) for text in texts)
+    assert float(model.loss_sums(packed, False)[0]["causal_lm"]) == pytest.approx(alone, rel=1e-5)
 
 
 def test_padding_on_the_left_counts_the_same():
     model, features = make(), batch(rows=2)
-    token_ids, mask = features["token_ids"][1:], features["padding_mask"][1:]
-    right = {"token_ids": token_ids, "padding_mask": mask}
-    left = {
-        "token_ids": np.roll(token_ids, 4, axis=1),
-        "padding_mask": np.roll(mask, 4, axis=1),
-        "position_ids": np.array([[0, 0, 0, 0, 0, 1, 2, 3, 4]], "int32"),
-    }
+    right = {name: value[1:] for name, value in features.items()}
+    left = {name: np.roll(value, 4, axis=1) for name, value in right.items()}
+    left["position_ids"] = np.array([[0, 0, 0, 0, 0, 1, 2, 3, 4]], "int32")
     losses = [float(model.loss_sums(x, False)[0]["causal_lm"]) for x in (right, left)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     assert float(model.loss_weights(left)["causal_lm"]) == 4

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from test_text_to_text import SOURCES, TARGETS, rows
 
 from bert_tf.config import build
 from bert_tf.errors import ConfigError
@@ -18,37 +19,16 @@ from bert_tf.training.pretrain_config import PretrainConfig, check_pretraining
 from tfrecords import DenoisingConfig
 
 SIZES = {"hidden_size": 16, "num_layers": 2, "num_heads": 2, "intermediate_size": 24, "dropout": 0.0}
-SOURCES = [[5, 6, 7, 1], [8, 1], [9, 10, 11, 12]]
-TARGETS = [[20, 21, 1], [22, 23, 24, 25, 1], [26, 1]]
 
 
-def padded(rows, length):
-    return np.array([row + [0] * (length - len(row)) for row in rows], "int32")
-
-
-def features():
-    return {
-        "token_ids": padded(SOURCES, 4),
-        "padding_mask": padded(SOURCES, 4) > 0,
-        "target_ids": padded(TARGETS, 5),
-        "target_weights": (padded(TARGETS, 5) > 0).astype("float32"),
-    }
+def features(groups=([0], [1], [2]), more=()):
+    """The features of three texts, those of a group in one row."""
+    names = ("token_ids", "padding_mask", "target_ids", "target_weights", *more)
+    return {name: value for name, value in rows(groups).items() if name in names}
 
 
 def packed():
-    """The same three texts, two in the first row."""
-    rows = [[0, 1], [2]]
-    sources, targets = ([sum((texts[i] for i in row), []) for row in rows] for texts in (SOURCES, TARGETS))
-    number = [[[k + 1] * len(texts[i]) for k, i in enumerate(row)] for texts in (SOURCES, TARGETS) for row in rows]
-    number = [sum(row, []) for row in number]
-    return {
-        "token_ids": padded(sources, 7),
-        "padding_mask": padded(sources, 7) > 0,
-        "target_ids": padded(targets, 9),
-        "target_weights": (padded(targets, 9) > 0).astype("float32"),
-        "sequence_ids": padded(number[:2], 7),
-        "decoder_sequence_ids": padded(number[2:], 9),
-    }
+    return features(([0, 1], [2]), more=("sequence_ids", "decoder_sequence_ids"))
 
 
 def t5_decoder(prefix=False, seed=0):
@@ -77,7 +57,7 @@ def test_rows_against_numpy():
 def test_several_texts_of_a_row_stay_together():
     inputs, positions = source_then_target(packed(), prefix=False)
     np.testing.assert_array_equal(inputs["token_ids"][0, :14], SOURCES[0] + TARGETS[0] + SOURCES[1] + TARGETS[1])
-    np.testing.assert_array_equal(inputs["sequence_ids"][0], [1] * 7 + [2] * 7 + [0] * 2)
+    np.testing.assert_array_equal(inputs["sequence_ids"], [[1] * 7 + [2] * 7, [1] * 6 + [0] * 8])
     np.testing.assert_array_equal(inputs["position_ids"][0, :14], [*range(7), *range(7)])
     np.testing.assert_array_equal(positions[0, :8], [3, 4, 5, 8, 9, 10, 11, 12])
 
@@ -214,12 +194,10 @@ def test_parameters_and_the_logits_scale():
 
 def test_a_prefix_needs_sources():
     config = {"model": {"family": "t5_decoder", "head_size": 8, **SIZES, "prefix": True}, "data": {"shards": "x"}}
+    lm = {"name": "denoising", "denoising": {"method": "lm"}}
     for objective, message in (
         ({"name": "causal_lm"}, "causal_lm has no sources; set model.prefix=false, or objective.name=denoising"),
-        (
-            {"name": "denoising", "denoising": {"method": "lm"}},
-            "denoising.method=lm has no sources; set model.prefix=false",
-        ),
+        (lm, "denoising.method=lm has no sources; set model.prefix=false"),
     ):
         with pytest.raises(ConfigError, match=message):
             check_pretraining(build(PretrainConfig, config | {"objective": objective}))

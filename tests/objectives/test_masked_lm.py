@@ -16,16 +16,14 @@ def batch(rows=6, length=12, predictions=3):
     generator = np.random.default_rng(0)
     positions = np.stack([np.sort(generator.permutation(length)[:predictions]) for _ in range(rows)])
     real = generator.integers(1, predictions + 1, (rows, 1))
-    return {
-        "token_ids": generator.integers(5, 50, (rows, length)).astype("int32"),
-        "segment_ids": np.tile(np.arange(length, dtype="int32") * 2 // length, (rows, 1)),
-        "padding_mask": np.ones((rows, length), bool),
-        "mask_positions": positions.astype("int32"),
-        "mask_ids": generator.integers(5, 50, (rows, predictions)).astype("int32"),
-        "mask_weights": (np.arange(predictions) < real).astype("float32"),
-        "pair_labels": generator.integers(0, 2, rows).astype("int32"),
-        "pair_weights": (np.arange(rows) != 2).astype("float32"),
-    }
+    ids, masked = (generator.integers(5, 50, (rows, n)).astype("int32") for n in (length, predictions))
+    segments = np.tile(np.arange(length, dtype="int32") * 2 // length, (rows, 1))
+    pairs = {"pair_labels": generator.integers(0, 2, rows).astype("int32")}
+    pairs["pair_weights"] = (np.arange(rows) != 2).astype("float32")
+    inputs = {"token_ids": ids, "segment_ids": segments, "padding_mask": np.ones((rows, length), bool)}
+    weights = (np.arange(predictions) < real).astype("float32")
+    masks = {"mask_positions": positions.astype("int32"), "mask_ids": masked, "mask_weights": weights}
+    return inputs | masks | pairs
 
 
 def make(pair_task="nsp", dtype="float32", pooler=True, config=CONFIG):
@@ -36,19 +34,17 @@ def make(pair_task="nsp", dtype="float32", pooler=True, config=CONFIG):
 def test_sums_against_float64():
     model, features = make(), batch()
     outputs = model(features)
-    assert {k: (v.shape, v.dtype) for k, v in outputs.items()} == {
-        "masked_lm_logits": ((6, 3, 50), "float32"),
-        "pair_logits": ((6, 2), "float32"),
-    }
+    shapes = {"masked_lm_logits": ((6, 3, 50), "float32"), "pair_logits": ((6, 2), "float32")}
+    assert {k: (v.shape, v.dtype) for k, v in outputs.items()} == shapes
     losses, metrics = model.loss_sums(features, training=False)
     weights = model.loss_weights(features)
     assert set(losses) == set(weights) == {"masked_lm", "pair"}
     assert set(metrics) == {"masked_lm_accuracy", "pair_accuracy"}
-    for name, logits, labels, label_weights in (
-        ("masked_lm", "masked_lm_logits", "mask_ids", "mask_weights"),
-        ("pair", "pair_logits", "pair_labels", "pair_weights"),
+    for name, labels, label_weights in (
+        ("masked_lm", "mask_ids", "mask_weights"),
+        ("pair", "pair_labels", "pair_weights"),
     ):
-        y, w, p = features[labels], features[label_weights], log_softmax(outputs[logits])
+        y, w, p = features[labels], features[label_weights], log_softmax(outputs[f"{name}_logits"])
         loss = -(np.take_along_axis(p, y[..., None], -1)[..., 0] * w).sum()
         assert float(losses[name]) == pytest.approx(loss, rel=1e-5)
         assert float(weights[name]) == w.sum()

@@ -8,12 +8,7 @@ from opened import encoder_and_tokenizer
 
 from bert_tf import config
 from bert_tf.errors import ConfigError
-from bert_tf.models.bert.config import BertConfig
-from bert_tf.models.bert.model import BertEncoder
-from bert_tf.models.elmo.config import ElmoConfig
-from bert_tf.models.elmo.model import Elmo
-from bert_tf.models.lstm.config import LstmLMConfig
-from bert_tf.models.lstm.model import LstmLM
+from bert_tf.models import BertConfig, BertEncoder, Elmo, ElmoConfig, LstmLM, LstmLMConfig
 from bert_tf.objectives import BidirectionalLM, SequenceAutoencoder
 from bert_tf.objectives.bidirectional_lm import reading_characters
 from bert_tf.objectives.settings import BidirectionalLMConfig
@@ -51,9 +46,8 @@ def test_both_directions_predict_their_next_word():
     tokenizer = train_words(["the law of the people"], 9)
     model = BidirectionalLM(Elmo(ElmoConfig(**ELMO), dtype="float32"), WordsConfig(size=10))
     words, mask = np.array([[5, 6, 7, 5], [8, 7, 0, 0]], "int32"), np.array([[1, 1, 1, 1], [1, 1, 0, 0]], bool)
-    features = WordCharacters(tokenizer, WordsConfig(size=10))(
-        {"token_ids": tf.constant(words), "padding_mask": tf.constant(mask)}, seed=0
-    )
+    given = {"token_ids": tf.constant(words), "padding_mask": tf.constant(mask)}
+    features = WordCharacters(tokenizer, WordsConfig(size=10))(given, seed=0)
     characters = CharacterTokenizer()
     np.testing.assert_array_equal(features["token_ids"][0], characters.encode("the law of the"))
     assert not np.any(features["token_ids"][1, 2:])

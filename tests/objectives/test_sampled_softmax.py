@@ -7,8 +7,7 @@ import tensorflow as tf
 
 from bert_tf.backend import AdamW
 from bert_tf.errors import ConfigError
-from bert_tf.models.lstm.config import LstmLMConfig
-from bert_tf.models.lstm.model import LstmLM
+from bert_tf.models import LstmLM, LstmLMConfig
 from bert_tf.objectives import CausalLM, CausalLMConfig
 from bert_tf.objectives.sampled_softmax import log_uniform_candidates, sampled_softmax_sum
 
@@ -34,9 +33,8 @@ def test_given_candidates_against_tensorflow():
     found = sampled_softmax_sum(x, table, bias, labels, weights, candidates)
     expected = [1 - (1 - chances(ids)) ** 6 for ids in (labels[:, None], candidates)]  # how often in six draws
     values = (tf.constant(candidates, tf.int64), *(tf.constant(count, tf.float32) for count in expected))
-    losses = tf.nn.sampled_softmax_loss(
-        table.value, bias.value, tf.cast(labels[:, None], tf.int64), x, 6, V, sampled_values=values
-    )
+    ids = tf.cast(labels[:, None], tf.int64)
+    losses = tf.nn.sampled_softmax_loss(table.value, bias.value, ids, x, 6, V, sampled_values=values)
     assert float(found) == pytest.approx(float(tf.reduce_sum(losses * weights)), rel=1e-5)
     shuffled = np.random.default_rng(2).permutation(candidates)
     again = sampled_softmax_sum(x, table, bias, labels, weights, shuffled)

@@ -15,14 +15,9 @@ from tfrecords.corruption.masking import MaskedLMCorruption, MaskingConfig
 
 # What a masker asks of a tokenizer. Every fourth id continues a word.
 TOKENIZER = types.SimpleNamespace(
-    unk_id=1,
-    mask_id=4,
-    special_ids=(0, 1, 2, 3, 4),
-    random_ids=np.arange(10, 200, dtype="int32"),
-    starts_word=np.arange(200) % 4 != 3,
-    marks_words=True,
-    layout=Layout((2,), (3,), (), (3,)),
-)
+    unk_id=1, mask_id=4, special_ids=(0, 1, 2, 3, 4), random_ids=np.arange(10, 200, dtype="int32"),
+    starts_word=np.arange(200) % 4 != 3, marks_words=True, layout=Layout((2,), (3,), (), (3,)),
+)  # fmt: skip
 SIZES = dict(vocabulary_size=200, hidden_size=24, num_layers=1, num_heads=3, intermediate_size=40, max_positions=64)
 CONFIG = SpanBertConfig(**SIZES, dropout=0.0, attention_dropout=0.0, initializer_range=0.2)
 

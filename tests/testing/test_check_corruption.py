@@ -3,32 +3,20 @@
 import pytest
 import tensorflow as tf
 
+import tfrecords
 from bert_tf.errors import ConfigError
 from bert_tf.objectives import OBJECTIVES
 from bert_tf.testing import check_corruption
 from bert_tf.tokenizers import WordPieceTokenizer, train_words
-from tfrecords import (
-    CORRUPTIONS,
-    Corruption,
-    DenoisingConfig,
-    DocumentsConfig,
-    MaskingConfig,
-    PermutationConfig,
-    RowExplanation,
-    Stream,
-    WordsConfig,
-    random_bits,
-    register_corruption,
-)
 
 WORDS = "a good bad film in paris anna paul met one .".split()
 SETTINGS = {
-    "masking": MaskingConfig(strategy="whole_word"),
-    "replaced_tokens": MaskingConfig(),
-    "permutation": PermutationConfig(permutation_size=8),
-    "documents": DocumentsConfig(separate=True),
-    "word_characters": WordsConfig(size=20),
-    "denoising": DenoisingConfig(rate=0.3, mean_span=2.0),
+    "masking": tfrecords.MaskingConfig(strategy="whole_word"),
+    "replaced_tokens": tfrecords.MaskingConfig(),
+    "permutation": tfrecords.PermutationConfig(permutation_size=8),
+    "documents": tfrecords.DocumentsConfig(separate=True),
+    "word_characters": tfrecords.WordsConfig(size=20),
+    "denoising": tfrecords.DenoisingConfig(rate=0.3, mean_span=2.0),
 }
 
 
@@ -44,31 +32,32 @@ def batch_of(tokenizer):
     return dict(rows) | {"example_index": tf.range(8, dtype=tf.int64), "epoch": tf.zeros([8], tf.int64)}
 
 
-@pytest.mark.parametrize("name", CORRUPTIONS)
+@pytest.mark.parametrize("name", tfrecords.CORRUPTIONS)
 def test_every_corruption(name, tokenizer):
     tokenizer = train_words([" ".join(WORDS)], 15) if name == "word_characters" else tokenizer
-    corruption = CORRUPTIONS[name].corruption_class(tokenizer, SETTINGS[name])
+    corruption = tfrecords.CORRUPTIONS[name].corruption_class(tokenizer, SETTINGS[name])
     check_corruption(corruption, batch_of(tokenizer), draws=name not in ("documents", "word_characters"))
 
 
 def test_objectives_name_corruptions_of_the_list():
     named = {objective.corruption for objective in OBJECTIVES.values()} - {None}
-    assert named == set(CORRUPTIONS)
+    assert named == set(tfrecords.CORRUPTIONS)
 
 
-class Hidden(Corruption):
+class Hidden(tfrecords.Corruption):
     """Hides one token of eight."""
 
     roles = ("mask",)
 
     def __call__(self, batch, seed):
         positions = tf.range(batch["token_ids"].shape[1])[None]
-        hidden = batch["padding_mask"] & (random_bits(self.keys(batch, seed), Stream.OUTSIDE, positions) < 1 << 29)
+        bits = tfrecords.random_bits(self.keys(batch, seed), tfrecords.Stream.OUTSIDE, positions)
+        hidden = batch["padding_mask"] & (bits < 1 << 29)
         return batch | {"token_ids": tf.where(hidden, self.tokenizer.mask_id, batch["token_ids"])}
 
     def explain(self, batch, features, seed):
         for hidden in (features["token_ids"] == self.tokenizer.mask_id).numpy():
-            yield RowExplanation(f"{hidden.sum()} tokens are hidden")
+            yield tfrecords.RowExplanation(f"{hidden.sum()} tokens are hidden")
 
 
 class Forgetful(Hidden):
@@ -83,13 +72,12 @@ def test_a_corruption_from_outside(tokenizer):
     batch = batch_of(tokenizer)
     with pytest.raises(AssertionError, match="is not registered"):
         check_corruption(Hidden(tokenizer, None), batch)
-    for name, corruption in (("hidden", Hidden), ("forgetful", Forgetful)):
-        register_corruption(name, corruption)
+    tfrecords.register_corruption("hidden", Hidden), tfrecords.register_corruption("forgetful", Forgetful)
     try:
         check_corruption(Hidden(tokenizer, None), batch)
         with pytest.raises(AssertionError):
             check_corruption(Forgetful(tokenizer, None), batch)
         with pytest.raises(ConfigError, match="another corruption of the name 'hidden'"):
-            register_corruption("hidden", Forgetful)
+            tfrecords.register_corruption("hidden", Forgetful)
     finally:
-        CORRUPTIONS.remove("hidden"), CORRUPTIONS.remove("forgetful")
+        tfrecords.CORRUPTIONS.remove("hidden"), tfrecords.CORRUPTIONS.remove("forgetful")

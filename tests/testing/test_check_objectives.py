@@ -5,12 +5,7 @@ import pytest
 
 from bert_tf.models import build_backbone, build_config
 from bert_tf.objectives import OBJECTIVES, MaskedLM, MaskedLMConfig
-from bert_tf.objectives.settings import (
-    BidirectionalLMConfig,
-    DenoisingObjectiveConfig,
-    PermutationLMConfig,
-    TextToTextConfig,
-)
+from bert_tf.objectives import settings as of
 from bert_tf.testing import check_objective
 from bert_tf.tokenizers import WordPieceTokenizer
 from tfrecords import DenoisingConfig, MaskingConfig, ShardReader, ShardsConfig, WordsConfig, write_shards
@@ -30,21 +25,20 @@ OWN = {
 }
 SPANS = MaskedLMConfig(pair_task="none", masking=MaskingConfig(strategy="span"), span_boundary=True)
 # So short a text has one span by default, which is always its end.
-DENOISING = DenoisingObjectiveConfig(denoising=DenoisingConfig(rate=0.3, mean_span=2.0), z_loss=1e-3)
+DENOISING = of.DenoisingObjectiveConfig(denoising=DenoisingConfig(rate=0.3, mean_span=2.0), z_loss=1e-3)
 #: objective, family, settings
 CASES = [
     ("masked_lm", "bert", None),
     ("replaced_token_detection", "electra", None),
-    ("permutation_lm", "xlnet", PermutationLMConfig(memory_length=7)),
+    ("permutation_lm", "xlnet", of.PermutationLMConfig(memory_length=7)),
     ("causal_lm", "gpt2", None),
+    ("text_to_text", "t5", of.TextToTextConfig(label_smoothing=0.1)),
+    # Slow: losses of the same kinds, of one stack or of two.
     ("sequence_autoencoder", "lstm_lm", None),
     ("bidirectional_lm", "transformer_bilm", None),
     ("denoising", "t5_decoder", DENOISING),
-    ("text_to_text", "t5", TextToTextConfig(label_smoothing=0.1)),
-]
-OTHER_FAMILIES = [
     ("masked_lm", "spanbert", SPANS),
-    ("bidirectional_lm", "elmo", BidirectionalLMConfig(words=WordsConfig(size=24))),
+    ("bidirectional_lm", "elmo", of.BidirectionalLMConfig(words=WordsConfig(size=24))),
     ("denoising", "t5", DENOISING),
 ]
 #: Objectives whose corruption draws nothing.
@@ -90,14 +84,9 @@ def check(name, family, settings, tokenizer, readers, folder):
     check_objective(OBJECTIVES[name], encoder, reader, tokenizer, folder, settings, xla, draws=name not in FIXED)
 
 
-@pytest.mark.parametrize(("name", "family", "settings"), CASES, ids=[case[0] for case in CASES])
+@pytest.mark.slow_except(*(f"{name}-{family}" for name, family, _ in CASES[:5]))
+@pytest.mark.parametrize(("name", "family", "settings"), CASES, ids=["{}-{}".format(*case) for case in CASES])
 def test_objectives(name, family, settings, tokenizer, readers, tmp_path):
-    check(name, family, settings, tokenizer, readers, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "family", "settings"), OTHER_FAMILIES, ids=[case[1] for case in OTHER_FAMILIES])
-def test_objectives_of_other_families(name, family, settings, tokenizer, readers, tmp_path):
     check(name, family, settings, tokenizer, readers, tmp_path)
 
 

@@ -63,7 +63,7 @@ def check(name, folder, **settings):
 
 
 # Of tasks that another test registered in this process there are no files here.
-@pytest.mark.slow_except("classification", "tagging")
+@pytest.mark.slow_except("classification")
 @pytest.mark.parametrize("name", FILES)
 def test_tasks(name, tmp_path):
     check(name, tmp_path, **BETWEEN.get(name, {}))

@@ -23,9 +23,8 @@ def run_workers(script, *arguments, workers=2, timeout=900):
         task = {"type": "worker", "index": index}
         environment["TF_CONFIG"] = json.dumps({"cluster": {"worker": addresses}, "task": task})
         command = [sys.executable, str(HERE / script), *map(str, arguments)]
-        processes.append(
-            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        )
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        processes.append(subprocess.Popen(command, env=environment, **pipes))
     results = []
     try:
         for process in processes:
@@ -44,11 +43,12 @@ def take_two_cpus():
 
     devices = [tf.config.LogicalDeviceConfiguration()] * 2
     tf.config.set_logical_device_configuration(tf.config.list_physical_devices("CPU")[0], devices)
+
+    def both(self, resolver, worker):
+        return tuple(f"{worker}/device:CPU:{i}" for i in range(2)), "CPU"
+
     # Of a worker's GPUs TensorFlow takes all, of its CPUs one.
-    CollectiveAllReduceExtended._initialize_local_devices = lambda self, resolver, worker: (
-        tuple(f"{worker}/device:CPU:{i}" for i in range(2)),
-        "CPU",
-    )
+    CollectiveAllReduceExtended._initialize_local_devices = both
 
 
 def _free_addresses(count):

@@ -19,10 +19,10 @@ from bert_tf.training.checkpoints import Checkpoints, assign
 class Line(TrainableModel):
     """y = kernel * x; the smallest model with an optimizer state."""
 
-    def __init__(self, width=3):
+    def __init__(self, width=3, inputs=2):
         super().__init__()
         self.dense = keras.layers.Dense(width, name="dense")
-        self.dense.build((None, 2))
+        self.dense.build((None, inputs))
         self.built = True
 
     def call(self, features, training=False):
@@ -56,15 +56,12 @@ def test_everything_comes_back_bitwise(tmp_path):
     assert all(np.array_equal(a, b) for a, b in zip(state_of(model), state_of(other), strict=True))
 
 
-def test_only_the_newest_are_kept_and_never_fewer_than_two(tmp_path):
-    saved = Checkpoints(tmp_path, keep=1)
+def test_the_newest_are_kept_never_fewer_than_two_and_whatever_was_interrupted(tmp_path):
+    saved = Checkpoints(tmp_path / "two", keep=1)
     for step in (1, 2, 3):
         saved.save(trained(1), step)
     assert [f.name for f in saved.all()] == ["step-00000002", "step-00000003"]
-
-
-def test_what_is_kept_and_averaged_does_not_depend_on_interruptions(tmp_path):
-    saved = Checkpoints(tmp_path, keep=2)
+    saved = Checkpoints(tmp_path / "others", keep=2)
     for step in (4, 8):
         saved.save(trained(1), step)
         saved.save(trained(1), step + 1, interrupted=True)
@@ -126,13 +123,13 @@ def test_a_byte_changed_anywhere_is_noticed_or_says_the_same(saved):
 def test_what_state_says_is_protected_digit_by_digit(saved):
     path = saved.all()[-1] / checkpoints.STATE
     text = path.read_text()
-    for old, new in (('"step": 2', '"step": 3'), ('"epoch": 7', '"epoch": 8'), ('"sha256"', '"sha255"'), (text, "[1]")):
-        path.write_text(text.replace(old, new))
-        assert saved.latest()[1]["step"] == 1, new
+    changes = ('"step": 2', '"step": 3'), ('"epoch": 7', '"epoch": 8'), ('"sha256"', '"sha255"')
+    others = ["", "{}", "[1]", "null", '{"sha256": 1}', '{"sha256": {}}', "[" * 100_000, '{"step": NaN}']
     without_sum = json.loads(text)
     del without_sum["sha256"][checkpoints.STATE]
-    path.write_text(json.dumps(without_sum))
-    assert saved.latest()[1]["step"] == 1
+    for new in [*(text.replace(*change) for change in changes), *others, json.dumps(without_sum)]:
+        path.write_text(new)
+        assert saved.latest()[1]["step"] == 1, new
 
 
 @pytest.mark.parametrize("lost", [checkpoints.MODEL, checkpoints.OPTIMIZER, checkpoints.STATE, "*"])
@@ -160,37 +157,26 @@ def test_damaged_checkpoints_do_not_take_the_place_of_whole_ones(saved):
     assert (saved.folder / "step-00000001.mine").exists(), "a copy under another name is the user's"
 
 
-def test_a_folder_that_cannot_be_read_is_not_one_without_checkpoints(saved, monkeypatch):
-    scandir = os.scandir
-
-    def refuse(path):
-        if path == saved.folder:
-            raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", refuse)
-    with pytest.raises(RunDirectoryError, match="cannot read .*checkpoints: permission denied"):
-        saved.restore(trained(1))
-
-
-@pytest.mark.parametrize("name", [checkpoints.STATE, checkpoints.MODEL])
-def test_a_checkpoint_that_may_not_be_read_is_not_passed_over(saved, monkeypatch, name):
-    """A later save would remove it as damaged."""
+def refusing(function, refused):
+    """The function, but that it may not read this path."""
 
     def refuse(path, *arguments):
-        if path == saved.all()[-1] / name:
+        if path == refused:
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return open(path, *arguments)
+        return function(path, *arguments)
 
-    monkeypatch.setattr(checkpoints, "open", refuse, raising=False)
-    with pytest.raises(RunDirectoryError, match=f"cannot read .*step-00000002/{name}: permission denied"):
-        saved.latest()
+    return refuse
 
 
-def test_a_state_that_holds_something_else_is_passed_over(saved):
-    for text in ("", "{}", "[1]", "null", '{"sha256": 1}', '{"sha256": {}}', "[" * 100_000, '{"step": NaN}'):
-        (saved.all()[-1] / checkpoints.STATE).write_text(text)
-        assert saved.latest()[1]["step"] == 1
+def test_what_may_not_be_read_is_neither_absent_nor_passed_over(saved, monkeypatch):
+    """A later save would remove it as damaged."""
+    for name in (checkpoints.STATE, checkpoints.MODEL):
+        monkeypatch.setattr(checkpoints, "open", refusing(open, saved.all()[-1] / name), raising=False)
+        with pytest.raises(RunDirectoryError, match=f"cannot read .*step-00000002/{name}: permission denied"):
+            saved.latest()
+    monkeypatch.setattr(os, "scandir", refusing(os.scandir, saved.folder))
+    with pytest.raises(RunDirectoryError, match="cannot read .*checkpoints: permission denied"):
+        saved.restore(trained(1))
 
 
 def test_a_newer_format_is_refused(saved):
@@ -211,15 +197,15 @@ def test_a_run_directory_that_is_gone_is_not_made_again(tmp_path):
 
 
 def test_what_is_not_finite_is_not_saved(saved):
-    model = trained(1)
-    model.dense.kernel.assign(np.full(model.dense.kernel.shape, np.nan))
-    with pytest.raises(NonFiniteError, match="after step 3: 'dense/kernel' is not finite"):
-        saved.save(model, 3)
-    model = trained(1)
-    slot = model.optimizer.variables[-1]
-    slot.assign(np.full(slot.shape, np.inf))
-    with pytest.raises(NonFiniteError, match=f"after step 3: '{slot.path}' is not finite"):
-        saved.save(model, 3)
+    for value, find in (
+        (np.nan, lambda model: model.dense.kernel),
+        (np.inf, lambda model: model.optimizer.variables[-1]),
+    ):
+        model = trained(1)
+        variable = find(model)
+        variable.assign(np.full(variable.shape, value))
+        with pytest.raises(NonFiniteError, match=f"after step 3: '{variable.path}' is not finite"):
+            saved.save(model, 3)
     assert sorted(p.name for p in saved.folder.iterdir()) == ["step-00000001", "step-00000002"]
 
 

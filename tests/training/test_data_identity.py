@@ -6,9 +6,8 @@ from bert_tf.errors import DataError, RunDirectoryError
 from bert_tf.training import data_identity
 from tfrecords.shards.manifest import Manifest, Shard
 
-MANIFEST = Manifest(
-    "fingerprint", 500, 32, {"format": "full_sentences", "pair": "none"}, {}, [], [Shard("a", 3, 90, "0" * 64)]
-)
+PACKING = {"format": "full_sentences", "pair": "none"}
+MANIFEST = Manifest("fingerprint", 500, 32, PACKING, {}, [], [Shard("a", 3, 90, "0" * 64)])
 
 
 def test_moved_data_are_the_same_and_others_are_refused_with_what_differs(tmp_path):
@@ -44,8 +43,5 @@ def test_a_damaged_record_is_a_sentence(tmp_path, text):
     (tmp_path / data_identity.RECORD).write_text(text)
     with pytest.raises(DataError, match="inputs.json"):
         data_identity.check(tmp_path, {"data.shards": ("shards", data_identity.of_shards(MANIFEST))})
-
-
-def test_a_file_that_is_gone(tmp_path):
     with pytest.raises(DataError, match="cannot read .*gone.tsv: No such file"):
         data_identity.of_file(tmp_path / "gone.tsv")

@@ -27,16 +27,13 @@ def test_classification_trains_the_mix_alone_and_serves_text(tmp_path):
     rows = ["A\t1", "zzz zzz zzz\t0"] * 48
     (tmp_path / "a.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n")
     # Layers that are frozen: the characters and both LSTMs.
-    settings = experiment(
-        tmp_path, "a.tsv", {"kind": "classification"}, {"epochs": 20, "trainable": {"freeze": 2}}, 0.1
-    )
+    train = {"epochs": 20, "trainable": {"freeze": 2}}
+    settings = experiment(tmp_path, "a.tsv", {"kind": "classification"}, train, 0.1)
     summary = finetune(settings, tmp_path / "task")
     assert summary["dev"]["mean"]["accuracy"] == 1.0
     task, model = task_and_model(tmp_path / "task")
-    assert {v.path for v in model.trainable_variables if v.path.startswith("layer_mix")} == {
-        "layer_mix/weight",
-        "layer_mix/gamma",
-    }
+    trained = {v.path for v in model.trainable_variables if v.path.startswith("layer_mix")}
+    assert trained == {"layer_mix/weight", "layer_mix/gamma"}
     assert np.any(model.backbone.get_layer("layer_mix").weight), "the mix was trained"
     texts = ["A", "zzz zzz , an unknown wörd", ""]
     expected = [answer["probabilities"]["1"] for answer in task.predict(model, texts)]

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from sample_corpus import DETECTION
 
 from bert_tf import config
 from bert_tf.models.families import build_backbone, build_config
@@ -26,23 +27,18 @@ from bert_tf.training.pretraining import PretrainConfig
 
 SIZES = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32}
 BERT = SIZES | {"family": "bert", "max_positions": 32}
-DETECTION = {"name": "replaced_token_detection", "generator_size": 0.5}
-DETECTION |= {"masking": {"mask_token_rate": 0.85, "random_token_rate": 0.0}}
 PERMUTATION = {"name": "permutation_lm", "memory_length": 8, "permutation": {"permutation_size": 8}}
 #: With one optimizer each, and one with micro-batches.
 PRETRAINING = {
     "masked_lm": {"model": BERT, "objective": {"span_boundary": True, "masking": {"strategy": "span"}}},
     "replaced_token_detection": {
-        "model": SIZES | {"family": "electra", "embedding_size": 8, "max_positions": 32},
-        "objective": DETECTION,
+        "model": BERT | {"family": "electra", "embedding_size": 8}, "objective": DETECTION,
         "optimizer": {"name": "lamb", "bias_correction": True},
     },
     "permutation_lm": {
-        "model": SIZES | {"family": "xlnet"},
-        "objective": PERMUTATION,
-        "train": {"accumulation_steps": 2},
+        "model": SIZES | {"family": "xlnet"}, "objective": PERMUTATION, "train": {"accumulation_steps": 2},
     },
-}
+}  # fmt: skip
 WORDS = [f"w{i}" for i in range(30)]
 TOKENIZER = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *(f"##p{i}" for i in range(10))])
 # All of them are in TensorFlow's kTpuAllTypes (tpu_defs.h); float64 is too, and slow.
@@ -72,15 +68,10 @@ def corrupted(settings):
     random = np.random.default_rng(0)
     ids = random.integers(5, 45, (8, 32)).astype("int32")
     ids[:, 0], ids[:, [15, 27]], ids[:, 28:] = 2, 3, 0
-    batch = {
-        "token_ids": ids,
-        "segment_ids": np.repeat([0, 1, 0], [16, 12, 4])[None].repeat(8, 0).astype("int32"),
-        "padding_mask": ids != 0,
-        "pair_labels": random.integers(0, 2, 8).astype("int32"),
-        "pair_weights": np.ones(8, "float32"),
-        "example_index": np.arange(8),
-        "epoch": np.zeros(8, "int64"),
-    }
+    segments = np.repeat([0, 1, 0], [16, 12, 4])[None].repeat(8, 0).astype("int32")
+    batch = {"token_ids": ids, "segment_ids": segments, "padding_mask": ids != 0, "example_index": np.arange(8)}
+    batch |= {"pair_labels": random.integers(0, 2, 8).astype("int32"), "pair_weights": np.ones(8, "float32")}
+    batch["epoch"] = np.zeros(8, "int64")
     objective = OBJECTIVES[settings.objective.name]
     corrupt = objective.corruption_class(TOKENIZER, getattr(settings.objective, objective.corruption_section))
     return corrupt({name: tf.constant(value) for name, value in batch.items()}, 7)

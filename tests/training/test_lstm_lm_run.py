@@ -33,9 +33,8 @@ def test_the_whole_road(tmp_path):
     (answer,) = TextGenerator(model, tokenizer)(["the bad film"], GenerationConfig(max_new_tokens=2))[0]
     assert answer.text.split() == ["was", "awful"]
     scores = TextScorer(model, tokenizer)
-    likely, unlikely = (
-        scores.perplexity([text]).per_token for text in ("the good film was fine .", "film the . fine was good")
-    )
+    texts = ("the good film was fine .", "film the . fine was good")
+    likely, unlikely = (scores.perplexity([text]).per_token for text in texts)
     assert likely < unlikely
 
     rows = [f"the {word} film\t{label}" for word, label in (("good", 1), ("bad", 0))] * 8

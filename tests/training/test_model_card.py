@@ -49,9 +49,6 @@ def test_a_model_without_its_head(tuned, tmp_path):
     tuned.save(tmp_path / "encoder", encoder_only=True)
     metadata, text = metadata_of((tmp_path / "encoder" / "README.md").read_text())
     assert "pipeline_tag" not in metadata and "license" not in metadata and "## Results" not in text
-
-
-def test_a_license_needs_a_card(tuned, tmp_path):
     with pytest.raises(ConfigError, match="license='mit' is for the model card of the format 'hf'"):
         tuned.save(tmp_path / "run", format="run", license="mit")
     assert not (tmp_path / "run").exists()

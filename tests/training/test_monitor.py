@@ -55,10 +55,8 @@ def begin(run, together=1, headline=MappingProxyType({}), shown=False, **setting
 @pytest.mark.parametrize(("number", "together", "step"), [(signal.SIGINT, 1, 5), (signal.SIGTERM, 2, 10)])
 def test_a_signal_saves_the_step_that_is_under_way(run, number, together, step):
     monitor = begin(run, together)
-    with (
-        pytest.raises(Interrupted, match=f"step {step} of 100 is saved in .*run, the same command continues") as raised,
-        defer_signals("saving"),
-    ):
+    message = f"step {step} of 100 is saved in .*run, the same command continues"
+    with pytest.raises(Interrupted, match=message) as raised, defer_signals("saving"):
         for call in range(1, 20):
             if call == 5:
                 os.kill(os.getpid(), number)
@@ -80,9 +78,8 @@ def test_a_signal_in_the_last_step_says_that_the_run_is_finished(run):
 
 def test_a_run_that_was_moved_stops_when_it_logs(run):
     monitor = begin(run, log_every=2)
-    monitor.on_train_batch_end(0, {"loss": 1.0})
-    monitor.on_train_batch_end(1, {"loss": 1.0})
-    monitor.on_train_batch_end(2, {"loss": 1.0})
+    for call in range(3):
+        monitor.on_train_batch_end(call, {"loss": 1.0})
     run.path.rename(run.path.parent / "moved")
     with pytest.raises(RunDirectoryError, match="was moved, deleted or emptied while it was trained in, so step 4"):
         monitor.on_train_batch_end(3, {"loss": 1.0})
@@ -117,10 +114,9 @@ def test_the_time_that_is_left_does_not_count_the_first_step(run, monkeypatch):
     assert monitor.progress.rate() == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(
-    ("headline", "line"),
-    [({"accuracy": 0.06}, "accuracy 0.250 (unigram 0.060)"), ({}, "loss 3.500"), ({"f1": 1.0}, "loss")],
-)
+@pytest.mark.parametrize(("headline", "line"), [
+    ({"accuracy": 0.06}, "accuracy 0.250 (unigram 0.060)"), ({}, "loss 3.500"), ({"f1": 1.0}, "loss"),
+])  # fmt: skip
 def test_the_progress_line_shows_what_can_be_compared_or_else_the_loss(run, headline, line, capsys):
     monitor = begin(run, shown=True, headline=headline)
     for call in range(1, 11):

@@ -10,7 +10,7 @@ from cluster import run_workers
 from labelled_runs import write_encoder, write_labelled
 from plain_fit import plain_fit
 from safetensors.numpy import load_file
-from sample_corpus import addresses, vocabulary_of, write_corpus
+from sample_corpus import DETECTION, addresses, vocabulary_of, write_corpus
 
 from bert_tf import config
 from bert_tf.training.finetuning import FinetuneConfig, finetune
@@ -20,21 +20,11 @@ from bert_tf.training.strategies import make_strategy
 from tfrecords.shards.writer import ShardsConfig, write_shards
 
 SIZES = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "initializer_range": 0.1}
+#: (model, objective). Micro-batches and several updates a call are tested on a smaller model
+#: (tests/backend/test_trainable_model.py): here each would be traced, and compiled, for every replica again.
 ROWS = {
-    # Micro-batches and several updates a call are tested on a smaller model (tests/backend/test_trainable_model.py): here
-    # each would be traced, and compiled, for every replica again.
-    "masked_lm": {
-        "model": {"family": "bert", "max_positions": 32},
-        "objective": {"span_boundary": True, "masking": {"strategy": "span"}},
-    },
-    "replaced_token_detection": {
-        "model": {"family": "electra", "embedding_size": 8, "max_positions": 32},
-        "objective": {
-            "name": "replaced_token_detection",
-            "generator_size": 0.5,
-            "masking": {"mask_token_rate": 0.85, "random_token_rate": 0.0},
-        },
-    },
+    "masked_lm": ({"family": "bert"}, {"span_boundary": True, "masking": {"strategy": "span"}}),
+    "replaced_token_detection": ({"family": "electra", "embedding_size": 8}, DETECTION),
 }
 pytestmark = pytest.mark.slow
 # A place -> its strategy. Each of two workers has two devices.
@@ -91,22 +81,20 @@ def kill_workers(folder):
 
 
 def fine_tuning(folder, place):
-    settings = {
-        "init_from": str(folder / "untrained"),
-        "data": {split: str(folder / f"{split}.tsv") for split in ("train", "dev", "test")},
-        "task": {"sequence_length": 16, "head": {"dropout": 0.0}},
-        "optimizer": {"learning_rate": 0.01},
-        # 12 rows in batches of 7: both are odd.
-        "train": {"epochs": 2, "batch_size": 7, "dropout": 0.0, "strategy": PLACES[place]},
-    }
+    data = {split: str(folder / f"{split}.tsv") for split in ("train", "dev", "test")}
+    # 12 rows in batches of 7: both are odd.
+    train = {"epochs": 2, "batch_size": 7, "dropout": 0.0, "strategy": PLACES[place]}
+    settings = {"init_from": str(folder / "untrained"), "data": data, "train": train}
+    settings |= {"task": {"sequence_length": 16, "head": {"dropout": 0.0}}, "optimizer": {"learning_rate": 0.01}}
     return config.build(FinetuneConfig, settings)
 
 
 def experiment(folder, place, row, **train):
-    settings = ROWS[row]
+    model, objective = ROWS[row]
     common = {"steps": 12, "batch_size": 8, "log_every": 4, "checkpoint_every": 8, "eval_every": 12}
-    return settings | {
-        "model": SIZES | {"dropout": 0.0, "attention_dropout": 0.0} | settings["model"],
+    return {
+        "model": SIZES | {"max_positions": 32, "dropout": 0.0, "attention_dropout": 0.0} | model,
+        "objective": objective,
         # Of the dev shards' last batch there is no row for some replicas.
         "data": {"shards": str(folder / "train"), "eval_shards": str(folder / "dev")},
         # The gradients are of norm 1 and more: the clip bites at every step.

@@ -27,29 +27,16 @@ def test_the_same_run_is_continued_and_logging_may_change(tmp_path):
     again = Config(Train(log_every=1))
     RunDirectory.claim(tmp_path / "run", again).record(again)
     assert RunDirectory.open(tmp_path / "run").config() == {"train": {"steps": 10, "log_every": 1}}
-
-
-def test_another_run_is_refused_with_the_key_that_differs(tmp_path):
-    RunDirectory.claim(tmp_path / "run", Config()).record(Config())
     with pytest.raises(RunDirectoryError, match="holds another run: its train.steps is 10, this one's 20"):
         RunDirectory.claim(tmp_path / "run", Config(Train(steps=20)))
-
-
-def test_a_folder_with_other_files_is_refused(tmp_path):
-    (tmp_path / "thesis.tex").write_text("")
-    with pytest.raises(RunDirectoryError, match="is not empty and holds no run \\(thesis.tex\\)"):
-        RunDirectory.claim(tmp_path, Config())
 
 
 def test_opening_what_is_no_run(tmp_path):
     with pytest.raises(RunDirectoryError, match="is not a run directory: it has no config.yaml"):
         RunDirectory.open(tmp_path)
-
-
-def test_of_several_seeds_the_best_is_opened(tmp_path):
-    RunDirectory.claim(tmp_path / "run", Config()).record(Config())
-    (tmp_path / "run" / "summary.json").write_text(json.dumps({"metric": "accuracy", "best": "seed-3", "seeds": []}))
-    assert RunDirectory.open(tmp_path / "run").path == tmp_path / "run" / "seed-3"
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(RunDirectoryError, match="is not empty and holds no run \\(thesis.tex\\)"):
+        RunDirectory.claim(tmp_path, Config())
 
 
 def test_a_kill_while_the_tokenizer_is_written_leaves_no_half_of_it(tmp_path):
@@ -100,8 +87,10 @@ def test_a_changed_tokenizer_is_refused_and_restored(tmp_path, word_pieces, capl
     assert file.read_text() == "".join(lines) and run.tokenizer().fingerprint == word_pieces.fingerprint
 
 
-def test_a_damaged_summary_is_a_sentence_and_does_not_lead_out_of_the_run(tmp_path):
+def test_of_several_seeds_the_best_is_opened_and_a_damaged_summary_is_a_sentence(tmp_path):
     RunDirectory.claim(tmp_path / "run", Config()).record(Config())
+    (tmp_path / "run" / "summary.json").write_text(json.dumps({"metric": "accuracy", "best": "seed-3", "seeds": []}))
+    assert RunDirectory.open(tmp_path / "run").path == tmp_path / "run" / "seed-3"
     for text in ("", "[]", "null", '{"best": 3}', '{"metric": "f1", "best": "a", "seeds": 1}', "[" * 99999):
         (tmp_path / "run" / "summary.json").write_text(text)
         with pytest.raises(DataError, match="summary.json"):
@@ -160,17 +149,8 @@ def test_damaged_lines_of_metrics_are_left_out_and_lost_ones_counted(tmp_path, c
     (tmp_path / "metrics.jsonl").write_bytes(b"\n".join([good[0], *damaged, *good[1:]]))
     assert [m["step"] for m in run.metrics()] == [5, 10, 15]
     run.forget_metrics_after(10, lines=2)
-    assert not caplog.messages
+    assert not caplog.messages and [m["step"] for m in run.metrics()] == [5, 10]  # step 15 will be done again
     (tmp_path / "metrics.jsonl").write_bytes(good[0] + b"\n" + b"\x00" * 40)
     run.forget_metrics_after(10, lines=2)
     assert "metrics.jsonl lost 1 of its 2 lines up to step 10" in caplog.messages[-1]
     assert (tmp_path / "metrics.jsonl").read_bytes() == good[0] + b"\n"
-
-
-def test_metrics_of_steps_that_will_be_done_again_are_forgotten(tmp_path):
-    run = RunDirectory.claim(tmp_path / "run", Config())
-    run.record(Config())
-    lines = [{"step": s, "loss": 1.0 / s} for s in (5, 10, 15)]
-    (run.path / "metrics.jsonl").write_text("".join(json.dumps(m) + "\n" for m in lines) + '{"step": 20, "lo')
-    run.forget_metrics_after(10)
-    assert run.metrics() == lines[:2]

@@ -20,10 +20,8 @@ def test_parts_of_report_json_are_kept_together(tmp_path):
 
 
 def test_a_bug_is_a_warning_to_users_and_an_error_here():
-    with (
-        pytest.raises(ReportWarning, match=r"the page was not written \(KeyError: 'x'\); the training is not affected"),
-        guarded("the page"),
-    ):
+    message = r"the page was not written \(KeyError: 'x'\); the training is not affected"
+    with pytest.raises(ReportWarning, match=message), guarded("the page"):
         {}["x"]
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("default")

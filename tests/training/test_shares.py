@@ -14,17 +14,14 @@ def divided(data, share=0.25, seed=0, **columns):
 
 
 def test_rows_are_drawn_of_each_label_alike():
+    train, dev = divided([{"text": str(i), "label": i / 7} for i in range(40)], 0.5)
+    assert len(train.parts) == len(dev.parts) == 20, "numbers have no label too few"
     rows = [{"text": f"t{i}", "label": "rare" if i % 10 == 0 else "often"} for i in range(200)]
     train, dev = divided(rows, 0.1)
     read = [[json.loads(line) for line in part.text().splitlines()] for part in (train, dev)]
     assert sorted((row for part in read for row in part), key=lambda row: int(row["text"][1:])) == rows
     assert Counter(row["label"] for row in read[1]) == {"rare": 2, "often": 18}
     assert divided(rows, 0.1)[1].text() == dev.text() != divided(rows, 0.1, seed=1)[1].text()
-
-
-def test_numbers_have_no_label_too_few():
-    train, dev = divided([{"text": str(i), "label": i / 7} for i in range(40)], 0.5)
-    assert len(train.parts) == len(dev.parts) == 20
 
 
 SENTENCES = ["EU NNP B-ORG\nrejects VBZ O", "Peter NNP B-PER\nBlackburn NNP I-PER", "He PRP O", "Bonn NNP B-LOC"]

@@ -13,12 +13,9 @@ from bert_tf.training import strategies, tpu
 from bert_tf.training.pretrain_config import TrainConfig
 
 
-def test_a_machine_without_a_tpu_is_told_what_to_do():
+def test_settings_that_a_tpu_cannot_train_with(caplog):
     with pytest.raises(ConfigError, match="TensorFlow sees no TPU: start a TPU VM .* requirements/tpu.txt"):
         strategies.make_strategy("tpu")
-
-
-def test_settings_that_a_tpu_cannot_train_with():
     for settings, said in (
         ({"precision": "mixed_float16"}, "set train.precision=mixed_bfloat16"),
         ({"batch_size": 100}, r"100 cannot be cut into 8 equal parts .* set train.batch_size=104"),
@@ -26,9 +23,6 @@ def test_settings_that_a_tpu_cannot_train_with():
     ):
         with pytest.raises(ConfigError, match=said):
             tpu.check_training(8, **{"batch_size": 64} | settings)
-
-
-def test_one_core_is_said_and_trains(caplog):
     with caplog.at_level(logging.WARNING, logger="absl"):
         tpu.check_training(1, 7)
     assert "this TPU has one core" in caplog.text
@@ -111,9 +105,8 @@ def test_the_replicas_of_a_host_take_its_share_of_a_full_batch_in_turn(three_hos
         return numbers.filter(lambda row: row["ids"] % 12 // 4 == index).batch(12 // inputs, **batching)
 
     fed = strategies.feed(three_hosts, 12, functools.partial(share, drop_remainder=True))
-    assert [[ids.tolist() for ids in step] for step in steps_of(fed)] == [
-        [[i, i + 1] for i in range(first, first + 12, 2)] for first in (0, 12, 24)
-    ]
+    expected = [[[i, i + 1] for i in range(first, first + 12, 2)] for first in (0, 12, 24)]
+    assert [[ids.tolist() for ids in step] for step in steps_of(fed)] == expected
     with pytest.raises(ConfigError, match=r"'ids' has the shape \(None,\)"):
         strategies.feed(three_hosts, 12, share)
     with pytest.raises(ConfigError, match="batch_size=8 is not a multiple of the 6 replicas"):

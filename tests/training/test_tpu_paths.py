@@ -35,10 +35,8 @@ def traced(monkeypatch):
 
 
 def test_fine_tuning_is_that_of_one_device(folder, tmp_path, traced):  # noqa: F811
-    settings = (
-        "optimizer.learning_rate=0.01 train.epochs=2 train.batch_size=8 train.dropout=0.0 task.head.dropout=0.0".split()
-    )
-    settings.append("optimizer.epsilon=1e-3")
+    settings = "optimizer.learning_rate=0.01 optimizer.epsilon=1e-3 train.epochs=2 train.batch_size=8".split()
+    settings += ["train.dropout=0.0", "task.head.dropout=0.0"]
     for name in ("one", "tpu"):  # 12 examples: the second batch is a short one
         finetune(experiment(folder, *settings, f"train.strategy={name}"), tmp_path / name)
     one, two = (RunDirectory.open(tmp_path / name).metrics() for name in ("one", "tpu"))
