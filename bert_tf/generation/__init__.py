@@ -14,6 +14,6 @@ __getattr__, __dir__, __all__ = lazy_names(__name__, {
     "samplers": ["SAMPLERS", "Sampler"],
     "sampling": ["generate_tokens"],
     "scoring": ["ContinuationScore", "Perplexity", "TextScorer"],
-    "steps": ["DecoderSteps", "EncoderDecoderSteps"],
+    "steps": ["DecoderSteps", "EncoderDecoderSteps", "Steps"],
     "stop_strings": ["StopStrings"],
 })  # fmt: skip

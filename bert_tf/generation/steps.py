@@ -11,7 +11,9 @@ from bert_tf.types import Tensor
 
 
 class Steps:
-    """The base of both: a subclass has `empty_cache` and `decode`.
+    """What generation asks of a model: the base of `DecoderSteps`, and of a class for a model of your own.
+
+    A subclass has the attributes, `empty_cache` and `decode`; for beam search also `repeat`.
 
     Attributes:
         token_ids: int32 [B, S], what the texts begin with.
@@ -19,6 +21,26 @@ class Steps:
         prompt_length: S.
         max_new_tokens: N, an int or an int scalar tensor.
         sources: what the model reads beside the texts, a nest; of a decoder nothing.
+
+    Example:
+        import numpy as np
+        from keras import ops
+        from bert_tf.generation import GenerationConfig, Restrictions, Steps, generate_tokens
+
+        class Bigrams(Steps):
+            def __init__(self, table, token_ids, max_new_tokens):
+                self.table, self.token_ids, self.max_new_tokens = table, token_ids, max_new_tokens
+                self.padding_mask, self.prompt_length = token_ids >= 0, token_ids.shape[1]
+
+            def empty_cache(self):
+                return ()
+
+            def decode(self, token_ids, cache, index):
+                return ops.take(self.table, token_ids[:, -1], axis=0), cache
+
+        table = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]], "float32")
+        steps = Bigrams(table, np.array([[0]], "int32"), max_new_tokens=3)
+        generate_tokens(steps, GenerationConfig(max_new_tokens=3), Restrictions())["token_ids"]  # [[1, 2, 0]]
     """
 
     token_ids: Tensor
