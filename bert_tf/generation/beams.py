@@ -18,6 +18,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from bert_tf.backend import repeat_while
 from bert_tf.generation.restrictions import Restrictions
 from bert_tf.generation.sampling import SAME, is_any, restrictions_of_texts
 from bert_tf.generation.steps import Steps, repeat
@@ -52,14 +53,16 @@ def beam_search(
         beam_search(steps, config, Restrictions(stop_ids=(3,)))["token_ids"]  # [1, 2, 4]
     """
     search = _Search(steps, config, restrictions, filler, each)
-    logits, cache = steps.first()
-    state = search.start(repeat(logits, config.beams), repeat(cache, config.beams))
-    state = keras.ops.while_loop(search.can_continue, search.step, state)
-    return search.result(state)
+    if steps.sources:  # each beam reads the one token that its text begins with, so that the graph has the decoder once
+        state = (*search.start(), search.steps.empty_cache())
+        return search.result(repeat_while(search.can_continue, search.step, search.steps.token_ids, state))
+    logits, cache = steps.first()  # a prompt is read once
+    state = search.extend(repeat(logits, config.beams), *search.start(), repeat(cache, config.beams))
+    return search.result(ops.while_loop(lambda _, *state: search.can_continue(*state), search.step, state)[1:])
 
 
 class _Search:
-    """The state is (index, last tokens, alive tokens, alive log-probabilities, finished tokens, scores, lengths, cache).
+    """The state is (index, alive tokens, alive log-probabilities, finished tokens, scores, lengths, cache).
 
     Tokens are [B, k, N], scores and lengths [B, k], the cache [B * k, ...].
     """
@@ -76,7 +79,8 @@ class _Search:
             [self.steps.padding_mask, ops.ones((self.batch * self.beams, self.limit), dtype="bool")], axis=1
         )
 
-    def start(self, logits, cache):
+    def start(self):
+        """The state before the first token, without the cache."""
         tokens = ops.zeros((self.batch, self.beams, self.limit), dtype="int32") + ops.cast(self.filler, "int32")
         # All texts of a prompt are alike before the first token: one of them is continued.
         alive = ops.broadcast_to(ops.where(ops.arange(self.beams) > 0, _NEVER, 0.0)[None], (self.batch, self.beams))
@@ -84,13 +88,14 @@ class _Search:
         finished = ops.full((self.batch, self.beams), _NEVER, dtype="float32")
         lengths = ops.zeros((self.batch, self.beams), dtype="int32")
         index = ops.convert_to_tensor(0, dtype="int32")
-        return self._extend(index, logits, tokens, alive, tokens, finished, lengths, cache)
+        return index, tokens, alive, tokens, finished, lengths
 
-    def step(self, index, last, alive_tokens, alive, finished_tokens, finished, lengths, cache):
-        logits, cache = self.steps.next(last, cache, index - 1)
-        return self._extend(index, logits, alive_tokens, alive, finished_tokens, finished, lengths, cache)
+    def step(self, read, index, *state):
+        *state, cache = state
+        logits, cache = self.steps.decode(read, cache, index)
+        return self.extend(logits, index, *state, cache)
 
-    def can_continue(self, index, last, alive_tokens, alive, finished_tokens, finished, lengths, cache):
+    def can_continue(self, index, alive_tokens, alive, finished_tokens, finished, lengths, cache):
         """Whether an alive text may still become better than a finished one."""
         return ops.any(ops.logical_and(index < self.limits, self._can_improve(alive, finished)))
 
@@ -104,8 +109,8 @@ class _Search:
         # Fewer than n_best finished: the original stops at the first, where no alive text can beat it.
         return ops.logical_or(best_possible > worst, ops.logical_not(filled[:, self.n_best - 1 : self.n_best]))
 
-    def _extend(self, index, logits, alive_tokens, alive, finished_tokens, finished, lengths, cache):
-        """The state with new token number `index`, chosen by `logits` [B * k, V]."""
+    def extend(self, logits, index, alive_tokens, alive, finished_tokens, finished, lengths, cache):
+        """The last tokens [B * k, 1], and the state with new token number `index`, chosen by `logits` [B * k, V]."""
         k, vocabulary_size = self.beams, logits.shape[-1]
         log_p = ops.log_softmax(logits, axis=-1)
         flat = ops.reshape(alive_tokens, (self.batch * k, self.limit))
@@ -140,10 +145,10 @@ class _Search:
         rows = ops.reshape(sources + ops.arange(self.batch, dtype="int32")[:, None] * k, (-1,))
         cache = keras.tree.map_structure(lambda x: ops.take(x, rows, axis=0), cache)
         alive_tokens = ops.where(ops.expand_dims(short, -1), _rows(candidates, order), alive_tokens)
-        return index + 1, ops.reshape(last, (-1,)), alive_tokens, alive, finished_tokens, finished, lengths, cache
+        return ops.reshape(last, (-1, 1)), index + 1, alive_tokens, alive, finished_tokens, finished, lengths, cache
 
     def result(self, state):
-        index, _, alive_tokens, alive, tokens, scores, lengths, _ = state
+        index, alive_tokens, alive, tokens, scores, lengths, _ = state
         if not self.hugging_face:
             none = ops.logical_not(ops.any(scores > _NEVER / 2, axis=1, keepdims=True))
             tokens = ops.where(none[:, :, None], alive_tokens, tokens)
