@@ -87,7 +87,7 @@ def conversion_advice(path: StrPath, data: bytes) -> str:
     """Says how to convert a file that is not UTF-8: the end of a sentence, with a command for a shell.
 
     Args:
-        path: the file.
+        path: the file, or its address.
         data: bytes of it, as `guess_encoding` takes them.
 
     Example:
@@ -99,8 +99,9 @@ def conversion_advice(path: StrPath, data: bytes) -> str:
         return "it does not look like text"
     if name == "utf-8":
         return "the rest of it is UTF-8, so it is damaged there"
+    what, path = ("a copy of it", str(path).rpartition("/")[2]) if "://" in str(path) else ("it", path)
     source, target = shlex.quote(str(path)), shlex.quote(f"{path}.utf8")
-    return f"it looks like {name}; convert it: iconv -f {name} -t utf-8 {source} > {target}"
+    return f"it looks like {name}; convert {what}: iconv -f {name} -t utf-8 {source} > {target}"
 
 
 def _decode(data, name):

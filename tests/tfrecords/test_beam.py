@@ -1,6 +1,7 @@
 """Shards by Apache Beam: the same bytes, continued by the same rules, with the same errors."""
 
 import importlib.util
+import os
 import subprocess
 import sys
 import time
@@ -139,11 +140,20 @@ def test_workers_read_and_write_addresses_themselves(scheme, store, local, monke
 
 
 @pytest.fixture
-def job_service(tmp_path):
-    """The options of a pipeline that runs at Beam's job service in Python, with worker processes of its own."""
-    port = tmp_path / "port"
+def bucket(store):
+    return f"{store('s3')}/{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def job_service(tmp_path, bucket):
+    """The options of a pipeline that runs at Beam's job service in Python, with worker processes of its own.
+
+    They know the store of `bucket`, and share no folder with the launcher where paths are addresses.
+    """
+    port, environment = tmp_path / "port", os.environ | {"BERT_TF_CACHE": str(tmp_path / "of_workers")}
     command = [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main", "-p", "0"]
-    with subprocess.Popen([*command, "--port_file", port], cwd=tmp_path, stderr=subprocess.DEVNULL) as service:
+    command += ["--port_file", port]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as service:
         deadline = time.monotonic() + 60
         while not port.exists() or not port.read_text():
             assert service.poll() is None and time.monotonic() < deadline
@@ -167,6 +177,26 @@ def test_worker_processes_of_a_job_service(local, tmp_path, job_service):
     corpus.write_bytes((local / "corpus.txt").read_bytes() + b"\n\nw1 \xff w2.\n")
     with pytest.raises(DataError, match=r"corpus\.txt:\d+: byte 0xff is not UTF-8"):
         write_shards(corpus, tmp_path / "other", tokenizer, SMALL, **options)
+
+
+@pytest.mark.slow
+@needs_beam
+def test_worker_processes_of_a_job_service_at_an_address(local, tmp_path, bucket, job_service, monkeypatch):
+    """The corpus and the shards are at the address alone."""
+    monkeypatch.setenv("BERT_TF_CACHE", str(tmp_path / "of_launcher"))
+    system, inside = open_file_system(bucket)
+    system.pipe_file(f"{inside}/corpus.txt", (local / "corpus.txt").read_bytes())
+    places = f"{bucket}/corpus.txt", f"{bucket}/shards"
+    manifest = write_shards(*places, WordPieceTokenizer(VOCABULARY), SMALL, progress=False, beam=job_service)
+    assert len(manifest.shards) > 4
+    for shard in manifest.shards:
+        assert system.cat_file(f"{inside}/shards/{shard.file}") == (local / "shards" / shard.file).read_bytes()
+    assert not list(tmp_path.rglob("*.tfrecord"))
+    system.pipe_file(f"{inside}/corpus.txt", (local / "corpus.txt").read_bytes() + b"\n\nw1 \xff w2.\n")
+    with pytest.raises(DataError, match=rf"{bucket}/corpus\.txt:\d+: byte 0xff is not UTF-8"):
+        write_shards(
+            places[0], f"{bucket}/other", WordPieceTokenizer(VOCABULARY), SMALL, progress=False, beam=job_service
+        )
 
 
 def test_without_beam(local, tmp_path, monkeypatch):

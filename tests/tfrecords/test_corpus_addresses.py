@@ -70,6 +70,22 @@ def test_parquet(folder, tmp_path):
         list(read_texts(f"{folder}/b.parquet"))
 
 
+def test_a_bad_byte_in_a_later_part(folder, tmp_path):
+    put(folder, corpus_txt=b"the cat sat .\n" * 1200 + b"caf\xe9\n")
+    message = (
+        rf"{folder}/corpus\.txt:1201: byte 0xe9 is not UTF-8; it looks like cp1252; convert a copy of it: "
+        r"iconv -f cp1252 -t utf-8 corpus\.txt > corpus\.txt\.utf8; or "
+    )
+    with pytest.raises(DataError, match=message):
+        write_shards(
+            f"{folder}/corpus.txt",
+            tmp_path / "shards",
+            tiny.tokenizer(),
+            ShardsConfig(shard_bytes=1 << 12),
+            progress=False,
+        )
+
+
 def test_labelled_files(folder):
     put(folder, train_tsv=b"text\tlabel\ngood\tpos\nbad\tneg\n", other_tsv=b"x")
     task = build_task({"kind": "classification", "sequence_length": 16}, tiny.tokenizer())

@@ -11,7 +11,6 @@ import io
 import json
 import re
 import zlib
-from pathlib import PurePath
 from typing import NamedTuple
 
 from bert_tf.config import nearest
@@ -255,7 +254,7 @@ class CorpusReader:
     def _place(self, path, line):
         """A file and a line of what is read of it, for messages: the number from the beginning of the file."""
         if self._start:
-            with open(path, "rb") as file:
+            with open_file(path) as file:
                 blocks = iter(lambda: file.read(min(_READ_LIMIT, self._start - file.tell())), b"")
                 line += sum(block.count(b"\n") for block in blocks)
         return f"{path}:{line}"
@@ -314,7 +313,7 @@ class CorpusReader:
                 return replaced
             line += data.count(b"\n", 0, error.start)
             is_gzip = kind_of(path)[1]
-            advice = conversion_advice(PurePath(path).with_suffix("") if is_gzip else path, data)
+            advice = conversion_advice(str(path)[: -len(".gz")] if is_gzip else path, data)
             unpack = "; unpack it" if is_gzip else ""
             raise DataError(
                 f"{self._place(path, line)}: byte 0x{data[error.start]:02x} is not UTF-8{unpack}; {advice}; or ",
