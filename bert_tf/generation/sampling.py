@@ -85,8 +85,15 @@ def generate_tokens(
 
     nothing = ops.zeros_like(steps.token_ids[:, 0])
     index = ops.convert_to_tensor(0, dtype="int32")
-    state = (index, tokens, nothing > 0, nothing, ops.cast(nothing, "float32"), steps.empty_cache())
-    _, tokens, _, lengths, scores, _ = repeat_while(is_unfinished, body, steps.token_ids, state)
+    state = (index, tokens, nothing > 0, nothing, ops.cast(nothing, "float32"))
+    if steps.sources:  # a text begins with one token, as long as each later one: the graph has the decoder once
+        state = repeat_while(is_unfinished, body, steps.token_ids, (*state, steps.empty_cache()))
+    else:
+        # Not so with prompts: a server that keeps weights in oneDNN's layout would pack them anew for each length.
+        logits, cache = steps.first()
+        token, *state = extend(index, logits, *state[1:])
+        state = ops.while_loop(lambda _, *state: is_unfinished(*state), body, (token[:, None], *state, cache))[1:]
+    _, tokens, _, lengths, scores, _ = state
     return {"token_ids": tokens[:, prompt_length:], "lengths": lengths, "scores": scores}
 
 

@@ -182,7 +182,7 @@ def test_one_text_without_a_list_is_not_read_character_by_character(generate, mo
 
 
 @pytest.mark.parametrize("shape", [(None, None), (2, 3)])
-def test_a_graph_holds_the_layers_once(shape, model, monkeypatch):
+def test_a_graph_holds_the_layers_for_prompts_and_for_tokens(shape, model, monkeypatch):
     """What an export holds: sizes, where they are not known, and the number of new tokens are inputs."""
     texts, decoded = [tf.TensorSpec(shape, dtype) for dtype in (tf.int32, tf.bool)], []
     decode = model.decode
@@ -198,7 +198,7 @@ def test_a_graph_holds_the_layers_once(shape, model, monkeypatch):
         found = function(ids, np.ones((2, size), bool), new).numpy()
         assert found.shape == (2, new)
         assert found[1].tolist() == greedily(model, ids[1], new, ())[0]
-    assert len(decoded) == 1
+    assert len(decoded) == 2
 
 
 def test_continuations_have_the_log_likelihood_of_their_tokens(generate, model, tokenizer):
