@@ -57,7 +57,8 @@ def beam_search(
         state = (*search.start(), search.steps.empty_cache())
         return search.result(repeat_while(search.can_continue, search.step, search.steps.token_ids, state))
     logits, cache = steps.first()  # a prompt is read once
-    state = search.extend(repeat(logits, config.beams), *search.start(), repeat(cache, config.beams))
+    start: Any = (*search.start(), repeat(cache, config.beams))
+    state = search.extend(repeat(logits, config.beams), *start)
     return search.result(ops.while_loop(lambda _, *state: search.can_continue(*state), search.step, state)[1:])
 
 
@@ -90,10 +91,9 @@ class _Search:
         index = ops.convert_to_tensor(0, dtype="int32")
         return index, tokens, alive, tokens, finished, lengths
 
-    def step(self, read, index, *state):
-        *state, cache = state
+    def step(self, read, index, alive_tokens, alive, finished_tokens, finished, lengths, cache):
         logits, cache = self.steps.decode(read, cache, index)
-        return self.extend(logits, index, *state, cache)
+        return self.extend(logits, index, alive_tokens, alive, finished_tokens, finished, lengths, cache)
 
     def can_continue(self, index, alive_tokens, alive, finished_tokens, finished, lengths, cache):
         """Whether an alive text may still become better than a finished one."""

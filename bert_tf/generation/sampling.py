@@ -3,6 +3,7 @@
 import dataclasses
 import types
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from keras import ops
 
@@ -85,7 +86,7 @@ def generate_tokens(
 
     nothing = ops.zeros_like(steps.token_ids[:, 0])
     index = ops.convert_to_tensor(0, dtype="int32")
-    state = (index, tokens, nothing > 0, nothing, ops.cast(nothing, "float32"))
+    state: Any = (index, tokens, nothing > 0, nothing, ops.cast(nothing, "float32"))
     if steps.sources:  # a text begins with one token, as long as each later one: the graph has the decoder once
         state = repeat_while(is_unfinished, body, steps.token_ids, (*state, steps.empty_cache()))
     else:
