@@ -6,6 +6,7 @@ import shlex
 import unicodedata
 from collections.abc import Iterable
 
+from bert_tf.files import is_address
 from bert_tf.types import StrPath
 
 _BYTE_ORDER_MARKS = (
@@ -99,7 +100,7 @@ def conversion_advice(path: StrPath, data: bytes) -> str:
         return "it does not look like text"
     if name == "utf-8":
         return "the rest of it is UTF-8, so it is damaged there"
-    what, path = ("a copy of it", str(path).rpartition("/")[2]) if "://" in str(path) else ("it", path)
+    what, path = ("a copy of it", str(path).rpartition("/")[2]) if is_address(path) else ("it", path)
     source, target = shlex.quote(str(path)), shlex.quote(f"{path}.utf8")
     return f"it looks like {name}; convert {what}: iconv -f {name} -t utf-8 {source} > {target}"
 

@@ -44,7 +44,6 @@ largest = active.largest
 on_host = active.on_host
 product_with_transposed = active.product_with_transposed
 recomputed = active.recomputed
-repeat_while = active.repeat_while
 
 
 def check_exports(what: str) -> None:

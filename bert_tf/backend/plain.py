@@ -103,18 +103,6 @@ def as_graph(function: Callable[..., Any], shapes: Sequence[tuple[Any, Any]] | N
     return function
 
 
-def repeat_while(condition: Callable[..., Any], body: Callable[..., Any], first: Any, state: tuple[Any, ...]) -> Any:
-    """Repeats `first, *state = body(first, *state)` while `condition(*state)`, once at least; returns the state.
-
-    The second axis of `first` may have another size after the first round. On TensorFlow all rounds are one loop, so that
-    `body` is traced once.
-
-    Example:
-        repeat_while(lambda i: i < 3, lambda x, i: (x[:, :1], i + 1), ops.zeros((1, 5)), (0,))  # (3,)
-    """
-    return ops.while_loop(lambda first, *state: condition(*state), body, tuple(body(first, *state)))[1:]
-
-
 def on_host(function: Callable[..., Any], count: Any, *arguments: Any) -> Any:
     """bool [count]: what `function` of TensorFlow gives for tensors, also inside a compiled function of another backend."""
     return function(*arguments)

@@ -18,7 +18,6 @@ from typing import Any
 import keras
 from keras import ops
 
-from bert_tf.backend import repeat_while
 from bert_tf.generation.restrictions import Restrictions
 from bert_tf.generation.sampling import SAME, is_any, restrictions_of_texts
 from bert_tf.generation.steps import Steps, repeat
@@ -54,18 +53,18 @@ def beam_search(
     """
     search = _Search(steps, config, restrictions, filler, each)
     if steps.sources:  # each beam reads the one token that its text begins with, so that the graph has the decoder once
-        state = (*search.start(), search.steps.empty_cache())
-        return search.result(repeat_while(search.can_continue, search.step, search.steps.token_ids, state))
-    logits, cache = steps.first()  # a prompt is read once
-    start: Any = (*search.start(), repeat(cache, config.beams))
-    state = search.extend(repeat(logits, config.beams), *start)
-    return search.result(ops.while_loop(lambda _, *state: search.can_continue(*state), search.step, state)[1:])
+        state: Any = (search.steps.token_ids, *search.start(), search.steps.empty_cache())
+    else:  # a prompt is read once
+        logits, cache = steps.first()
+        start: Any = (*search.start(), repeat(cache, config.beams))
+        state = search.extend(repeat(logits, config.beams), *start)
+    return search.result(ops.while_loop(search.can_continue, search.step, state))
 
 
 class _Search:
-    """The state is (index, alive tokens, alive log-probabilities, finished tokens, scores, lengths, cache).
+    """The state is (read, index, alive tokens, alive log-probabilities, finished tokens, scores, lengths, cache).
 
-    Tokens are [B, k, N], scores and lengths [B, k], the cache [B * k, ...].
+    What is read is [B * k, 1], other tokens are [B, k, N], scores and lengths [B, k], the cache [B * k, ...].
     """
 
     def __init__(self, steps, config, restrictions, filler, each):
@@ -81,7 +80,7 @@ class _Search:
         )
 
     def start(self):
-        """The state before the first token, without the cache."""
+        """The state before the first token, without what is read and the cache."""
         tokens = ops.zeros((self.batch, self.beams, self.limit), dtype="int32") + ops.cast(self.filler, "int32")
         # All texts of a prompt are alike before the first token: one of them is continued.
         alive = ops.broadcast_to(ops.where(ops.arange(self.beams) > 0, _NEVER, 0.0)[None], (self.batch, self.beams))
@@ -95,7 +94,7 @@ class _Search:
         logits, cache = self.steps.decode(read, cache, index)
         return self.extend(logits, index, alive_tokens, alive, finished_tokens, finished, lengths, cache)
 
-    def can_continue(self, index, alive_tokens, alive, finished_tokens, finished, lengths, cache):
+    def can_continue(self, read, index, alive_tokens, alive, finished_tokens, finished, lengths, cache):
         """Whether an alive text may still become better than a finished one."""
         return ops.any(ops.logical_and(index < self.limits, self._can_improve(alive, finished)))
 
@@ -110,7 +109,7 @@ class _Search:
         return ops.logical_or(best_possible > worst, ops.logical_not(filled[:, self.n_best - 1 : self.n_best]))
 
     def extend(self, logits, index, alive_tokens, alive, finished_tokens, finished, lengths, cache):
-        """The last tokens [B * k, 1], and the state with new token number `index`, chosen by `logits` [B * k, V]."""
+        """The state with new token number `index`, chosen by `logits` [B * k, V]."""
         k, vocabulary_size = self.beams, logits.shape[-1]
         log_p = ops.log_softmax(logits, axis=-1)
         flat = ops.reshape(alive_tokens, (self.batch * k, self.limit))
@@ -148,7 +147,7 @@ class _Search:
         return ops.reshape(last, (-1, 1)), index + 1, alive_tokens, alive, finished_tokens, finished, lengths, cache
 
     def result(self, state):
-        index, alive_tokens, alive, tokens, scores, lengths, _ = state
+        _, index, alive_tokens, alive, tokens, scores, lengths, _ = state
         if not self.hugging_face:
             none = ops.logical_not(ops.any(scores > _NEVER / 2, axis=1, keepdims=True))
             tokens = ops.where(none[:, :, None], alive_tokens, tokens)

@@ -7,7 +7,7 @@ from typing import Any
 
 from keras import ops
 
-from bert_tf.backend import repeat_while, uniform_of
+from bert_tf.backend import uniform_of
 from bert_tf.generation.generation_config import GenerationConfig
 from bert_tf.generation.restrictions import Restrictions
 from bert_tf.generation.samplers import SAMPLERS, Sampler
@@ -76,7 +76,7 @@ def generate_tokens(
             last = ops.logical_or(last, ends(tokens[:, prompt_length:], lengths))
         return token, index + 1, tokens, ops.logical_or(ended, last), lengths, scores
 
-    def is_unfinished(index, tokens, ended, lengths, scores, cache):
+    def is_unfinished(read, index, tokens, ended, lengths, scores, cache):
         return ops.logical_and(index < limit, ops.logical_not(ops.all(ended)))
 
     def body(read, index, tokens, ended, lengths, scores, cache):
@@ -86,15 +86,15 @@ def generate_tokens(
 
     nothing = ops.zeros_like(steps.token_ids[:, 0])
     index = ops.convert_to_tensor(0, dtype="int32")
-    state: Any = (index, tokens, nothing > 0, nothing, ops.cast(nothing, "float32"))
+    start: Any = (index, tokens, nothing > 0, nothing, ops.cast(nothing, "float32"))
     if steps.sources:  # a text begins with one token, as long as each later one: the graph has the decoder once
-        state = repeat_while(is_unfinished, body, steps.token_ids, (*state, steps.empty_cache()))
+        state = (steps.token_ids, *start, steps.empty_cache())
     else:
         # Not so with prompts: a server that keeps weights in oneDNN's layout would pack them anew for each length.
         logits, cache = steps.first()
-        token, *state = extend(index, logits, *state[1:])
-        state = ops.while_loop(lambda _, *state: is_unfinished(*state), body, (token[:, None], *state, cache))[1:]
-    _, tokens, _, lengths, scores, _ = state
+        token, *start = extend(index, logits, *start[1:])
+        state = (token[:, None], *start, cache)
+    _, _, tokens, _, lengths, scores, _ = ops.while_loop(is_unfinished, body, state)
     return {"token_ids": tokens[:, prompt_length:], "lengths": lengths, "scores": scores}
 
 

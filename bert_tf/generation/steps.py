@@ -20,7 +20,8 @@ class Steps:
         padding_mask: bool [B, S], True at real tokens.
         prompt_length: S.
         max_new_tokens: N, an int or an int scalar tensor.
-        sources: what the model reads beside the texts, a nest; of a decoder nothing.
+        sources: what the model reads beside the texts, a list or tuple; each text then begins with one token. Empty for a
+            decoder.
 
     Example:
         import numpy as np

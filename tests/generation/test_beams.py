@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from markov import MarkovSteps
@@ -15,6 +17,37 @@ def table(size, seed):
 
 def penalty(length, alpha, variant):
     return length**alpha if variant == "huggingface" else ((5 + length) / 6) ** alpha
+
+
+def every_text(logits, prompt, limit, alpha, variant):
+    """All texts up to `limit` tokens with their scores, float64, best first: those with a stop token, and the cut."""
+    log_p, size = log_softmax(logits), len(logits)
+    finished, cut = [], []
+    for length in range(1, limit + 1):
+        for text in itertools.product(range(size), repeat=length):
+            ends = text[-1] == STOP
+            if STOP in text[:-1] or (not ends and length < limit):
+                continue
+            tokens = (*prompt, *text)
+            score = sum(log_p[tokens[i], tokens[i + 1], tokens[i + 2]] for i in range(length))
+            (finished if ends else cut).append((score / penalty(length, alpha, variant), text))
+    texts = sorted(finished + cut if variant == "huggingface" else finished or cut, reverse=True)
+    return texts
+
+
+@pytest.mark.parametrize("variant", ["tensor2tensor", "huggingface"])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.5])
+def test_with_beams_for_every_text_the_search_is_exhaustive(variant, alpha):
+    logits, limit, prompts = table(4, seed=int(10 * alpha)), 3, [[1, 2], [3, 1]]
+    settings = {"beams": 40, "n_best": 5, "length_penalty": alpha, "max_new_tokens": limit, "beam_variant": variant}
+    config = GenerationConfig(method="beam_search", **settings)
+    found = beam_search(MarkovSteps(logits, prompts, limit), config, Restrictions(stop_ids=(STOP,)), filler=-1)
+    for row, prompt in enumerate(prompts):
+        for place, (score, text) in enumerate(every_text(logits, prompt, limit, alpha, variant)[:5]):
+            length = int(found["lengths"][row, place])
+            assert np.asarray(found["token_ids"][row, place]).tolist() == [*text, *[-1] * (limit - len(text))]
+            assert length == len(text)
+            np.testing.assert_allclose(found["scores"][row, place], score, rtol=1e-5)
 
 
 def few_beams(logits, prompt, limit, k, n_best, alpha, variant, stops):
@@ -52,6 +85,18 @@ def test_texts_are_those_of_the_port(variant, beams, stops, alpha):
         texts = [tuple(ids[:n].tolist()) for ids, n in zip(np.asarray(found["token_ids"][row]), lengths) if n]
         assert texts == [text for _, text in expected]
         np.testing.assert_allclose(found["scores"][row][: len(texts)], [score for score, _ in expected], rtol=1e-5)
+
+
+@pytest.mark.parametrize("variant", ["tensor2tensor", "huggingface"])
+def test_a_batch_gives_what_each_prompt_gives_alone(variant):
+    logits, prompts = table(9, seed=3), [[1, 2], [3, 1], [8, 8], [0, 4]]
+    config = GenerationConfig(method="beam_search", beams=3, n_best=3, max_new_tokens=8, beam_variant=variant)
+    restrictions = Restrictions(stop_ids=(STOP,), no_repeat_ngram=2)
+    together = beam_search(MarkovSteps(logits, prompts, 8), config, restrictions)
+    for row, prompt in enumerate(prompts):
+        alone = beam_search(MarkovSteps(logits, [prompt], 8), config, restrictions)
+        for name in alone:
+            np.testing.assert_allclose(alone[name][0], together[name][row], rtol=1e-6)
 
 
 def test_texts_that_were_not_found_have_no_tokens():

@@ -20,6 +20,5 @@ from bert_tf.backend.plain import (
     dense,
     largest,
     product_with_transposed,
-    repeat_while,
 )
 from bert_tf.backend.randomness import recomputed

@@ -10,7 +10,7 @@ from bert_tf.backend.randomness import recomputed
 from bert_tf.backend.tensorflow import strategies
 from bert_tf.backend.tensorflow.adam import apply_adam, dense
 from bert_tf.backend.tensorflow.kernels import Dense, assign, cross_entropy, largest, product_with_transposed
-from bert_tf.backend.tensorflow.loops import as_graph, compiled_loop, repeat_while
+from bert_tf.backend.tensorflow.loops import as_graph, compiled_loop
 from bert_tf.backend.tensorflow.randomness import Dropout, UniformNumbers
 from bert_tf.backend.tensorflow.trainer import Trainer
 

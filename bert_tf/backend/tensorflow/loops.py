@@ -164,10 +164,3 @@ def as_graph(function: Callable[..., Any], shapes: Sequence[tuple[Any, Any]] | N
     """
     specs = None if shapes is None else [tf.TensorSpec(shape, dtype) for shape, dtype in shapes]
     return tf.function(function, input_signature=specs, reduce_retracing=specs is None, autograph=False)
-
-
-def repeat_while(condition: Callable[..., Any], body: Callable[..., Any], first: Any, state: tuple[Any, ...]) -> Any:
-    """See `plain.repeat_while`. `condition` is true before the first round."""
-    first, state = tf.convert_to_tensor(first), tf.nest.map_structure(tf.convert_to_tensor, state)
-    shapes = tf.TensorShape([first.shape[0], None]), *tf.nest.map_structure(lambda x: x.shape, state)
-    return tf.while_loop(lambda first, *state: condition(*state), body, (first, *state), shape_invariants=shapes)[1:]
