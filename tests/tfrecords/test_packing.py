@@ -11,10 +11,17 @@ from tfrecords.corpus.tokens import drop_empty
 from tfrecords.packing.pairs import segment_pairs
 from tfrecords.packing.single_segments import full_sentences, insert_separators, token_blocks
 from tfrecords.packing.spans import ENDS, FILLS, excess, split_long
-from tfrecords.schema import NO_PAIR, RANDOM_NEXT
+from tfrecords.schema import NEXT, NO_PAIR, RANDOM_NEXT
 
 LENGTH = 64
 ROOM = LENGTH - 3
+PINNED = [
+    [0, 7, 35, 42, 1, 0],
+    [7, 14, 28, 35, 1, 0],
+    [14, 21, 28, 35, 1, 0],
+    [21, 28, 42, 49, 1, 0],
+    [28, 35, 38, 60, 0, 6],
+]
 
 
 def corpus(documents, sentences, longest, seed=0):
@@ -36,6 +43,13 @@ def documents_of(sentence_splits, document_splits):
 def within(count, trials, probability):
     """Whether the count of a binomial distribution is no more than three standard deviations from its mean."""
     return abs(count - trials * probability) <= 3 * math.sqrt(trials * probability * (1 - probability))
+
+
+def means_agree(ours, theirs):
+    """Whether the means of two samples, [seeds, features] each, differ by less than three standard deviations."""
+    ours, theirs = np.array(ours), np.array(theirs)
+    deviation = np.sqrt((ours.var(0, ddof=1) + theirs.var(0, ddof=1)) / len(ours))
+    return np.all(np.abs(ours.mean(0) - theirs.mean(0)) < 3 * deviation)
 
 
 def original_pairs(documents, rng, short_sequence_probability):
@@ -99,9 +113,33 @@ def test_equals_the_original_in_distribution():
         first, second = np.array([len(a) for a, _, _ in pairs]), np.array([len(b) for _, b, _ in pairs])
         theirs.append([len(first), np.mean([r for *_, r in pairs]), first.mean(), second.mean(), first.std(),
                        second.std(), np.mean([a[0] for a, *_ in pairs]), np.mean([b[-1] + 1 for _, b, _ in pairs])])  # fmt: skip
-    ours, theirs = np.array(ours), np.array(theirs)
-    deviation = np.sqrt((ours.var(0, ddof=1) + theirs.var(0, ddof=1)) / len(ours))
-    assert np.all(np.abs(ours.mean(0) - theirs.mean(0)) < 3 * deviation)
+    assert means_agree(ours, theirs)
+
+
+@pytest.mark.parametrize("longest", [12, 50, 300])
+def test_segments_are_what_the_labels_say_and_no_token_is_lost(longest):
+    sentence_splits, document_splits = corpus(50, 30, longest)
+    tokens = int(sentence_splits[-1])
+    document_of = np.searchsorted(sentence_splits[document_splits], np.arange(tokens), "right") - 1
+    spans = segment_pairs(sentence_splits, document_splits, ROOM, 1)
+    covered = np.zeros(tokens, int)
+    for a_start, a_end, b_start, b_end, label, truncated, _ in zip(*spans):
+        assert a_end > a_start and b_end > b_start
+        assert (a_end - a_start) + (b_end - b_start) <= ROOM
+        assert document_of[a_start] == document_of[a_end - 1] and document_of[b_start] == document_of[b_end - 1]
+        covered[a_start:a_end] += 1
+        if label == NEXT:
+            covered[b_start:b_end] += 1
+            # Only what truncation cut at the border lies between them.
+            assert 0 <= b_start - a_end <= truncated
+            assert document_of[a_start] == document_of[b_start]
+        else:
+            assert label == RANDOM_NEXT and document_of[a_start] != document_of[b_start]
+    assert covered.max() == 1
+    assert covered.sum() + spans.truncated.sum() == tokens
+    if longest == 12:
+        whole = (spans.truncated == 0) & (spans.labels == NEXT)
+        assert np.array_equal(spans.first_end[whole], spans.second_start[whole])
 
 
 def test_truncation_is_the_originals():
@@ -134,14 +172,18 @@ def test_a_lone_sentence_has_no_pair():
     assert spans.truncated.sum() == 0
 
 
+def test_same_seed_same_pairs():
+    splits = corpus(20, 20, 20)
+    first, again, other = (np.stack(segment_pairs(*splits, ROOM, seed)) for seed in (7, 7, 8))
+    assert np.array_equal(first, again)
+    assert first.shape != other.shape or not np.array_equal(first, other)
+
+
 def test_pinned_pairs():
     """Shards of today can be gone on with by the version of tomorrow: the stream of draws stays."""
     splits = np.arange(0, 70, 7), np.array([0, 4, 9])
     spans = segment_pairs(*splits, 32 - 3, 12345, 0.5)
-    assert np.stack(spans).T.tolist() == [
-        [0, 7, 35, 42, 1, 0, FILLS], [7, 14, 28, 35, 1, 0, FILLS], [14, 21, 28, 35, 1, 0, FILLS],
-        [21, 28, 42, 49, 1, 0, ENDS], [28, 35, 38, 60, 0, 6, 0],
-    ]  # fmt: skip
+    assert np.stack(spans).T.tolist() == [[*row, lone] for row, lone in zip(PINNED, [FILLS, FILLS, FILLS, ENDS, 0])]
 
 
 def test_long_sentences_are_cut_evenly():

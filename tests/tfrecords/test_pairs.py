@@ -2,10 +2,11 @@
 
 import itertools
 import math
+import random
 
 import numpy as np
 import pytest
-from test_packing import corpus, within
+from test_packing import corpus, documents_of, means_agree, truncate, within
 
 from tfrecords.packing.pairs import segment_pairs, sentence_pairs
 from tfrecords.packing.single_segments import doc_sentences
@@ -15,33 +16,79 @@ from tfrecords.schema import EXCHANGED, IN_ORDER, NEXT, NO_PAIR, RANDOM_NEXT
 ROOM = 61
 
 
-@pytest.mark.parametrize("make, task, longest", [
-    (segment_pairs, "nsp", 12), (segment_pairs, "nsp", 50), (segment_pairs, "nsp", 300), (segment_pairs, "sop", 25),
-    (sentence_pairs, "sop", 25),
-])  # fmt: skip
-def test_segments_are_what_the_labels_say_and_no_token_is_lost(make, task, longest):
-    sentence_splits, document_splits = corpus(300, 20, longest)
+def albert_pairs(documents, rng, short_sequence_probability):
+    """google-research/albert create_pretraining_data.py, create_instances_from_document, without masks.
+
+    With `random_next_sentence` off. Chunks of one sentence are left out: there the original draws
+    a random document, and here they stand alone.
+    """
+    for document in documents:
+        target = ROOM
+        if rng.random() < short_sequence_probability:
+            target = rng.randint(2, ROOM)
+        chunk, length = [], 0
+        for i, sentence in enumerate(document):
+            chunk.append(sentence)
+            length += len(sentence)
+            if i == len(document) - 1 or length >= target:
+                if len(chunk) > 1:
+                    a_end = rng.randint(1, len(chunk) - 1)
+                    a = [t for s in chunk[:a_end] for t in s]
+                    b = [t for s in chunk[a_end:] for t in s]
+                    swapped = rng.random() < 0.5
+                    if swapped:
+                        a, b = b, a
+                    truncate(a, b, ROOM, rng)
+                    yield a, b, swapped
+                chunk, length = [], 0
+
+
+def test_sentence_order_equals_the_original_in_distribution():
+    sentence_splits, document_splits = corpus(60, 40, 25)
+    documents = documents_of(sentence_splits, document_splits)
+    ours, theirs = [], []
+
+    def features(first, second, exchanged, front):
+        order = np.corrcoef(first - second, exchanged)[0, 1]
+        return [len(first), exchanged.mean(), first.mean(), second.mean(), first.std(), second.std(), front, order]
+
+    for seed in range(40):
+        spans = segment_pairs(sentence_splits, document_splits, ROOM, seed, 0.3, "sop")
+        asked = spans.labels != NO_PAIR
+        first, second = spans.first_end - spans.first_start, spans.second_end - spans.second_start
+        assert not second[~asked].any()
+        exchanged = (spans.labels == EXCHANGED)[asked]
+        ours.append(features(first[asked], second[asked], exchanged, spans.first_start[asked].mean()))
+        pairs = list(albert_pairs(documents, random.Random(1000 + seed), 0.3))
+        lengths = np.array([(len(a), len(b)) for a, b, _ in pairs])
+        swapped = np.array([swapped for *_, swapped in pairs])
+        theirs.append(features(*lengths.T, swapped, np.mean([a[0] for a, *_ in pairs])))
+    assert means_agree(ours, theirs)
+
+
+@pytest.mark.parametrize("make", ["segments", "sentences"])
+def test_exchanged_pairs_are_the_same_text(make):
+    sentence_splits, document_splits = corpus(300, 20, 25)
     document_of = np.searchsorted(sentence_splits[document_splits], np.arange(sentence_splits[-1]), "right") - 1
-    spans = make(sentence_splits, document_splits, ROOM, 3, task=task)
+    if make == "segments":
+        spans = segment_pairs(sentence_splits, document_splits, ROOM, 3, task="sop")
+    else:
+        spans = sentence_pairs(sentence_splits, document_splits, ROOM, 3, "sop")
     covered = np.zeros(sentence_splits[-1], int)
     for a_start, a_end, b_start, b_end, label, truncated, _ in zip(*spans):
         assert a_end > a_start and (a_end - a_start) + (b_end - b_start) <= ROOM
         covered[a_start:a_end] += 1
-        if task == "nsp" and label == RANDOM_NEXT:
-            assert b_end > b_start and document_of[a_start] != document_of[b_start]
-            continue
         covered[b_start:b_end] += 1
         if label == NO_PAIR:
             assert b_start == b_end
             continue
-        if task == "sop" and label == EXCHANGED:
+        if label == EXCHANGED:
             a_start, a_end, b_start, b_end = b_start, b_end, a_start, a_end
         assert 0 <= b_start - a_end <= truncated  # B follows A, but for what was cut off between
         assert document_of[a_start] == document_of[b_end - 1]
     assert covered.max() == 1 and covered.sum() + spans.truncated.sum() == len(covered)
-    labels = spans.labels[spans.labels != NO_PAIR]
-    assert set(labels) == ({NEXT, RANDOM_NEXT} if task == "nsp" else {IN_ORDER, EXCHANGED})
-    assert task == "nsp" or within((labels == EXCHANGED).sum(), len(labels), 0.5)
+    asked = spans.labels[spans.labels != NO_PAIR]
+    assert set(asked) == {IN_ORDER, EXCHANGED} and within((asked == EXCHANGED).sum(), len(asked), 0.5)
 
 
 def test_pairs_without_a_question_follow_each_other():

@@ -1,5 +1,6 @@
 import itertools
 import json
+import os
 import subprocess
 import sys
 
@@ -71,10 +72,15 @@ def assert_is_example(batch, row, example):
 
 def test_contents_and_types(shards):
     dataset = small_blocks(shards).dataset(8, seed=1)
-    assert {name: (*s.shape, s.dtype.name) for name, s in dataset.element_spec.items()} == {
-        "token_ids": (8, LENGTH, "int32"), "segment_ids": (8, LENGTH, "int32"), "padding_mask": (8, LENGTH, "bool"),
-        "pair_labels": (8, "int32"), "pair_weights": (8, "float32"), "example_index": (8, "int64"), "epoch": (8, "int64"),
-    }  # fmt: skip
+    assert {name: (s.shape.as_list(), s.dtype) for name, s in dataset.element_spec.items()} == {
+        "token_ids": ([8, LENGTH], tf.int32),
+        "segment_ids": ([8, LENGTH], tf.int32),
+        "padding_mask": ([8, LENGTH], tf.bool),
+        "pair_labels": ([8], tf.int32),
+        "pair_weights": ([8], tf.float32),
+        "example_index": ([8], tf.int64),
+        "epoch": ([8], tf.int64),
+    }
     for batch in take(dataset, 10):
         for row, index in enumerate(batch["example_index"]):
             assert_is_example(batch, row, EXAMPLES[index])
@@ -114,12 +120,24 @@ def test_uncorrupted_is_every_example_once_in_another_order(shards, monkeypatch)
             assert_is_example(batch, row, EXAMPLES[index])
 
 
+def test_examples_of_a_block_are_spread_evenly(tmp_path):
+    """Mean place of each third of one block, against the spread of a random permutation."""
+    examples = random_examples(3000, 8)
+    reader = ShardReader(write_shards(tmp_path, examples, [1000] * 3, 8))
+    order = np.array(indices(take(reader.dataset(3000, seed=5, epochs=1), 1)))
+    assert sorted(order) == list(range(3000))
+    for third in range(3):
+        places = np.flatnonzero(order // 1000 == third)
+        sigma = 3000 * np.sqrt(1 / 12 / 1000 * (2 / 3))
+        assert abs(places.mean() - 1499.5) < 3 * sigma
+
+
 def test_starting_at_a_step_equals_skipping(shards):
     def batches(**arguments):
         return small_blocks(shards).dataset(8, seed=1, **arguments)
 
     whole = take(batches(), 140)
-    for start in (3, 131):
+    for start in (3, 7, 131):
         assert_same(take(batches(start_step=start), 9), whole[start : start + 9])
 
 
@@ -145,6 +163,13 @@ def joined(parts):
     ]
 
 
+def test_inputs_share_each_global_batch(shards):
+    arguments = {"batch_size": 8, "seed": 1, "start_step": 9, "corrupt": MaskedLMCorruption(TOKENIZER)}
+    whole = take(small_blocks(shards).dataset(**arguments), 20)
+    both = [small_blocks(shards).dataset(input_index=index, num_inputs=2, **arguments) for index in range(2)]
+    assert_same(joined([take(dataset, 20) for dataset in both]), whole)
+
+
 @pytest.fixture(scope="module")
 def many(tmp_path_factory):
     """180 shards, of which 64 virtual readers read."""
@@ -152,7 +177,7 @@ def many(tmp_path_factory):
     return write_shards(tmp_path_factory.mktemp("many"), random_examples(sum(sizes), 8), sizes, 8), sizes
 
 
-@pytest.mark.parametrize("inputs", [3, 8, pytest.param(64, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("inputs", [2, 3, 16, pytest.param(64, marks=pytest.mark.slow)])
 def test_any_number_of_inputs_reads_the_same_batches(many, inputs):
     folder, sizes = many
     reader = ShardReader(folder, TOKENIZER, block_bytes=64 * 5 * 60)
@@ -314,7 +339,16 @@ def test_any_flipped_bit_and_any_cut_is_found_where_it_is(own_shards):
             reader.verify(progress=False)
 
 
+def rewrite_manifest(folder, **changes):
+    path = folder / schema.MANIFEST_NAME
+    values = json.loads(path.read_text()) | changes
+    values.pop("checksum", None)
+    path.write_text(json.dumps(values))
+
+
 def test_refusals_at_construction(own_shards, tmp_path):
+    with pytest.raises(DataError, match="manifest.json"):
+        ShardReader(tmp_path)
     with pytest.raises(DataError, match="holds no manifest.json: it is not a finished folder of shards"):
         shards_tokenizer(tmp_path)
     with pytest.raises(DataError, match="'tokenizer' is no tokenizer; read one with bert_tf.tokenizers.load_tokenizer"):
@@ -329,14 +363,19 @@ def test_refusals_at_construction(own_shards, tmp_path):
     path.unlink()
     with pytest.raises(DataError, match="shard-00003.tfrecord is missing"):
         ShardReader(own_shards)
+    path.write_bytes(data)
+    ShardReader(own_shards)
+    rewrite_manifest(own_shards, schema_version=99)
+    with pytest.raises(DataError, match="schema version 99"):
+        ShardReader(own_shards)
 
 
 def test_a_file_of_the_same_size_from_elsewhere(own_shards):
     one, other = (own_shards / f"shard-0000{i}.tfrecord" for i in (0, 1))
     values = json.loads((own_shards / schema.MANIFEST_NAME).read_text())
-    values["shards"][0] |= {"bytes": other.stat().st_size, "examples": 7}
-    del values["checksum"]
-    (own_shards / schema.MANIFEST_NAME).write_text(json.dumps(values))
+    values["shards"][0]["bytes"] = other.stat().st_size
+    values["shards"][0]["examples"] = 7
+    rewrite_manifest(own_shards, **values)
     one.write_bytes(other.read_bytes())
     with pytest.raises(DataError, match="shard-00000.tfrecord is not the file"):
         ShardReader(own_shards).verify(progress=False)
@@ -356,8 +395,10 @@ def test_empty_shards_and_too_small_a_corpus(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    ({"batch_size": 0}, "must be positive"), ({"start_step": -1}, "not negative"),
-    ({"epochs": 0}, "must be positive"), ({"num_inputs": 3}, "cannot be divided"),
+    ({"batch_size": 0}, "must be positive"),
+    ({"start_step": -1}, "not negative"),
+    ({"epochs": 0}, "must be positive"),
+    ({"num_inputs": 3}, "cannot be divided"),
     ({"num_inputs": 2, "input_index": 2}, "not in 0 to 1"),
     ({"num_inputs": 2, "drop_remainder": False}, "short last batch"),
 ])  # fmt: skip
@@ -374,40 +415,55 @@ def test_the_process_can_end_with_an_open_iterator(shards):
         "print(next(iterator)['token_ids'].shape)\n"
         "raise KeyboardInterrupt"
     )
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=100)
+    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, "-c", script]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)
     assert result.stdout.strip() == f"(1, {LENGTH})" and "KeyboardInterrupt" in result.stderr
 
 
+def is_tuned(dataset):
+    return dataset.options().autotune.enabled is not False
+
+
+def test_elements_are_the_same():
+    dataset = tf.data.Dataset.range(3).map(lambda x: 2 * x, num_parallel_calls=tf.data.AUTOTUNE)
+    assert is_tuned(dataset) and not is_tuned(untuned(dataset).prefetch(1))
+    assert list(untuned(dataset).as_numpy_iterator()) == [0, 2, 4]
+
+
 def test_what_trainings_read_is_not_tuned(tmp_path):
-    """And has the same elements."""
-
-    def is_tuned(dataset):
-        return dataset.options().autotune.enabled is not False
-
-    tuned = tf.data.Dataset.range(3).map(lambda x: 2 * x, num_parallel_calls=tf.data.AUTOTUNE)
-    assert is_tuned(tuned) and not is_tuned(untuned(tuned).prefetch(1))
-    assert list(untuned(tuned).as_numpy_iterator()) == [0, 2, 4]
     shards = ShardReader(write_shards(tmp_path / "shards", random_examples(8, 16), (8,), 16), StandInTokenizer())
     task = build_task({}, train_wordpiece(["a good film"], 40))
     train = task.read({"text": ["a film", "a"], "label": ["1", "0"]})
-    assert not is_tuned(shards.dataset(4, 0)) and not is_tuned(task.learn(train).dataset(train, batch_size=2))
+    examples = task.learn(train).dataset(train, batch_size=2)
+    for dataset in shards.dataset(4, 0), examples:
+        assert not is_tuned(dataset)
 
 
 @pytest.fixture(scope="module")
-def sampled(tmp_path_factory):
-    folder = write_shards(tmp_path_factory.mktemp("sampled"), random_examples(700, 32), [300, 0, 400], 32)
+def examples():
+    return random_examples(700, 32)
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory, examples):
+    folder = write_shards(tmp_path_factory.mktemp("sampled"), examples, [300, 0, 400], 32)
     return ShardReader(folder, TOKENIZER)
 
 
-def test_a_sample_is_of_all_shards_and_always_the_same(sampled):
-    """Or all tokens of the text, as often as they occur."""
-    examples = random_examples(700, 32)
-    tokens, first = (np.concatenate([ids for ids, *_ in part]) for part in (examples, examples[:300]))
-    whole, sample = sample_tokens(sampled, TOKENIZER), sample_tokens(sampled, TOKENIZER, count=3000)
-    assert whole.dtype == np.int32
-    np.testing.assert_array_equal(np.sort(whole), np.sort(tokens[~np.isin(tokens, TOKENIZER.special_ids)]))
+def test_all_tokens_of_the_text_as_often_as_they_occur(sampled, examples):
+    tokens = np.concatenate([ids for ids, *_ in examples])
+    tokens = tokens[~np.isin(tokens, TOKENIZER.special_ids)]
+    sample = sample_tokens(sampled, TOKENIZER)
+    assert sample.dtype == np.int32
+    np.testing.assert_array_equal(np.sort(sample), np.sort(tokens))
+
+
+def test_a_sample_is_of_all_shards_and_always_the_same(sampled, examples):
+    sample = sample_tokens(sampled, TOKENIZER, count=3000)
     assert 3000 <= len(sample) < 10_000
     np.testing.assert_array_equal(sample, sample_tokens(ShardReader(sampled.folder, TOKENIZER), TOKENIZER, count=3000))
+    first = np.concatenate([ids for ids, *_ in examples[:300]])  # those of the first shard
     assert not np.isin(sample[:20], TOKENIZER.special_ids).any() and len(sample) != len(first)
 
 
