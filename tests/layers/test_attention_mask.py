@@ -18,8 +18,12 @@ def test_padding_only_needs_one_row_for_all_queries():
 
 def test_packed_sequences_see_only_themselves():
     mask = np.asarray(AttentionMask()(TOKENS, sequence_ids=SEQUENCES))
-    queries, keys = SEQUENCES[:, None, :, None], SEQUENCES[:, None, None]
-    np.testing.assert_array_equal(mask == 0, (queries == keys) & (keys != 0))
+    assert mask.shape == (2, 1, 5, 5)
+    for row in range(2):
+        for query in range(5):
+            for key in range(5):
+                same = SEQUENCES[row, query] == SEQUENCES[row, key] != 0
+                assert (mask[row, 0, query, key] == 0) == same
     both = np.asarray(AttentionMask()(TOKENS, padding_mask=PADDING, sequence_ids=SEQUENCES))
     np.testing.assert_array_equal(both == 0, (mask == 0) & PADDING[:, None, None, :])
 
@@ -38,13 +42,16 @@ def test_window_beside_the_other_masks():
 
 
 def test_causal_and_prefix():
-    layer, before = AttentionMask(causal=True), np.tril(np.ones((5, 5), bool))
-    np.testing.assert_array_equal(np.asarray(layer(TOKENS))[0, 0] == 0, before)
+    mask = np.asarray(AttentionMask(causal=True)(TOKENS))
+    length = TOKENS.shape[1]
+    np.testing.assert_array_equal(mask[0, 0] == 0, np.tril(np.ones((length, length), bool)))
     prefix = np.zeros(TOKENS.shape, bool)
     prefix[0, :2] = True
+    layer = AttentionMask(causal=True)
     seen = np.asarray(layer(TOKENS, padding_mask=PADDING, sequence_ids=SEQUENCES, prefix_mask=prefix)) == 0
     both = np.asarray(AttentionMask()(TOKENS, padding_mask=PADDING, sequence_ids=SEQUENCES)) == 0
-    np.testing.assert_array_equal(seen, both & (before | prefix[:, None, None]))
+    for b, q, k in np.ndindex(len(TOKENS), length, length):
+        assert seen[b, 0, q, k] == (both[b, 0, q, k] and (k <= q or prefix[b, k]))
     assert AttentionMask.from_config(layer.get_config()).causal
 
 

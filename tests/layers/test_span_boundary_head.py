@@ -1,5 +1,6 @@
 import keras
 import numpy as np
+import pytest
 from built import weights_of
 from scipy import special
 
@@ -57,12 +58,12 @@ def test_how_far_it_reaches():
     np.testing.assert_array_equal(make().reaches(inputs()[2]), expected)
 
 
-def test_published_counts():
-    for hidden_size, parameters in ((768, 1_959_676), (1024, 3_388_668)):
-        with keras.StatelessScope(initialize_variables=False):
-            head = SpanBoundaryHead(28_996, hidden_size, "gelu_erf", 1e-12, 0.02)
-            head.build((None, None, hidden_size))
-            assert head.count_params() == parameters
+@pytest.mark.parametrize("hidden_size, parameters", [(768, 1_959_676), (1024, 3_388_668)])
+def test_published_counts(hidden_size, parameters):
+    with keras.StatelessScope(initialize_variables=False):
+        head = SpanBoundaryHead(28_996, hidden_size, "gelu_erf", 1e-12, 0.02)
+        head.build((None, None, hidden_size))
+        assert head.count_params() == parameters
     keras.utils.clear_session()  # or Keras would fill these variables in the next stateless scope
 
 

@@ -2,27 +2,53 @@
 
 import dataclasses
 
+import keras
 import numpy as np
 import pytest
 from test_extending import BiGruConfig, BiGruEncoder
 
 from bert_tf.checkpoints import open_source, write_checkpoint
-from bert_tf.errors import ConfigError
-from bert_tf.models import REQUIRED, ConfigMap, Family, Maps, Preset, WeightMap
-from bert_tf.models.families import FAMILIES, PRESETS, build_backbone, build_config, describe, preset, register_family
+from bert_tf.errors import ConfigError, DataError
+from bert_tf.models import (
+    FAMILIES,
+    PRESETS,
+    Backbone,
+    Family,
+    Maps,
+    Preset,
+    build_backbone,
+    build_config,
+    describe,
+    preset,
+    register_family,
+)
+from bert_tf.models.config_map import REQUIRED, ConfigMap
+from bert_tf.models.weights import WeightMap
 
-NAMES = {"emb.weight": "embeddings/token_embeddings"} | {
+NAMES = {
+    "emb.weight": "embeddings/token_embeddings",
+    "norm.weight": "embeddings/layer_norm/gamma",
+    "norm.bias": "embeddings/layer_norm/beta",
+} | {
     f"{way}.{name}": f"both/{way}_gru/gru_cell/{name}"
     for way in ("forward", "backward")
     for name in ("kernel", "recurrent_kernel", "bias")
 }
-FIELDS = {"vocab": ("vocabulary_size", REQUIRED), "width": ("hidden_size", REQUIRED), "drop": ("dropout", 0.1)}
 HF = Maps(
-    ConfigMap(fields=FIELDS, model_type="gru", architectures={(): "GruModel"}),
-    WeightMap(arrays=NAMES, norms={"norm": "embeddings/layer_norm"}),
+    ConfigMap(
+        fields={"vocab": ("vocabulary_size", REQUIRED), "width": ("hidden_size", REQUIRED), "drop": ("dropout", 0.1)},
+        model_type="gru",
+        architectures={(): "GruModel"},
+    ),
+    WeightMap(arrays=NAMES),
 )
-SIZES = {"gru_tiny": Preset(BiGruConfig(100, 16), 2_880, 3_284)}
-GRU = Family(name="gru", config=BiGruConfig, model=BiGruEncoder, sizes=SIZES, checkpoints={"hf": HF})
+GRU = Family(
+    name="gru",
+    config=BiGruConfig,
+    model=BiGruEncoder,
+    sizes={"gru_tiny": Preset(BiGruConfig(100, 16), 2_880, 3_284)},
+    checkpoints={"hf": HF},
+)
 IDS = np.random.default_rng(0).integers(5, 100, (3, 7)).astype("int32")
 
 
@@ -57,3 +83,28 @@ def test_a_name_has_one_meaning():
         register_family(Family("gru_2", BiGruConfig, BiGruEncoder, sizes={"bert_tiny": GRU.sizes["gru_tiny"]}))
     with pytest.raises(ConfigError, match="int does not belong to a registered family"):
         build_backbone(3)
+
+
+class Characters(Backbone):
+    """Ids of rank 3, as ELMo's: the characters of each token."""
+
+    config_class = BiGruConfig
+
+    def __init__(self, config, name="characters", **kwargs):
+        dtype = keras.dtype_policies.get("float32")
+        inputs = {"character_ids": keras.Input((None, 50), dtype="int32", name="character_ids")}
+        table = keras.layers.Embedding(config.vocabulary_size, config.hidden_size, dtype=dtype)
+        outputs = {"sequence_output": keras.ops.mean(table(inputs["character_ids"]), 2)}
+        super().__init__(config, inputs, outputs, dtype=dtype, name=name, **kwargs)
+
+
+def test_a_backbone_declares_its_inputs():
+    model = Characters(BiGruConfig(100, 8))
+    ids = np.zeros((2, 3, 50), "int32")
+    assert model({"character_ids": ids})["sequence_output"].shape == (2, 3, 8)
+    with pytest.raises(DataError, match=r"'character_ids' must have 3 dimensions, \(None, None, 50\), got \(2, 50\)"):
+        model({"character_ids": ids[:, 0]})
+    with pytest.raises(DataError, match="characters has no input 'token_ids'"):
+        model({"character_ids": ids, "token_ids": ids[:, :, 0]})
+    with pytest.raises(DataError, match=r"at least 'character_ids', got \[\]"):
+        model({})

@@ -71,9 +71,9 @@ def test_parquet(folder, tmp_path):
 
 
 def test_a_bad_byte_in_a_later_part(folder, tmp_path):
-    put(folder, corpus_txt=b"the cat sat .\n" * 1200 + b"caf\xe9\n")
+    put(folder, corpus_txt=b"the cat sat .\n\n" * 1200 + b"caf\xe9\n")
     message = (
-        rf"{folder}/corpus\.txt:1201: byte 0xe9 is not UTF-8; it looks like cp1252; convert a copy of it: "
+        rf"{folder}/corpus\.txt:2401: byte 0xe9 is not UTF-8; it looks like cp1252; convert a copy of it: "
         r"iconv -f cp1252 -t utf-8 corpus\.txt > corpus\.txt\.utf8; or "
     )
     with pytest.raises(DataError, match=message):
